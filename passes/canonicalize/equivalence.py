@@ -55,5 +55,5 @@ def _block_key(block: Block, numbers: _Numbers) -> tuple[object, ...]:
 
 
 def _next_number(numbers: _Numbers) -> int:
-    """Negative, so that no number is mistaken for the identity of a value from outside."""
+    """Return the next negative number, which is not the identity of a value from outside."""
     return -1 - len(numbers)

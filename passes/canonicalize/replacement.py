@@ -8,7 +8,7 @@ from braid.dialects.braid.names import may_stand_for, union_names
 
 
 def forward(op: Operation, value: SSAValue, rewriter: PatternRewriter) -> None:
-    """Lets `value` stand for the result of `op`, unless it is made in another cluster.
+    """Let `value` stand for the result of `op`, unless it is made in another cluster.
 
     Whoever put the two apart asked for a copy.
     """

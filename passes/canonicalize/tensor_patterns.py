@@ -58,7 +58,7 @@ The other zero is not neutral for floats: -0 + 0 is 0.
 
 
 def drop_identity(op: Operation, rewriter: PatternRewriter) -> None:
-    """`f(x)` with the type of `x` is `x`, for ops that only reshape, repeat or convert."""
+    """Replace `f(x)` with the type of `x` by `x`, for ops that only reshape, repeat or convert."""
     if op.operands[0].type == op.results[0].type:
         forward(op, op.operands[0], rewriter)
 
@@ -79,7 +79,7 @@ def drop_whole_slice(op: Operation, rewriter: PatternRewriter) -> None:
 
 
 def merge_slices(op: Operation, rewriter: PatternRewriter) -> None:
-    """slice(slice(x)) is one slice."""
+    """Replace slice(slice(x)) by one slice."""
     assert isinstance(op, SliceOp | SizedSliceOp)
     inner = op.input.owner
     if not isinstance(inner, SliceOp | SizedSliceOp):
@@ -100,7 +100,7 @@ def drop_sizes(op: Operation, rewriter: PatternRewriter) -> None:
 
 
 def merge_transposes(op: Operation, rewriter: PatternRewriter) -> None:
-    """transpose(transpose(x)) is one transpose; the identity permutation is `x`."""
+    """Replace transpose(transpose(x)) by one transpose; the identity permutation is `x`."""
     assert isinstance(op, TransposeOp)
     outer = op.permutation.get_values()
     if list(outer) == list(range(len(outer))):
@@ -116,14 +116,14 @@ def merge_transposes(op: Operation, rewriter: PatternRewriter) -> None:
 
 
 def merge_reshapes(op: Operation, rewriter: PatternRewriter) -> None:
-    """reshape(reshape(x)) is one reshape."""
+    """Replace reshape(reshape(x)) by one reshape."""
     assert isinstance(op, ReshapeOp)
     if isinstance(inner := op.input.owner, ReshapeOp):
         merge(op, inner, ReshapeOp.get(inner.input, extents_of(op.output)), rewriter)
 
 
 def merge_reorders(op: Operation, rewriter: PatternRewriter) -> None:
-    """reorder(reorder(x)) is one reorder."""
+    """Replace reorder(reorder(x)) by one reorder."""
     assert isinstance(op, ReorderOp)
     if isinstance(inner := op.input.owner, ReorderOp):
         merged = ReorderOp.create(operands=[inner.input], result_types=[op.output.type])
@@ -131,7 +131,7 @@ def merge_reorders(op: Operation, rewriter: PatternRewriter) -> None:
 
 
 def clip_windows(op: Operation, rewriter: PatternRewriter) -> None:
-    """Elements of a pool's window that only ever read padding are left out."""
+    """Leave out elements of a pool's window that only ever read padding."""
     assert isinstance(op, PoolOp)
     windows = op.windows
     clipped = windows.clipped(shape_of(op.input)[2:])
@@ -150,7 +150,7 @@ def clip_windows(op: Operation, rewriter: PatternRewriter) -> None:
 
 
 def drop_neutral_operand(op: Operation, rewriter: PatternRewriter) -> None:
-    """`x + -0`, `x - 0`, `x · 1`, `x / 1` and `x ^ 1` are `x`; so is `x + 0` for integers."""
+    """Replace `x + -0`, `x - 0`, `x · 1`, `x / 1` and `x ^ 1` by `x`, and `x + 0` for integers."""
     assert isinstance(op, ElementwiseOp)
     neutral, positions = _NEUTRAL[op.ROW.name]
     for position in positions:
@@ -201,7 +201,7 @@ def pick_branch(op: Operation, rewriter: PatternRewriter) -> None:
 
 
 def clear_rows_behind_product(op: Operation, rewriter: PatternRewriter) -> None:
-    """Rows of a product's left operand that are zeros become zeros of its result.
+    """Move zero rows of a product's left operand to its result.
 
     So the attention of ONNX ends: rows of weights whose keys are all masked are cleared. What reads
     the weights is then the product alone, and fewer elements are selected.

@@ -19,7 +19,7 @@ Node = Replacement[Any]
 
 
 def if_else(node: Node, condition: SSAValue, inputs: Sequence[SSAValue] = ()) -> Sequence[SSAValue]:
-    """One of the two regions of the op, whose arguments are `inputs`."""
+    """Return one of the two regions of the op, whose arguments are `inputs`."""
     _require_regions(node, 2)
     element = bool_in(node, condition, node.op)
     then, otherwise = branches(node, inputs)

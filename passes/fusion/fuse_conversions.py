@@ -88,7 +88,7 @@ class _Prepared:
 
     @staticmethod
     def of(module: ModuleOp) -> "_Prepared":
-        """Of the module's `@prepare`, if it has one."""
+        """Return the folds of the module's `@prepare`, if it has one."""
         for function in module.ops:
             if isinstance(function, FuncOp) and PREPARED_KEYS in function.attributes:
                 keys = cast(ArrayAttr[StringAttr], function.attributes[PREPARED_KEYS])
@@ -253,7 +253,7 @@ def _moved_narrow(
 
 
 def _group(op: Operation) -> FusedOp:
-    """`op` on one operand as a group of its own."""
+    """Return `op` on one operand as a group of its own."""
     (operand,) = op.operands
     body = Block(arg_types=[operand.type])
     op.operands[0] = body.args[0]

@@ -41,7 +41,9 @@ def _outside_operands(members: Sequence[Operation]) -> list[SSAValue]:
 
 
 def _escaping(members: Sequence[Operation]) -> Sequence[SSAValue]:
-    """Results that are used outside the group; those of the last op if none is used at all."""
+    """Return the results that are used outside the group; those of the last op if none is used at
+    all.
+    """
     inside = set(members)
     results = [result for op in members for result in op.results]
     used = [r for r in results if any(use.operation not in inside for use in r.uses)]

@@ -54,7 +54,7 @@ def _consumers(op: Operation) -> list[Operation]:
 
 
 def _anchors(block: Block, rules: FusionRules) -> dict[Operation, Operation]:
-    """For every op that could share a kernel with an anchor before it, that anchor.
+    """Return for every op that could share a kernel with an earlier anchor that anchor.
 
     Where there are several, it is the one of an operand that nothing else uses, and among these
     the latest, for which the other operands are there when it runs.
@@ -147,7 +147,7 @@ def first_free_number(func: FuncOp) -> int:
 def _select_tiles(
     block: Block, rules: FusionRules, numbers: Iterator[int], costs: CostSource
 ) -> set[Operation]:
-    """Numbers the groups that are computed by tiles, as far as a kernel takes them.
+    """Mark the groups that are computed by tiles, as far as a kernel takes them.
 
     Returns all their members.
     """
@@ -216,7 +216,7 @@ def _select_reductions(
     closed: set[Operation],
     costs: CostSource,
 ) -> set[Operation]:
-    """Numbers reductions with what makes their operands; returns all members."""
+    """Group reductions with what makes their operands, and return all members."""
     members: set[Operation] = set()
     for group in reduction_groups(block, closed, _anchors(block, rules), costs):
         number = IntegerAttr(next(numbers), i64)

@@ -44,7 +44,7 @@ class _Growth:
     last: set[Operation]
 
     def starts(self, rules: FusionRules) -> int | None:
-        """With how many members, the first ones, a rule says at the earliest that a group pays.
+        """Return with how many members, the first ones, a rule makes a group at the earliest.
 
         None where none says so: a simpler kernel will do.
         """
@@ -169,7 +169,9 @@ def _is_candidate(op: Operation) -> bool:
 def _grow(
     root: Operation, rules: FusionRules, taken: set[Operation], known: ParameterExpressions
 ) -> _Growth:
-    """Every op is looked at when it joins and again when another of its readers does."""
+    """Grow groups; every op is looked at when it joins and again when another of its
+    readers does.
+    """
     growth = _Growth({root: None}, set())
     waiting = deque([root])
     while waiting:

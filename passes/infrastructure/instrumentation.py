@@ -67,7 +67,7 @@ class Timing(Instrumentation):
         self._record(name)
 
     def total(self) -> float:
-        """Seconds since the beginning."""
+        """Return the seconds since the beginning."""
         return time.perf_counter() - self._start
 
     def _record(self, name: str) -> None:

@@ -177,7 +177,9 @@ def _parse_value(text: str | None, option: PassOption) -> ParameterListType:
 
 
 def _parse_scalar(text: str, expected: set[object]) -> ParameterType:
-    """`text` as the first of the `expected` types that can hold it, otherwise as a string."""
+    """Return `text` as the first of the `expected` types that can hold it, otherwise as a
+    string.
+    """
     if text.startswith('"'):
         return re.sub(r"\\(.)", r"\1", text[1:-1])
     if bool in expected and text in ("true", "false"):

@@ -26,7 +26,7 @@ def braid_passes() -> dict[str, PassFactory]:
 
 @cache
 def pass_table() -> dict[str, str]:
-    """`module:class` of the passes of this package by name.
+    """Return the text `module:class` of the passes of this package by name.
 
     Raises `BraidError` where a table cannot be loaded.
     """
@@ -44,7 +44,7 @@ def braid_only_passes() -> dict[str, PassFactory]:
 
 @cache
 def available_passes() -> dict[str, PassFactory]:
-    """Every pass that a pipeline can name; braid's own come first and win over xDSL's."""
+    """Return every pass that a pipeline can name; braid's own come first and win over xDSL's."""
     return braid_passes() | installed_universe().all_passes | braid_passes()
 
 

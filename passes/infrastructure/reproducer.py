@@ -62,7 +62,7 @@ def reproducer_text(ir: str, passes: Sequence[ModulePass]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """`text` within one of MLIR's string literals, which take printable ASCII only."""
+    """Return `text` within one of MLIR's string literals, which take printable ASCII only."""
     return "".join(
         chr(byte) if 0x20 <= byte < 0x7F and byte not in b'"\\' else f"\\{byte:02X}"
         for byte in text.encode()

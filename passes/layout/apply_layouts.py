@@ -49,7 +49,7 @@ class _Stored:
     )
 
     def find(self, value: SSAValue, layout: Layout, block: Block | None) -> SSAValue | None:
-        """`value` in `layout`, from the innermost block around that has it."""
+        """Return `value` in `layout`, from the innermost block around that has it."""
         if layout_of(value.type) == layout:
             return value
         while block is not None:
@@ -97,7 +97,7 @@ def _retype_group(group: GroupOp) -> None:
 
 
 def _reorder(value: SSAValue, reorder: Reorder) -> Operation:
-    """`value`, the form that is there, in the layout of `reorder`: a view or a group."""
+    """Return `value`, the form that is there, in the layout of `reorder`: a view or a group."""
     inner = ReorderOp.to(value, reorder.target)
     set_names(inner, [f"{name}/to-{reorder.target}" for name in _names_of(reorder.value)[:1]])
     if reorder.is_view:

@@ -97,7 +97,7 @@ class LayoutSets:
         return list(steps)
 
     def _tree(self, have: frozenset[int], want: frozenset[int]) -> list[tuple[int, int]]:
-        """Reorders that extend `have` to `want`, the cheapest next one first."""
+        """Return the reorders that extend `have` to `want`, the cheapest next one first."""
         steps: list[tuple[int, int]] = []
         there, missing = set(have), set(want - have)
         while missing:
@@ -111,7 +111,7 @@ class LayoutSets:
         return steps
 
     def from_layout(self, made: Sequence[Layout]) -> Matrix:
-        """Cost per (option that makes layout `made[i]`, set): the reorders needed."""
+        """Return the cost per (option that makes layout `made[i]`, set): the reorders needed."""
         return self._from_each_layout[[self.layouts.index(layout) for layout in made]]
 
     @cached_property
@@ -124,7 +124,7 @@ class LayoutSets:
         return self._costs(self.sets, self.sets)
 
     def contains(self, wanted: Sequence[Layout]) -> Matrix:
-        """Per (set, option that wants layout `wanted[j]`): 0 if available, else infinity."""
+        """Return per (set, option that wants layout `wanted[j]`) 0 if available, else infinity."""
         return self._contains_each[:, [self.layouts.index(layout) for layout in wanted]]
 
     @cached_property
@@ -149,7 +149,9 @@ class LayoutSets:
     def _extend(
         self, have: frozenset[int], missing: frozenset[int], known: "_Extensions"
     ) -> tuple[float, tuple[tuple[int, int], ...]]:
-        """Cheapest reorders that add `missing` to `have`, by recursion over what is added first."""
+        """Return the cheapest reorders that add `missing` to `have`, by recursion over what is
+        added first.
+        """
         if not missing:
             return 0.0, ()
         key = (have, missing)

@@ -68,7 +68,7 @@ def _sets_of(problem: LayoutProblem) -> Mapping[SSAValue, LayoutSets]:
 
 
 def _fits(sets: LayoutSets, made: Sequence[Layout], wanted: Sequence[Layout]) -> Mask:
-    """Per option that makes a value and option that reads it: whether reorders lead there."""
+    """Return per option that makes a value and option that reads it whether reorders lead there."""
     rows = [sets.layouts.index(layout) for layout in made]
     columns = [sets.layouts.index(layout) for layout in wanted]
     return np.isfinite(sets.distances[np.ix_(rows, columns)])

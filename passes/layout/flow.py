@@ -187,7 +187,7 @@ def _carried_variables(
     costs: LayoutCosts,
     expressions: ParameterExpressions,
 ) -> list[LayoutVariable]:
-    """Variables whose options are all layouts that can be best for the value."""
+    """Return variables whose options are all layouts that can be best for the value."""
     options = _candidate_layouts(carried, variables, costs)
     result: list[LayoutVariable] = []
     for item, ordered in zip(carried, options, strict=True):
@@ -217,7 +217,9 @@ def _carried_variables(
 def _candidate_layouts(
     carried: Sequence[Carried], variables: Sequence[LayoutVariable], costs: LayoutCosts
 ) -> list[tuple[Layout, ...]]:
-    """Layouts of all that a carried value is connected to, and those on the way between them."""
+    """Return the layouts of all that a carried value is connected to, and those on the way between
+    them.
+    """
     parent: dict[SSAValue, SSAValue] = {}
     for item in carried:
         first, *others = _values(item)

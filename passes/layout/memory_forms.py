@@ -50,7 +50,9 @@ class ValueForms:
     forms: dict[Block, _Forms] = field(default_factory=dict[Block, _Forms])
 
     def add(self) -> None:
-        """Nodes of the forms and of what makes them, and edges between these and the problem's."""
+        """Add nodes of the forms and of what makes them, and edges between these and the
+        problem's.
+        """
         self._sizes = [form_bytes(self.value, layout) for layout in self.sets.layouts]
         live = self.rows.made_during(self.value)
         self._stays = live is not None and isinstance(self.value, OpResult)
@@ -85,7 +87,7 @@ class ValueForms:
             self._inherit(holder, holder.parent)
 
     def _allowed(self, has: Sequence[bool]) -> Mask:
-        """Per option: a form may be needed where the option has it."""
+        """Return per option whether a form may be needed: where the option has it."""
         column = np.array(has)
         return np.stack([np.ones_like(column), column, column], axis=1)
 
@@ -140,7 +142,7 @@ class ValueForms:
             self.rows.add_edge(choice, nodes[at], self._reads(read))
 
     def _reads(self, reads: Sequence[bool]) -> Mask:
-        """Per option: a form that it reads is needed."""
+        """Return per option whether a form that it reads is needed."""
         column = np.array(reads)
         return np.stack([~column, np.ones_like(column), np.ones_like(column)], axis=1)
 

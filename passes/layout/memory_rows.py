@@ -53,7 +53,7 @@ class MemoryRows:
         self.add_edge(node, copy, np.eye(len(usage), dtype=bool))
 
     def add_edge(self, first: int, second: int, allowed: Mask) -> None:
-        """Forbids pairs of strategies."""
+        """Forbid pairs of strategies."""
         self._builder.add_edge(first, second, np.where(allowed, 0.0, math.inf))
 
     def add_form(self, usage: Sequence[int], live: tuple[int, int]) -> int:
@@ -100,7 +100,8 @@ class MemoryRows:
 
 
 def form_bytes(value: SSAValue, layout: Layout) -> int:
-    """Bytes of `value` in `layout`; what an opaque op declares, or the logical size, if abstract.
+    """Return the bytes of `value` in `layout`; what an opaque op declares, or the logical size, if
+    abstract.
 
     Raises UnsupportedError for open dims.
     """

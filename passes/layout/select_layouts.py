@@ -43,7 +43,7 @@ _LEAST_SHARE = 0.05
 
 
 def _restricted(flow: Flow, wanted: Layout) -> Flow:
-    """Every op in `wanted` as cheaply as it can, or as much of it as there is."""
+    """Return every op in `wanted` as cheaply as it can, or as much of it as there is."""
     return Flow([_restrict(variable, wanted) for variable in flow.variables])
 
 
@@ -124,7 +124,7 @@ def _sources(problem: LayoutProblem, assignment: Sequence[int]) -> str:
 
 
 def _unknown(problem: LayoutProblem, assignment: Sequence[int]) -> tuple[int, int]:
-    """Of how many chosen ops, and of how many reorders, nothing tells what they cost."""
+    """Return how many chosen ops, and how many reorders, have unknown costs."""
     chosen = zip(problem.variables, assignment, strict=False)
     ops = sum(bool(c.sources) and c.sources[option] is Source.UNKNOWN for c, option in chosen)
     moved = [reorder for reorder in problem.reorders(assignment) if not reorder.is_view]

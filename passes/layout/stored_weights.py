@@ -26,7 +26,7 @@ class StoredWeights:
         self._layouts: dict[_Weight, set[Layout]] = {}
 
     def add(self, op: Operation, choice: LayoutChoice) -> None:
-        """`op` reads its weights in the layouts of `choice`."""
+        """Let `op` read its weights in the layouts of `choice`."""
         for weight, _, layout in _weights(op, choice):
             self._layouts.setdefault(weight, set()).add(layout)
 

@@ -117,7 +117,7 @@ class AssignInterOpStreamsPass(DecisionPass):
     def _report(
         self, function: FuncOp, problem: ProcessorProblem, schedule: ProcessorSchedule, sources: str
     ) -> None:
-        """Says what the streams are good for."""
+        """Say what the streams are good for."""
         one = sum(s if isfinite(s) else problem.together[op] for op, s in enumerate(problem.alone))
         side = sum(stream is not None for stream in schedule.processors)
         emit_remark(

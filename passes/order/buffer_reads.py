@@ -104,7 +104,7 @@ class BufferReads:
         return found
 
     def _store_what_does_not_fit(self, op: Operation) -> bool:
-        """Lets parts go through memory until `op` fits; returns whether that was needed."""
+        """Let parts go through memory until `op` fits, and return whether that was needed."""
         buffers = _buffers_read(op)
         made, before = sum(map(value_bytes, op.results)), len(self.stored)
         torn = {part for whole, part in buffers if part is not whole and whole in self.stored}

@@ -183,7 +183,7 @@ def _cut(op: Operation, value: SSAValue, dim: int, start: int, extent: int) -> S
 def _part_of(
     op: TensorOp, operands: Sequence[SSAValue], dim: int, extent: int, number: int
 ) -> SSAValue:
-    """`op` on `operands`, part `number` of its result, before `op`."""
+    """Return `op` on `operands`, part `number` of its result, before `op`."""
     shape = list(shape_of(op.results[0]))
     shape[dim] = extent
     attributes: dict[str, Attribute] = dict(op.attributes)

@@ -54,7 +54,7 @@ def latency_problem(
 def chip_problem(
     block: BlockGraph, backend: BackendDescription, inner: Mapping[Block, float]
 ) -> ChipProblem:
-    """`latency_problem`, with what it takes to write down the transfers."""
+    """Return `latency_problem`, with what it takes to write down the transfers."""
     require_supported(block.ops, backend)
     rates = DeviceRates(backend)
     stages = tuple(_stages(op, rates, inner) for op in block.ops)

@@ -92,7 +92,9 @@ def _stages(
 def _kept(
     stage: UnitStage, around: Operation, times: LaunchTimes, units: _Units
 ) -> tuple[UnitStage, ...]:
-    """`stage` of the host while it waits for what `around` launches, on devices kept for that."""
+    """Return `stage` of the host while it waits for what `around` launches, on devices kept for
+    that.
+    """
     devices = times.devices_inside(around)
     kept = tuple(UnitStage(units.device(device), 0.0) for device in devices)
     return (*kept, stage, *kept)

@@ -116,7 +116,9 @@ def _with_views(block: BlockGraph, value: SSAValue) -> list[SSAValue]:
 
 
 def result_bytes(result: OpResult) -> int:
-    """Bytes of `result` in memory: as declared by an opaque op, otherwise by its type."""
+    """Return the bytes of `result` in memory: as declared by an opaque op, otherwise by its
+    type.
+    """
     op = result.op
     if isinstance(op, OpaqueOp) and op.bytes is not None:
         return op.bytes.get_values()[result.index]

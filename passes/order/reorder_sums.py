@@ -132,7 +132,7 @@ class ReorderSumsPass(ModulePass):
     time_limit: float = 5.0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites each function that runs with the model, or leaves it as it is."""
+        """Rewrite each function that runs with the model, or leave it as it is."""
         if settings_of(op).is_strict:
             return
         functions = [f for f in runtime_functions(op) if next(sums_of(f), None) is not None]

@@ -62,7 +62,9 @@ def block_order(block: BlockGraph, order: Sequence[int]) -> list[int]:
 
 
 def _sources(graph: BlockGraph) -> str:
-    """Who knew the seconds of ops: declarations, and otherwise the rates of the units."""
+    """Return the sources of the seconds of ops: declarations, and otherwise the rates of
+    the units.
+    """
     timed = (op for op in graph.ops if not is_addressing(op))
     return tally(Counter(Source.DECLARED if is_declared(op) else Source.ROOFLINE for op in timed))
 
@@ -245,7 +247,7 @@ class BlockSearch:
         return "bytes" if self.options.objective == "memory" else "s"
 
     def _sources(self, graph: BlockGraph) -> dict[str, str]:
-        """Who knew the seconds of ops: for a remark."""
+        """Return the sources of the seconds of ops, for a remark."""
         if self.options.objective == "memory":
             return {}
         by_launches = graph.launches_move

@@ -152,7 +152,7 @@ class OutlineKernelsPass(ModulePass):
     name = "outline-kernels"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Outlines the groups of the model and of what it launches."""
+        """Outline the groups of the model and of what it launches."""
         symbols: dict[str, str] = {}
         texts = EqualGroups(stored_text)
         for function in program_functions(op):
@@ -172,7 +172,7 @@ class OutlineKernelsPass(ModulePass):
 
 
 def _groups(region: Region) -> list[FusedOp]:
-    """All groups of the region, in order; ops without one get it."""
+    """Return all groups of the region, in order; ops without one get their own."""
     groups: list[FusedOp] = []
     for block in region.blocks:
         for op in list(block.ops):

@@ -42,7 +42,7 @@ class MergePreparedParametersPass(ModulePass):
 
 
 def _merge(prepare: FuncOp) -> dict[str, str]:
-    """Leaves each result out that is there already; the key that stays for each key."""
+    """Drop each result that another equals; return the key that stays for each key."""
     last = prepare.body.block.last_op
     assert isinstance(last, ReturnOp)
     names = [key.data for key in cast(ArrayAttr[StringAttr], prepare.attributes[PREPARED_KEYS])]

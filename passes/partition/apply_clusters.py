@@ -78,7 +78,7 @@ class ApplyClustersPass(ModulePass):
     target: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Outlines the clusters of every function that runs with the model."""
+        """Outline the clusters of every function that runs with the model."""
         target = target_of(op, self.target)
         if not has_clusters(op):
             verify_devices(op, target.default_device.name)
@@ -104,7 +104,7 @@ class ApplyClustersPass(ModulePass):
 
 
 def _drop_unread(function: FuncOp) -> None:
-    """Erases parameters and constants that clusters have copies of: they would be stored twice."""
+    """Erase parameters and constants that clusters have copies of: they would be stored twice."""
     for op in [op for op in function.walk() if is_leaf(op)]:
         if not any(result.uses for result in op.results):
             op.detach()
@@ -112,7 +112,7 @@ def _drop_unread(function: FuncOp) -> None:
 
 
 def _apply(block: Block, module: ModuleOp, symbols: Iterator[str]) -> list[str]:
-    """Outlines the clusters of one block; the device of each launch."""
+    """Outline the clusters of one block, and return the device of each launch."""
     units = units_of(block)
     order = order_of_units(block, units)
     assert order is not None, "verified clusters can be ordered"
@@ -148,7 +148,7 @@ def _move_before(op: Operation, other: Operation) -> None:
 
 
 def _escaping(members: Sequence[Operation]) -> list[SSAValue]:
-    """Results that are read outside of the cluster."""
+    """Return the results that are read outside of the cluster."""
     inside = set(members)
 
     def is_member(op: Operation) -> bool:

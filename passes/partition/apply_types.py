@@ -130,7 +130,8 @@ class _Conversions:
         return new
 
     def finish(self) -> int:
-        """Lets each cluster convert what it reads, where that is wider; how many conversions are.
+        """Let each cluster convert what it reads, where that is wider; return the number of
+        conversions.
 
         What is read in the type that it was computed in needs none.
         """
@@ -164,7 +165,7 @@ class _Conversions:
                 yield reader
 
     def _in_type(self, value: SSAValue, wanted: Attribute, reader: Operation) -> SSAValue:
-        """`value` as `reader` computes with it."""
+        """Return `value` as `reader` computes with it."""
         if not isinstance(value.type, TensorType):
             return value
         given = element_type_of(value)

@@ -174,7 +174,9 @@ class _Assignment:
         self._sets = self._replica_sets(module)
 
     def devices(self) -> dict[Operation, Sequence[str]]:
-        """By op, its device and those that take turns with it; says how good that is."""
+        """Return for each op its device and those that take turns with it, and report how good that
+        is.
+        """
         strategy = self._options.strategy
         if strategy == "throughput":
             found = self._by_cost(Objective.THROUGHPUT)
@@ -186,7 +188,9 @@ class _Assignment:
         return {op: turns_of(op) or devices for op, devices in names.items()}
 
     def _replica_sets(self, module: ModuleOp) -> list[Replicas]:
-        """Devices that may take turns; only streams of a model without variants let them."""
+        """Return the devices that may take turns; only streams of a model without variants let
+        them.
+        """
         if self._options.strategy != "throughput":
             return []
         able: list[set[str]] = [set() for _ in self._graph.ops]
@@ -240,7 +244,7 @@ class _Assignment:
         return {device for device in common if sums[device] == min(sums.values())}
 
     def _free(self, allowed: Sequence[set[str]]) -> Seconds:
-        """Node × device: 0 where a node may run."""
+        """Return node × device: 0 where a node may run."""
         seconds = np.zeros((len(self._graph.ops), len(self._devices)))
         for (node, _), names in zip(self._graph.placed, allowed, strict=True):
             seconds[node] = [0.0 if d.name in names else inf for d in self._devices]
@@ -287,7 +291,9 @@ class _Assignment:
         return Trial.run(self._ctx, self._module, passes, ops, devices, self._options.target)
 
     def _recosted(self, seconds: Seconds, found: Partition) -> Seconds:
-        """`seconds` with those of the ops where they are, in the layouts that are chosen then."""
+        """Return `seconds` with those of the ops where they are, in the layouts that are chosen
+        then.
+        """
         on = [[k] for k in range(len(self._devices))] + [own.members for own in self._sets]
         trial = self._trial(LAYOUTS, self._names(found.device))
         result = seconds.copy()
@@ -358,7 +364,7 @@ class _Assignment:
         )
 
     def _say_alone(self, answer: _Answer) -> None:
-        """Why there is no split where several devices could have had a part."""
+        """Explain why there is no split where several devices could have had a part."""
         found, problem = answer.found, answer.problem
         nodes = [node for node, _ in self._graph.placed]
         (first, *others) = set(self._names(found.device).values())

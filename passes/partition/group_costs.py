@@ -89,7 +89,7 @@ class Trial:
     def seconds(
         self, devices: Sequence[Device], allowed: Sequence[Set[str]], costs: CostSource
     ) -> NDArray[np.float64]:
-        """Original × device: seconds of one run, with what starting its kernel takes.
+        """Return original × device: the seconds of one run, with what starting its kernel takes.
 
         Members share the seconds of a group in its best layouts as they would take them alone. By
         original, `allowed` are the devices that are asked about.
@@ -113,7 +113,9 @@ class Trial:
         return found
 
     def chosen_seconds(self, costs: CostSource) -> NDArray[np.float64]:
-        """By original, seconds of one run where it is, in the layouts that were chosen."""
+        """Return by original the seconds of one run where it is, in the layouts that were
+        chosen.
+        """
         found = np.zeros(len(self.originals))
         for group, members in self.groups():
             on = costs.of(group)
@@ -139,7 +141,7 @@ class Trial:
 
 
 def _seconds(costs: DeviceCosts, group: Operation) -> float:
-    """As it is stored, with its start; open dims count as 1."""
+    """Return the seconds of a group as it is stored, with its start; open dims count as 1."""
     try:
         cost = costs.cost(group)
     except UnsupportedError:

@@ -118,7 +118,7 @@ class PartitionGraph:
     def with_replicas(
         self, problem: PartitionProblem, seconds: NDArray[np.float64], sets: Sequence[Replicas]
     ) -> PartitionProblem:
-        """`problem` where ops may also run on each device of a set, which take turns.
+        """Return `problem` where ops may also run on each device of a set, which take turns.
 
         `seconds` is node × device, for one run of each. Each device of a set takes its part of the
         requests, for which the dearest of them counts. What is in branches and loops is launched by
@@ -151,7 +151,7 @@ class PartitionGraph:
         )
 
     def with_ties_broken(self, problem: PartitionProblem) -> PartitionProblem:
-        """`problem` where transfers and starts that take no time count a little.
+        """Return `problem` where transfers and starts that take no time count a little.
 
         Else ops would be scattered over devices that share their memory, at no cost.
         """
@@ -181,7 +181,9 @@ class PartitionGraph:
 def _transfers(
     target: Target, devices: Sequence[Device], sizes: NDArray[np.float64], *, receive: bool
 ) -> NDArray[np.float64]:
-    """Node × device: seconds from the host to the device, or back, through which all values go."""
+    """Return node × device: the seconds from the host to the device, or back; all values go through
+    it.
+    """
     columns: list[list[float]] = []
     for device in devices:
         ends = (target.host, device.name) if receive else (device.name, target.host)
@@ -190,7 +192,7 @@ def _transfers(
 
 
 def memory_of(target: Target, device: Device) -> float:
-    """Bytes of the largest memory of a device; the host has as much as there is.
+    """Return the bytes of the largest memory of a device; the host has as much as there is.
 
     A stream loads and stores parts of what is in the host's memory: its chip holds as much.
     """
@@ -265,7 +267,7 @@ class _Builder:
 
 
 def value_size(value: SSAValue) -> int:
-    """Bytes of a value; open dims count as 1."""
+    """Return the bytes of a value; open dims count as 1."""
     try:
         return value_bytes(value)
     except UnsupportedError:  # open dims

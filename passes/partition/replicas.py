@@ -81,7 +81,7 @@ def turns_of(op: Operation) -> tuple[str, ...]:
 
 
 def unify_colocated(ops: Sequence[Operation]) -> None:
-    """Lets ops of a colocation that name the same devices in turn do so in one order."""
+    """Let ops of a colocation that name the same devices in turn do so in one order."""
     said: dict[tuple[Attribute, frozenset[str]], tuple[str, ...]] = {}
     for op in ops:
         if (turns := turns_of(op)) and (name := op.attributes.get(COLOCATE)) is not None:

@@ -174,7 +174,7 @@ def check_mapping_lists(target: Target, ops: Sequence[Operation]) -> None:
 
 
 def colocation_error(ops: Sequence[Operation], name: str) -> BraidError:
-    """No device runs all ops that are to run together."""
+    """Return the error that no device runs all ops that are to run together."""
     return BraidError(
         f"no device runs all ops of colocation '{name}'",
         location=source_location(ops[0]),

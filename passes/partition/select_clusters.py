@@ -77,7 +77,7 @@ class SelectClustersPass(DecisionPass):
             raise ValueError(f"min-gain is {self.min_gain:g}, expected seconds from 0 on")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Decides block by block; ids are unique in the module."""
+        """Decide block by block; ids are unique in the module."""
         target = target_of(op, self.target)
         default = target.default_device.name
         blocks = list(clustered_blocks(op))
@@ -223,7 +223,7 @@ def _shown(devices: Devices) -> str:
 
 
 def _known_ops(blocks: Sequence[Block]) -> set[Operation]:
-    """Ops whose results are known before the model runs."""
+    """Return the ops whose results are known before the model runs."""
     expressions = ParameterExpressions()
     every = (op for block in blocks for op in block.ops if op.results)
     return {op for op in every if expressions.all_known(op.results)}

@@ -44,7 +44,7 @@ class ApplyProductTypesPass(ModulePass):
     name = "apply-product-types"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites all products that say so."""
+        """Rewrite all products that say so."""
         products = [each for each in op.walk() if PRODUCT_TYPE in each.attributes]
         rounding = _Rounding(ParameterExpressions())
         for product in products:
@@ -63,7 +63,9 @@ class _Rounding:
     )
 
     def rounded(self, value: SSAValue, kind: Attribute) -> SSAValue:
-        """`value` in this type; all else that computes with it reads it rounded from now on."""
+        """Return `value` in this type; all else that computes with it reads it rounded from
+        now on.
+        """
         if element_type_of(value) == kind:
             return value
         if (value, kind) not in self.made:

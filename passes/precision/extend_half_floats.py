@@ -83,7 +83,7 @@ class ExtendHalfFloatsPass(ModulePass):
     devices: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites all functions of `op`."""
+        """Rewrite all functions of `op`."""
         if not any(_is_half(value) for inner in op.walk() for value in inner.operands):
             return
         extension = _Extension(target_of(op, self.target), self.devices)
@@ -217,7 +217,7 @@ class _Extension:
         self.replaced.append(op)
 
     def _wide(self, value: SSAValue) -> SSAValue:
-        """`value` in f32."""
+        """Return `value` in f32."""
         if not _is_half(value):
             return value
         if value in self.computed:
@@ -276,7 +276,7 @@ def _behind(owner: Operation | Block) -> InsertPoint:
 def _cast(
     value: SSAValue, element_type: Attribute, place: InsertPoint, source: Operation | Block
 ) -> OpResult:
-    """`value` in another element type."""
+    """Return `value` in another element type."""
     op = _CAST.create(operands=[value], result_types=[_with(value, element_type)])
     Rewriter.insert_op(op, place)
     if isinstance(source, Operation):
@@ -286,7 +286,7 @@ def _cast(
 
 
 def _on_f32(op: TensorOp, operands: Sequence[SSAValue]) -> TensorOp | None:
-    """`op` on other operands, with results in f32; None where it cannot have them."""
+    """Return `op` on other operands, with results in f32; None where it cannot have them."""
     types = [_with(result, f32) if _is_half(result) else result.type for result in op.results]
     attributes = {name: _attribute_in_f32(value) for name, value in op.attributes.items()}
     if isinstance(op, AccumulatingOp) and op.accumulator == f32:

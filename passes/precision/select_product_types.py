@@ -43,7 +43,7 @@ class SelectProductTypesPass(DecisionPass):
     precision: Literal["model", "bf16"] = "model"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Decides product by product; equal ones are asked about once."""
+        """Decide product by product; equal ones are asked about once."""
         target, known = target_of(op, self.target), ParameterExpressions()
         costs = CostSource(target)
         products = narrow = 0

@@ -238,7 +238,7 @@ def _set_probabilities(op: _Branch, shares: list[float] | str, unseen: float) ->
 
 
 def _floored(shares: list[float], least: float) -> list[float]:
-    """Probabilities of at least `least` each; the others give way in proportion."""
+    """Return the probabilities of at least `least` each; the others give way in proportion."""
     rare = {index for index, share in enumerate(shares) if share < least}
     while rare:
         rest = sum(share for index, share in enumerate(shares) if index not in rare)

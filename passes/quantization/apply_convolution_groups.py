@@ -35,7 +35,7 @@ class ApplyConvolutionGroupsPass(ModulePass):
     name = "apply-convolution-groups"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites all convolutions that say so."""
+        """Rewrite all convolutions that say so."""
         convolutions = [each for each in op.walk() if isinstance(each, ConvOp)]
         for conv in convolutions:
             if (count := conv.attributes.pop(MERGED_GROUPS, None)) is not None:

@@ -51,7 +51,7 @@ class Emitter:
         return op.results[0]
 
     def name(self, value: SSAValue, *ops: Operation) -> SSAValue:
-        """`value`, whose op is one that does what `ops` did."""
+        """Return `value`, whose op is one that does what `ops` did."""
         assert isinstance(value.owner, Operation), "what was inserted is not an argument"
         union_names(value.owner, *ops)
         return value
@@ -61,7 +61,7 @@ class Emitter:
         return self.insert(elementwise(name, *operands))
 
     def cast(self, value: SSAValue, element_type: Attribute) -> SSAValue:
-        """`value` in another element type; itself if it has that."""
+        """Return `value` in another element type; itself if it has that."""
         if element_type_of(value) == element_type:
             return value
         return self.insert(elementwise("cast", value, element_type=element_type))
@@ -80,11 +80,11 @@ class Emitter:
         return self.insert(ConstantOp.of(np.full([1] * len(shape_of(like)), value, dtype)))
 
     def reshape(self, value: SSAValue, shape: tuple[Extent, ...]) -> SSAValue:
-        """`value` in another shape; itself if it has that."""
+        """Return `value` in another shape; itself if it has that."""
         return value if extents_of(value) == shape else self.insert(ReshapeOp.get(value, shape))
 
     def rounded(self, value: SSAValue, limit: float) -> SSAValue:
-        """f32 numbers as the nearest i32, no further from 0 than `limit`."""
+        """Round f32 numbers to the nearest i32, no further from 0 than `limit`."""
         whole = self.apply("round", value)
         above = self.apply("maximum", whole, self.number(-limit, whole))
         return self.cast(self.apply("minimum", above, self.number(limit, whole)), i32)
@@ -122,7 +122,7 @@ _MOST_SHIFT = 62
 
 
 def fixed_point(emit: Emitter, scale: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """Multiplier and shift of `braid.requantize` that are an f32 scale without error.
+    """Return a multiplier and shift of `braid.requantize` that are an f32 scale without error.
 
     They are the scale's own 24 bits and its exponent. Scales below 2^-39 are taken for 0, to
     which they round every i32; from 2^23 on every number but 0 is out of range anyway.

@@ -45,7 +45,7 @@ def has_bytes(value: SSAValue) -> bool:
 
 
 def terms_of(op: ConvOp | MatmulOp) -> int:
-    """Products that are added up to one element."""
+    """Return the products that are added up to one element."""
     weight = shape_of(op.operands[1])
     return math.prod(weight[1:]) if isinstance(op, ConvOp) else weight[-2]
 
@@ -110,7 +110,9 @@ def integer_product(
 def _centered(
     emit: Emitter, op: ConvOp, product: SSAValue, operands: tuple[SSAValue, SSAValue, SSAValue]
 ) -> SSAValue:
-    """Less the zero points of weights times the sums of centered windows, one for each group."""
+    """Subtract the zero points of weights times the sums of centered windows, one for each
+    group.
+    """
     x, a, b = operands
     made, *window = shape_of(op.operands[1])
     ones = np.ones((made if op.groups.value.data > 1 else 1, *window), np.int8)
@@ -120,13 +122,13 @@ def _centered(
 
 
 def _moved(emit: Emitter, numbers: Quantized, kind: Attribute) -> tuple[SSAValue, SSAValue]:
-    """Numbers and zero point in the type `kind`, 128 further up or down where they are not."""
+    """Return numbers and zero point in the type `kind`, shifted by 128 where signedness differs."""
     zero = numbers.zero or emit.number(0, numbers.numbers)
     return as_type(emit, numbers.numbers, kind), as_type(emit, zero, kind)
 
 
 def as_type(emit: Emitter, value: SSAValue, kind: Attribute) -> SSAValue:
-    """8-bit numbers of the other signedness 128 further up or down: the first bit is turned."""
+    """Return 8-bit numbers of the other signedness, shifted by 128: the first bit is turned."""
     if element_type_of(value) == kind:
         return value
     bits = emit.bitcast(value, ui8)
@@ -147,7 +149,7 @@ def unsigned_of(value: SSAValue) -> SSAValue | None:
 
 
 def _convolution(emit: Emitter, op: ConvOp, x: SSAValue, a: SSAValue, w: SSAValue) -> SSAValue:
-    """With a padding of zero points where they are known; else what the padding lacks is a term."""
+    """Return a convolution padded with known zero points; else the missing padding is a term."""
     windows, zero = op.windows, number_of(a)
     low, high = windows.pad_low, windows.pad_high
     if zero not in (0, None) and windows.is_padded:

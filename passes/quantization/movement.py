@@ -114,7 +114,7 @@ def dequantized_operands(op: TensorOp) -> list[DequantizeOp] | None:
 
 
 def repeated(op: TensorOp, operands: Sequence[SSAValue], zero: float | None = None) -> TensorOp:
-    """`op` on other operands; what a pad adds is then `zero`."""
+    """Return `op` on other operands; what a pad adds is then `zero`."""
     if isinstance(op, DeclaredShapeOp):
         return type(op).get(operands[0], extents_of(op.output))
     own: dict[str, Any] = {k: v for k, v in op.attributes.items() if not k.startswith("braid.")}

@@ -41,7 +41,7 @@ unit, 255 times, which is a quarter of a step of that."""
 def rewrite_quantization(
     op: TensorOp, rewriter: PatternRewriter, known: KnownNumbers
 ) -> SSAValue | None:
-    """Quantizes without floating point what was dequantized."""
+    """Quantize without floating point what was dequantized."""
     if isinstance(op, DequantizeOp):
         return _unsigned(op, rewriter)
     if not isinstance(op, QuantizeOp):
@@ -72,7 +72,7 @@ def rewrite_quantization(
 
 
 def _unsigned(op: DequantizeOp, rewriter: PatternRewriter) -> SSAValue | None:
-    """Activations that are i8 only between here and there are ui8, which products want."""
+    """Make activations ui8, which products want, where they are i8 only between two points."""
     numbers, scale, zero = op.operands
     source, emit = numbers.owner, Emitter(op, rewriter)
     if (bits := unsigned_of(numbers)) is not None:
@@ -175,7 +175,7 @@ def _quantized(
 
 
 def _joined(emit: Emitter, source: ConcatOp, scale: SSAValue, zero: SSAValue) -> SSAValue | None:
-    """Parts of several scales are quantized before they are joined."""
+    """Quantize parts of several scales before they are joined."""
     if dequantized_operands(source) is None or not (is_single(scale) and is_single(zero)):
         return None
     parts = [emit.insert(QuantizeOp.on(part, scale, zero)) for part in source.operands]

@@ -47,7 +47,7 @@ class SelectConvolutionGroupsPass(DecisionPass):
     devices: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Decides convolution by convolution; equal ones are asked about once."""
+        """Decide convolution by convolution; equal ones are asked about once."""
         target, known = target_of(op, self.target), ParameterExpressions()
         costs = CostSource(target)
         convolutions = merged = 0

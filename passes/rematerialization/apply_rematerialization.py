@@ -68,7 +68,7 @@ def copy_set(chosen: DecidedSet, numbers: Iterator[int]) -> RecomputeSubgraph:
 
 
 def regroup(copies: Iterable[Operation], numbers: Iterator[int]) -> None:
-    """Fuses copies with each other where their ops are fused, and not with these.
+    """Fuse copies with each other where their ops are fused, and not with these.
 
     A group that is in two places could not be one kernel.
     """
@@ -119,13 +119,13 @@ def _copy_views(value: SSAValue, mapping: dict[SSAValue, SSAValue], reader: Oper
 
 
 def connect(subgraph: RecomputeSubgraph) -> None:
-    """Lets the reader read from the copies."""
+    """Let the reader read from the copies."""
     for index, value in zip(subgraph.source.operands, subgraph.values, strict=True):
         subgraph.source.reader.operands[index] = value
 
 
 def erase_unused(ops: Sequence[Operation]) -> None:
-    """Erases those of `ops`, and the views of them, that nothing reads any more."""
+    """Erase those of `ops`, and the views of them, that nothing reads any more."""
     for op in reversed(ops):
         for user in [use.operation for result in op.results for use in result.uses]:
             if is_view(user):

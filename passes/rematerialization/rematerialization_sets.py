@@ -189,7 +189,9 @@ class _Selection:
         return {tensor for op in members for tensor in self.graph.inputs[op]} - made
 
     def _input_sizes(self, members: tuple[int, ...]) -> list[int]:
-        """Bytes of the inputs; weights and constants take no memory while the model runs."""
+        """Return the bytes of the inputs; weights and constants take no memory while the model
+        runs.
+        """
         values = {tensor: self.graph.tensors[tensor] for tensor in self._inputs(members)}
         return [
             self.graph.sizes[tensor]

@@ -72,7 +72,7 @@ class _Known:
 
 
 def _link(op: Operation, expressions: ParameterExpressions) -> _Link | None:
-    """`op` as a link of a chain: affine, on floats, known on one side, shape unchanged."""
+    """Return `op` as a link of a chain: affine, on floats, known on one side, shape unchanged."""
     if not isinstance(op, ElementwiseOp) or op.ROW.name not in _SHIFTS | _SCALES:
         return None
     left, right = op.operands

@@ -43,7 +43,7 @@ class InlinePass(ModulePass):
     name = "inline"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Inlines callees first, so that each body is complete when it is copied."""
+        """Inline callees first, so that each body is complete when it is copied."""
         functions = {f.sym_name.data: f for f in op.ops if isinstance(f, FuncOp)}
         calls = {name: _calls(function) for name, function in functions.items()}
         if not any(calls.values()):
@@ -148,7 +148,7 @@ def _inline(call: CallOp, function: FuncOp, free: Iterator[int]) -> None:
 
 
 def _place(op: Operation, call: CallOp) -> None:
-    """Lets `op` run where the call does, unless it is for another device."""
+    """Let `op` run where the call does, unless it is for another device."""
     if device_name(op) in (None, device_name(call)):
         op.attributes |= {name: a for name in MARKS if (a := call.attributes.get(name)) is not None}
 

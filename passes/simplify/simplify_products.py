@@ -62,7 +62,7 @@ class SimplifyProductsPass(ModulePass):
     devices: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites product by product."""
+        """Rewrite product by product."""
         target = target_of(op, self.target)
         for product in [inner for inner in op.walk() if isinstance(inner, MatmulOp)]:
             if runs_on(product, self.devices, target) and not _is_open(product):
@@ -122,7 +122,9 @@ class _Scaled:
 
 
 def _scaled(operand: SSAValue) -> _Scaled | None:
-    """Of an operand that is multiplied or divided by one number, for one reader."""
+    """Return the product of an operand that is multiplied or divided by one number, for one
+    reader.
+    """
     value, views = _moved(operand)
     op = value.owner
     if not isinstance(op, ElementwiseOp) or op.ROW.name not in ("mul", "div"):
@@ -185,7 +187,7 @@ def _moved(value: SSAValue) -> tuple[SSAValue, list[Operation]]:
 
 
 def _again(views: Sequence[Operation], value: SSAValue, product: MatmulOp) -> SSAValue:
-    """`value` moved by copies of `views`, before the product."""
+    """Return `value` moved by copies of `views`, before the product."""
     for view in views:
         copy = view.clone()
         copy.operands[0] = value

@@ -55,7 +55,7 @@ class SinkReshapesPass(ModulePass):
     name = "sink-reshapes"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """In order, so that a whole chain of ops moves in one pass."""
+        """Rewrite ops in order, so that a whole chain of them moves in one pass."""
         for func in runtime_functions(op):
             if count := _sink_all(func):
                 _canonicalize_reshapes(func)
@@ -85,7 +85,7 @@ def _follows(op: ElementwiseOp, made: Set[SSAValue]) -> bool:
 
 
 def _sink(op: ElementwiseOp, made: Container[SSAValue]) -> ElementwiseOp | None:
-    """`op` in the shape of a product that it reads through reshapes, if it can be."""
+    """Return `op` in the shape of a product that it reads through reshapes, if it can be."""
     shape = shape_of(op.output)
     for value in op.inputs:
         if shape_of(value) != shape or (product := _product_behind(value, made)) is None:
@@ -130,7 +130,7 @@ def _product_behind(value: SSAValue, made: Container[SSAValue]) -> SSAValue | No
 
 
 def _reshaped(value: SSAValue, shape: Shape, op: ElementwiseOp) -> SSAValue:
-    """`value` in another shape: what it was reshaped from, or a view before `op`."""
+    """Return `value` in another shape: what it was reshaped from, or a view before `op`."""
     sources = (value, *(reshape.input for reshape in _reshapes_of(value)))
     alike = [source for source in sources if shape_of(source) == tuple(shape)]
     if alike:
@@ -180,7 +180,7 @@ def _shape_before(operand: Shape, source: Shape, result: Shape) -> list[int] | N
 
 
 def _groups(source: Shape, result: Shape) -> list[tuple[list[int], list[int]]]:
-    """Dims of both shapes that hold the same elements, as few at a time as can be."""
+    """Return the dims of both shapes that hold the same elements, as few at a time as can be."""
     groups: list[tuple[list[int], list[int]]] = []
     first = second = 0
     while first < len(source) or second < len(result):

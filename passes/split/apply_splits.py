@@ -89,7 +89,7 @@ class _Splitter:
         return values
 
     def _op_of(self, op: Operation, part: PartTile) -> Operation:
-        """`op` on a part of its operands, not inserted yet."""
+        """Return `op` on a part of its operands, not inserted yet."""
         operands = [
             self._slice(value, part.operands[index]) if index in part.operands else value
             for index, value in enumerate(op.operands)
@@ -118,7 +118,7 @@ class _Splitter:
 
 
 def erase_unused_addressing(module: ModuleOp) -> None:
-    """Erases slices, concatenations and reshapes that nothing reads any more, readers first."""
+    """Erase slices, concatenations and reshapes that nothing reads any more, readers first."""
     addressing = [op for op in module.walk() if isinstance(op, SliceOp | ConcatOp | ReshapeOp)]
     for op in reversed(addressing):
         if not any(result.uses for result in op.results):

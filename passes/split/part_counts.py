@@ -86,7 +86,7 @@ class _PartCountSearch:
         return {dim: count for dim, count in made.items() if count > 1}
 
     def balanced(self, counts: dict[int, int]) -> dict[int, int]:
-        """Divides the parts otherwise among two dims for as long as that makes fewer."""
+        """Divide the parts otherwise among two dims for as long as that makes fewer."""
         improved = True
         while improved:
             improved = False

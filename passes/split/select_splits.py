@@ -38,7 +38,8 @@ MARGIN = 8
 def memory_limits(
     memory: str | int | None, target: Target, devices: Collection[str] = ()
 ) -> Callable[[Operation], int]:
-    """Bytes that an op may use: `memory`, or the memory of its device's units less a margin.
+    """Return the bytes that an op may use: `memory`, or the memory of its device's units less a
+    margin.
 
     An op on several units may use the least of their memories, and one that does not run on
     `devices`, where these are given, as much as there can be.

@@ -74,7 +74,7 @@ class SplitDim:
         self._largest: dict[int, Largest | None] = {}
 
     def parts(self, count: int) -> list[Part]:
-        """`count` parts whose sizes differ by at most one `unit`.
+        """Return `count` parts whose sizes differ by at most one `unit`.
 
         Twice as many parts are the halves of these parts, and so for every multiple.
         """
@@ -158,7 +158,7 @@ class SplitDim:
         return Largest(made, operands)
 
     def _typical_parts(self, count: int) -> list[Part]:
-        """Parts of which one needs the most.
+        """Return the parts of which one needs the most.
 
         What affine indices read is less at the ends, in the padding, and else as large as the
         part.
@@ -214,12 +214,14 @@ Extents = dict[int, int]
 
 
 def op_bytes(op: Operation) -> int:
-    """Bytes of all operands, each once, and results. Raises UnsupportedError for open dims."""
+    """Return the bytes of all operands, each once, and results. Raises UnsupportedError for open
+    dims.
+    """
     return sum(value_bytes(value) for value in (*dict.fromkeys(op.operands), *op.results))
 
 
 def part_bytes(op: Operation, dims: Sequence[SplitDim], counts: Mapping[int, int]) -> float:
-    """Bytes of the largest of the parts when each dim is split into `counts[dim]` parts.
+    """Return the bytes of the largest of the parts when each dim is split into `counts[dim]` parts.
 
     The largest parts along every dim are taken together; where a reduced dim is split, adding
     two partial results counts as well. Infinite where a dim cannot be split into so many parts.

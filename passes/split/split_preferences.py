@@ -33,7 +33,9 @@ def check_dim_names(names: Sequence[str]) -> None:
 def asked_first(
     op: Operation, dims: Sequence[SplitDim], names: Sequence[str]
 ) -> tuple[list[SplitDim], int]:
-    """`dims` of `op`, those with these names first and in their order, and how many these are."""
+    """Return `dims` of `op`, those with these names first and in their order, and how many these
+    are.
+    """
     rank = len(shape_of(op.results[0]))
     order = [_number(name, rank) for name in names]
     asked = [dim for number in order for dim in dims if dim.dim == number and not dim.combine]
@@ -135,7 +137,7 @@ def _reshaped_counts(
 def readable_first(
     op: Operation, dims: Sequence[SplitDim], limit_of: Callable[[Operation], int]
 ) -> list[SplitDim]:
-    """`dims` of `op`, first those along which all readers that must be split can be cut.
+    """Return `dims` of `op`, first those along which all readers that must be split can be cut.
 
     A convolution needs all channels: an op before it is better split along its rows, so that
     parts flow from one to the other.

@@ -47,7 +47,7 @@ def slice_at(
 
 @converter("dynamic_update_slice")
 def dynamic_update_slice(t: StablehloNode) -> SSAValue:
-    """Every element comes from the update, where that covers it, or stays."""
+    """Take each element from the update where that covers it, else from the operand."""
     value, update = t.value(0), t.value(1)
     shape, sizes = t.extents(value), t.extents(update)
     if 0 in sizes:
@@ -170,7 +170,9 @@ def _index_tuples(
 
 
 def _batch_in_place(t: StablehloNode, read: SSAValue, order: Sequence[int], outer: int) -> SSAValue:
-    """`read`, whose first dims are those of the starts in `order`, with these in their own."""
+    """Return `read`, whose first dims are those of the starts in `order`, with these in their own
+    place.
+    """
     rank = len(shape_of(read))
     return t.transpose(read, [*(order.index(dim) for dim in range(outer)), *range(outer, rank)])
 

@@ -53,7 +53,7 @@ def dot(t: StablehloNode) -> SSAValue:
 
 
 def _others(t: StablehloNode, index: int, dims: Sequence[int]) -> list[int]:
-    """All dims of an operand but these."""
+    """Return all dims of an operand but these."""
     return [dim for dim in range(len(shape_of(t.value(index)))) if dim not in dims]
 
 
@@ -109,7 +109,9 @@ def _raw_orders(t: StablehloNode) -> list[list[int]]:
 
 @converter("convolution")
 def convolution(t: StablehloNode) -> SSAValue:
-    """Any order of dims; dilated inputs get zeros between their elements."""
+    """Convert a convolution with any order of dims; dilated inputs get zeros between their
+    elements.
+    """
     return _convolution(t, t.integers("padding", [0] * 2 * (len(shape_of(t.value(0))) - 2)))
 
 

@@ -26,7 +26,7 @@ _KINDS = {
 
 @converter("reduce")
 def reduce(t: StablehloNode) -> SSAValue:
-    """Over some dims, which go away, from an initial value on, in the type of the result."""
+    """Reduce some dims, which go away, from an initial value on, in the type of the result."""
     kind = combination(t)
     x, dims = t.cast(t.value(0), t.element_type), t.integers("dimensions")
     kept = [extent for dim, extent in enumerate(extents_of(x)) if dim not in dims]
@@ -79,7 +79,7 @@ def _only_op(block: Block) -> StablehloOp | None:
 
 
 def with_initial(t: StablehloNode, kind: str, value: SSAValue) -> SSAValue:
-    """`value` combined with the initial value, operand 1."""
+    """Return `value` combined with the initial value, operand 1."""
     if is_neutral(t, kind):
         return value
     return t.apply(kind, value, t.repeat(t.value(1), extents_of(value)))

@@ -30,7 +30,7 @@ class Box:
         )
 
     def offset(self, outer: Sequence[int]) -> int:
-        """Elements of the tensor before the first one of the box."""
+        """Return the elements of the tensor before the first one of the box."""
         total = 0
         for stored, stride in zip(layout_of(self.value.type).dims, outer, strict=True):
             index = self.start[stored.dim] // stored.step

@@ -11,7 +11,7 @@ from braid.passes.storage.storage_table import StorageTable
 
 
 def bind_call(table: StorageTable, call: CallOp) -> None:
-    """Results take the memory of operands that the kernel reads for the last time."""
+    """Let results take the memory of operands that the kernel reads for the last time."""
     taken: set[Storage] = set()
     pairs = in_place_pairs(table.kernel_of(call))
     for number, result in enumerate(call.results):

@@ -109,7 +109,7 @@ def _numbers(plan: Plan, function: FuncOp) -> dict[int, Operation]:
 
 
 def _tensors(plan: Plan) -> dict[Storage, TensorMemory]:
-    """Every buffer once, with the first value that is in it."""
+    """Return every buffer once, with the first value that is in it."""
     tensors: dict[Storage, TensorMemory] = {}
     for value, storage in plan.values.of.items():
         place = _place(value)

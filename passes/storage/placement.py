@@ -121,7 +121,7 @@ class LiveBytes:
         return int(self._live.max())
 
     def moments_at_peak(self) -> npt.NDArray[np.int64]:
-        """For each of `storages`, at how many moments of the peak it is live."""
+        """Return for each of `storages` at how many moments of the peak it is live."""
         before = np.concatenate(([0], np.cumsum(self._live == self.peak)))
         owner, begin, end = self._intervals.T
         weights = before[end] - before[begin]
@@ -214,7 +214,7 @@ class _BeforeOutput:
         return storage.bytes + _padding(storage, self._output)
 
     def _beside(self, storage: Storage) -> npt.NDArray[np.int64]:
-        """Rows of what is live at the same time."""
+        """Return the rows of what is live at the same time."""
         taken = self._taken[: self._rows]
         meets = np.zeros(self._rows, bool)
         for begin, end in storage.lifetimes:
@@ -250,12 +250,12 @@ def _is_before(first: Storage, second: Storage) -> bool:
 
 
 def _padding(storage: Storage, output: Storage) -> int:
-    """Bytes that are left out before `storage` in `output`, at most, to align it."""
+    """Return the bytes that are left out before `storage` in `output`, at most, to align it."""
     return ALIGNMENT - output.element_bytes if storage.element_bytes > output.element_bytes else 0
 
 
 def _pack_before(storages: Sequence[Storage], output: Storage) -> Packing:
-    """Packs what is in `output` before that is written."""
+    """Pack what is in `output` before that is written."""
     buffers = [
         replace(
             Buffer.live_in(s.lifetimes, s.bytes + _padding(s, output), ALIGNMENT),
@@ -267,7 +267,7 @@ def _pack_before(storages: Sequence[Storage], output: Storage) -> Packing:
 
 
 def _pack(storages: Sequence[Storage], time_limit: float) -> Packing:
-    """Packs storages, those within one another as one."""
+    """Pack storages, those within one another as one."""
     number = {storage: index for index, storage in enumerate(storages)}
 
     def buffer(storage: Storage) -> Buffer:
@@ -281,7 +281,7 @@ def _pack(storages: Sequence[Storage], time_limit: float) -> Packing:
 
 
 def place_in_arenas(storages: Sequence[Storage], time_limit: float) -> list[Arena]:
-    """Packs the storages without a place, each memory for itself; the main memory comes first."""
+    """Pack the storages without a place, each memory for itself; the main memory comes first."""
     movable = [storage for storage in storages if storage.place is None]
     arenas: list[Arena] = []
     for memory in dict.fromkeys((MAIN, *(storage.memory for storage in movable))):

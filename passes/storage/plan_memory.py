@@ -86,7 +86,7 @@ class Plan:
             write_moments(self.values.order, self._accesses())
 
     def storages(self) -> list[Storage]:
-        """Every storage once, in order of appearance."""
+        """Return every storage once, in order of appearance."""
         staging = (storage for entry in self.staging.values() for storage in entry.values())
         return list(dict.fromkeys((*self.values.of.values(), *self.scratch.values(), *staging)))
 
@@ -238,7 +238,7 @@ class PlanMemoryPass(ModulePass):
     time_limit: float = 5.0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Plans each function that is a program."""
+        """Plan each function that is a program."""
         self.plan(op, MemorySpaces(target_of(op, self.target)))
 
     def plan(self, module: ModuleOp, memories: MemorySpaces) -> None:

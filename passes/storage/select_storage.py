@@ -78,7 +78,7 @@ class SelectStoragePass(ModulePass):
     backend: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Decides for every function that runs with the model."""
+        """Decide for every function that runs with the model."""
         target = target_of(op, self.target)
         device = target.device_with(self.backend) if self.backend else target.default_device
         costs = CostSource(target).on(device)

@@ -54,7 +54,7 @@ class StorageAssignment(StorageTable):
                     self._compute(op)
 
     def _compute(self, op: Operation) -> None:
-        """Results are storages of their own, in which operands may lie."""
+        """Give results storages of their own, in which operands may lie."""
         for result in tensors(op.results):
             self.new(result, op)
         for operand, begin in boxes_of(op).items():

@@ -72,7 +72,7 @@ class StoragePlacement:
         return self.strides.get(value) or dense_strides(value)
 
     def place(self, candidate: Candidate, accept: Callable[[Candidate], bool]) -> float | None:
-        """Lets the boxes of `candidate` lie in its whole, if all kernels take that.
+        """Let the boxes of `candidate` lie in its whole, if all kernels take that.
 
         Returns the seconds that are saved, or None where nothing was changed: a kernel cannot, it
         would not save time, or `accept`, called with the decision written, does not.
@@ -170,7 +170,7 @@ class StoragePlacement:
                 self._update_boxes(group)
 
     def _update_boxes(self, group: FusedOp) -> None:
-        """Offsets in a whole that now has other strides."""
+        """Update the offsets in a whole that now has other strides."""
         moved = candidate_of(group)
         assert moved is not None
         width, outer = bytes_of(element_type_of(moved.whole)), self.strides_of(moved.whole)

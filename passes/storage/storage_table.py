@@ -44,7 +44,8 @@ class StorageTable:
         return storage.place.after(self.offset.get(value, 0))
 
     def copies(self, terminator: Operation, targets: Sequence[SSAValue]) -> list[tuple[int, bool]]:
-        """Operands that `terminator` must copy to `targets`: (operand, needs a staging buffer).
+        """Return the operands that `terminator` must copy to `targets`: (operand, needs a staging
+        buffer).
 
         A staging buffer is needed where the operand is another target, which a copy before it
         may overwrite.
@@ -73,7 +74,7 @@ class StorageTable:
         self.of[value] = storage
 
     def view(self, source: SSAValue, view: SSAValue, begin: int) -> None:
-        """Lets `view` be the memory of `source` from byte `begin` of that on.
+        """Let `view` be the memory of `source` from byte `begin` of that on.
 
         A view that leaves through a terminator is read where the terminator stands.
         """
@@ -86,7 +87,7 @@ class StorageTable:
         return [value for value, other in self.of.items() if other is storage]
 
     def move_into(self, box: SSAValue, whole: SSAValue, begin: int) -> None:
-        """Lets all that is in the storage of `box` lie in that of `whole`, from a byte on."""
+        """Let all that is in the storage of `box` lie in that of `whole`, from a byte on."""
         source, storage = self.of[box], self.of[whole]
         assert source.place is None and self.offset.get(box, 0) == 0
         storage.lower = min(storage.lower, source.lower)

@@ -11,7 +11,7 @@ from braid.passes.tosa.node import TosaNode, converter
 
 @converter("const")
 def constant(t: TosaNode) -> SSAValue:
-    """Constants stay in the IR."""
+    """Keep constants in the IR."""
     return t.emit(ConstantOp.on(value=t.elements("values")))
 
 
@@ -23,7 +23,7 @@ def reshape(t: TosaNode) -> SSAValue:
 
 @converter("transpose")
 def transpose(t: TosaNode) -> SSAValue:
-    """Dim i of the result is dim `perms[i]`."""
+    """Transpose: dim i of the result is dim `perms[i]`."""
     return t.transpose(t.value(0), t.integers("perms"))
 
 
@@ -35,7 +35,7 @@ def concat(t: TosaNode) -> SSAValue:
 
 @converter("slice")
 def slice_(t: TosaNode) -> SSAValue:
-    """`size` elements from `start` on."""
+    """Return `size` elements from `start` on."""
     starts, sizes = t.known_integers(1), t.known_integers(2)
     extents = zip(starts, sizes, t.extents(t.value(0)), strict=True)
     # -1 is the rest of a dim.
@@ -58,7 +58,7 @@ def pad(t: TosaNode) -> SSAValue:
 
 @converter("tile")
 def tile(t: TosaNode) -> SSAValue:
-    """Every dim gets a new one in front, along which it is repeated."""
+    """Repeat every dim along a new one before it."""
     x = t.value(0)
     shape, counts = t.extents(x), t.known_integers(1)
     spread = [extent for n in shape for extent in (1, n)]
@@ -69,7 +69,7 @@ def tile(t: TosaNode) -> SSAValue:
 
 @converter("gather")
 def gather(t: TosaNode) -> SSAValue:
-    """`values[n, indices[n, w], c]` at `[n, w, c]`."""
+    """Return `values[n, indices[n, w], c]` at `[n, w, c]`."""
     indices = t.value(1)
     tuples = t.reshape(indices, [*t.extents(indices), 1])
     return t.emit(GatherNdOp.get(t.value(0), tuples, batch_dims=1))

@@ -108,7 +108,7 @@ def _leaving(block: Block) -> set[SSAValue]:
 def _spared(
     op: Operation, made: list[OpResult], dying: list[SSAValue], leaving: set[SSAValue]
 ) -> int:
-    """Bytes of the largest operand that `op` may write its only result over."""
+    """Return the bytes of the largest operand that `op` may write its only result over."""
     if len(made) != 1 or len(op.results) != 1:
         return 0
     result = made[0]
@@ -188,7 +188,9 @@ def _read_at(reader: Operation, maker: Operation, begin: dict[Operation, int]) -
 
 
 def _stored_bytes(value: SSAValue) -> int:
-    """Bytes of a tensor, the logical ones in an abstract layout; a reorder keeps declared ones."""
+    """Return the bytes of a tensor, the logical ones in an abstract layout; a reorder keeps
+    declared ones.
+    """
     source = value
     while isinstance(source.owner, FusedOp) and isinstance(only_op(source.owner), ReorderOp):
         source = source.owner.operands[0]

@@ -75,7 +75,7 @@ def arena_sizes(function: FuncOp) -> dict[str, int]:
 
 
 def _check_weights(function: FuncOp) -> None:
-    """Weights of different keys must not overlap, neither as they are stored nor expanded."""
+    """Check that weights of different keys do not overlap, neither stored nor expanded."""
     places: dict[Attribute, list[tuple[str, int, int]]] = {}
     for op in function.walk():
         if not isinstance(op, ConstantOp | ParameterOp):

@@ -127,7 +127,7 @@ def _check_launches(remark: Remark, ordered: Block, target: Target) -> None:
 
 
 def run_launches(block: Block, target: Target) -> float:
-    """Seconds until the host and all devices are through with `block`.
+    """Return the seconds until the host and all devices have finished `block`.
 
     The host takes op by op. What it launches waits in the queue of its device for what it depends
     on; then operands are copied in, the function runs, and results are copied out, each when what
@@ -186,7 +186,9 @@ def _makers(op: Operation) -> Iterator[Operation]:
 
 
 def _moved(target: Target, source: str, destination: str, values: Iterable[SSAValue]) -> float:
-    """Seconds of copies one by one; none where there is no link, since memory is shared."""
+    """Return the seconds of copies one by one; none where there is no link, since memory is
+    shared.
+    """
     link = next(
         (k for k in target.links if (k.source, k.destination) == (source, destination)), None
     )
@@ -197,7 +199,7 @@ def _moved(target: Target, source: str, destination: str, values: Iterable[SSAVa
 
 
 def run_units(block: Block, backend: BackendDescription) -> tuple[float, float]:
-    """Seconds until all ops of `block` have run, and those of the busiest unit.
+    """Return the seconds until all ops of `block` have run, and those of the busiest unit.
 
     Each unit runs what it is given in the order of the ops; of units that differ by name alone,
     the one that is free first is given a step. An op's steps run one after the other and begin

@@ -23,7 +23,9 @@ def overwritable(kernel: Operation | None, result: int) -> dict[int, bool]:
 
 
 def planned_strides(op: Operation, index: int) -> tuple[int, ...] | None:
-    """In elements, of operand or behind these result number `index`; None if it is dense."""
+    """Return the strides in elements of operand, or after these result, number `index`; None if
+    dense.
+    """
     attribute = op.attributes.get(STRIDES)
     if not isinstance(attribute, ArrayAttr):
         return None

@@ -72,7 +72,7 @@ def check_application(
 
 
 def _apply(context: Context, module: ModuleOp) -> None:
-    """Carries the decisions out, and checks what that claims."""
+    """Apply the decisions, and check what that claims."""
     functions = [op for op in module.ops if isinstance(op, FuncOp) and op.body.blocks]
     before = {function: block_peak(function.body.block, COUNT) for function in functions}
     apply = ApplyRematerializationPass()
