@@ -162,7 +162,7 @@ def _function(group: FusedOp, symbol: str) -> FuncOp:
 
 
 def copies_as_nests(function: FuncOp) -> None:
-    """LLVM would call a runtime library for a copy between strided buffers."""
+    """Replace copies by nests: LLVM would call a runtime library for strided buffers."""
     for op in [op for op in function.walk() if isinstance(op, memref.CopyOp)]:
         buffer_type = cast(MemRefType[Any], op.destination.type)
         rank = buffer_type.get_num_dims()

@@ -24,7 +24,7 @@ from braid.dialects.braid.dtypes import i1, is_stored_only, is_unsigned
 
 
 def width_of(element_type: Attribute) -> int:
-    """Bits of an integer type."""
+    """Return the bits of an integer type."""
     return cast(IntegerType, element_type).width.data
 
 
@@ -94,7 +94,8 @@ def narrow(builder: Builder, value: SSAValue, element_type: Attribute) -> SSAVal
 
 
 def convert(builder: Builder, value: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
-    """`value` of element type `source` as one of `target`, as `numpy_functions.convert` does it.
+    """Return `value` of element type `source` as one of `target`, as `numpy_functions.convert` does
+    it.
 
     Both are in the types upstream computes in.
     """

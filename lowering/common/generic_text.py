@@ -97,7 +97,7 @@ class _Writer:
                 yield f"{name} = {self._text(attribute)}"
 
     def _text(self, attribute: Attribute) -> str:
-        """Of an attribute, which the module keeps alive."""
+        """Return the text of an attribute, which the module keeps alive."""
         text = self._known.get(id(attribute))
         if text is None:
             text = self._texts.get(attribute)

@@ -31,7 +31,7 @@ def is_guardable(source: SSAValue, result_type: AnyTensor) -> bool:
 def guarded_padding(
     builder: Builder, source: SSAValue, padding: Padding, result_type: AnyTensor
 ) -> SSAValue:
-    """`source` with `padding` around it, as a tensor of `result_type`."""
+    """Return `source` with `padding` around it, as a tensor of `result_type`."""
     element_type = result_type.element_type
     rank = result_type.get_num_dims()
 

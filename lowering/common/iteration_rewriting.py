@@ -83,7 +83,7 @@ def _applied(builder: Builder, loops: PhysicalIteration, expr: AffineExpr) -> SS
 def _composed(
     builder: Builder, dims: Sequence[int], indices: Sequence[SSAValue], expr: AffineExpr
 ) -> SSAValue:
-    """`expr` for the values `indices` of its dims `dims`."""
+    """Return `expr` for the values `indices` of its dims `dims`."""
     position = {dim: AffineExpr.dimension(i) for i, dim in enumerate(dims)}
     unused = AffineExpr.constant(0)
     local = expr.replace_dims_and_symbols(
@@ -94,7 +94,7 @@ def _composed(
 
 
 def _rewrite_indices(block: Block, loops: PhysicalIteration) -> None:
-    """`linalg.index` of an old dim is computed from the new ones."""
+    """Compute the `linalg.index` of each old dim from the new ones."""
     for index in [op for op in block.walk() if isinstance(op, linalg.IndexOp)]:
         builder = Builder(InsertPoint.before(index))
         value = _applied(builder, loops, loops.logical[index.dim.value.data])

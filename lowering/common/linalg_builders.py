@@ -72,7 +72,7 @@ def generic(
 def elementwise(
     builder: Builder, source: SSAValue, result_type: AnyTensor, body: BodyFunction
 ) -> SSAValue:
-    """`body` of every element of `source`, as a tensor of `result_type`."""
+    """Return the tensor of `result_type` of `body` on every element of `source`."""
     rank = result_type.get_num_dims()
     identity = AffineMap.identity(rank)
     kinds = (IteratorKind.PARALLEL,) * rank
@@ -102,7 +102,7 @@ def padded(
     high: Sequence[int],
     value: float | int | bool,
 ) -> SSAValue:
-    """`source` with elements equal to `value` around it, in the same layout."""
+    """Return `source` with elements equal to `value` around it, in the same layout."""
     source_type = tensor_type_of(source)
     number = constant(builder, value, source_type.element_type)
     shape = [a + n + b for a, n, b in zip(low, source_type.get_shape(), high, strict=True)]

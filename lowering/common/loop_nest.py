@@ -116,7 +116,7 @@ def _shape(buffer: SSAValue) -> tuple[int, ...]:
 
 
 def in_place_arguments(function: FuncOp, operands: int) -> tuple[InPlace, ...]:
-    """Pairs (operand, result) of a kernel before its nests become loops.
+    """Return the pairs (operand, result) of a kernel before its nests become loops.
 
     The result is written by one parallel nest, which reads the operand at the element that it
     writes; nothing else reads the operand, and nothing else writes the result.

@@ -51,7 +51,7 @@ class MaterializeLayoutsPass(ModulePass):
     name = "materialize-layouts"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites every function in place."""
+        """Rewrite every function in place."""
         materialize_layouts(op)
 
 
@@ -106,7 +106,7 @@ def _store(value: SSAValue) -> None:
 
 
 def _materialize(op: Operation) -> None:
-    """Brings the attributes of `op` to storage; the types of its values change afterwards."""
+    """Bring the attributes of `op` to storage; the types of its values change afterwards."""
     rule = _RULES.get(op.name)
     if rule is None:
         raise BraidError(

@@ -36,7 +36,7 @@ def parse_upstream(text: str) -> ModuleOp:
 
 
 def _drop_unknown_properties(op: Operation) -> None:
-    """Upstream prints properties at their defaults that xDSL's op does not have yet."""
+    """Drop properties that upstream prints at their defaults and xDSL's op does not have yet."""
     if not isinstance(op, IRDLOperation) or isinstance(op, UnregisteredOp):
         return
     known = op.get_irdl_definition().properties

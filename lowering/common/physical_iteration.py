@@ -30,7 +30,7 @@ def is_sliceable(
 def storage_slice(
     layout: Layout, offsets: Sequence[int], sizes: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Offsets and sizes, in storage, of a slice that is sliceable in `layout`."""
+    """Return the offsets and sizes, in storage, of a slice that is sliceable in `layout`."""
     starts = tuple(0 if d.extent is not None else offsets[d.dim] // d.step for d in layout.dims)
     return starts, layout.storage_shape(sizes)
 
@@ -45,7 +45,7 @@ def is_paddable(layout: Layout, low: Sequence[int], high: Sequence[int]) -> bool
 
 
 def storage_padding(layout: Layout, values: Sequence[int]) -> tuple[int, ...]:
-    """`low` or `high` of a padding, per dim of storage."""
+    """Return `low` or `high` of a padding, per dim of storage."""
     return tuple(0 if d.extent is not None else values[d.dim] for d in layout.dims)
 
 
@@ -219,7 +219,7 @@ def _loop_order(
 
 
 def _strides(map: AffineMap, operand: Operand) -> list[int]:
-    """Elements between neighbours along each iteration dim, 0 where it is not used."""
+    """Return the elements between neighbours along each iteration dim, 0 where it is not used."""
     shape = operand.layout.storage_shape(operand.shape)
     strides = [prod(shape[i + 1 :]) for i in range(len(shape))]
     result = [0] * map.num_dims

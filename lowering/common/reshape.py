@@ -41,7 +41,7 @@ def reshaped(builder: Builder, source: SSAValue, result_type: AnyTensor) -> SSAV
 
 
 def common_groups(before: Sequence[int], after: Sequence[int]) -> tuple[Groups, Groups, list[int]]:
-    """Dims of both shapes in groups of equal products, and the products.
+    """Return the dims of both shapes in groups of equal products, and the products.
 
     Without elements there is one group of everything.
     """
@@ -61,7 +61,7 @@ def _one(shape: Sequence[int]) -> Groups:
 
 
 def _cuts(shape: Sequence[int]) -> dict[int, int]:
-    """Product of the dims before a position -> the first such position."""
+    """Return a map from the product of the dims before a position to the first such position."""
     cuts, product = {1: 0}, 1
     for position, extent in enumerate(shape, 1):
         product *= extent

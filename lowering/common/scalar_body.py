@@ -104,7 +104,7 @@ class BodyEmitter:
 def counted_position(
     builder: Builder, index: SSAValue, element_type: Attribute, extent: int
 ) -> SSAValue:
-    """`index`, from the end if it is negative, brought inside a dim of `extent` elements."""
+    """Return `index`, from the end if it is negative, brought inside a dim of `extent` elements."""
     insert = builder.insert
     wide = convert(builder, index, element_type, i64)
     zero, length = constant(builder, 0, i64), constant(builder, extent, i64)

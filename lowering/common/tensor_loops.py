@@ -25,7 +25,7 @@ def index_constant(builder: Builder, value: int) -> SSAValue:
 def for_loop(
     builder: Builder, extent: int, carried: Sequence[SSAValue], body: LoopBody
 ) -> Sequence[SSAValue]:
-    """`body` at 0 to `extent` - 1; returns the values carried out."""
+    """Emit a loop of `body` from 0 to `extent` - 1, and return the values carried out."""
     start, stop, step = (index_constant(builder, n) for n in (0, extent, 1))
     block = Block(arg_types=[IndexType(), *(value.type for value in carried)])
     inside = Builder(InsertPoint.at_end(block))
@@ -61,5 +61,5 @@ def element(builder: Builder, source: SSAValue, index: Sequence[SSAValue]) -> SS
 def with_element(
     builder: Builder, target: SSAValue, index: Sequence[SSAValue], value: SSAValue
 ) -> SSAValue:
-    """`target` with `value` at `index`."""
+    """Return `target` with `value` at `index`."""
     return builder.insert(tensor.InsertOp(value, target, index)).result

@@ -146,7 +146,9 @@ class _Source:
 def top_k(
     builder: Builder, op: TopKOp, operand: SSAValue, operand_type: AnyTensor
 ) -> Sequence[SSAValue]:
-    """Values and indices of the first k elements of a row-major tensor, `operand_type` in braid."""
+    """Return the values and indices of the first k elements of a row-major tensor, `operand_type`
+    in braid.
+    """
     source = _Source(op, operand, operand_type)
     dim, k = source.dim, op.k.value.data
     shape = operand_type.get_shape()
@@ -236,6 +238,6 @@ def _next(
 
 
 def _or_is_nothing(builder: Builder, index: SSAValue, condition: SSAValue) -> SSAValue:
-    """`condition`, or true where `index` is that of no element."""
+    """Return `condition`, or true where `index` is that of no element."""
     is_nothing = builder.insert(arith.CmpiOp(index, constant(builder, 0, i64), "slt")).result
     return builder.insert(arith.OrIOp(is_nothing, condition)).result

@@ -56,7 +56,9 @@ def run_upstream_passes(text: str, passes: Sequence[str]) -> str:
 
 
 def generic_form(text: str, passes: Sequence[str]) -> str:
-    """As `run_upstream_passes`, with the module printed in generic form, which xDSL parses."""
+    """Run passes as `run_upstream_passes` does, and return the module in generic form, which xDSL
+    parses.
+    """
     with _lowered(text, passes) as module:
         return str(module.operation.get_asm(print_generic_op_form=True, assume_verified=True))
 
@@ -113,7 +115,8 @@ _IN_RESULTS = "eliminate-empty-tensors"
 
 
 def bufferization_passes(results: int) -> tuple[str, ...]:
-    """From a function on tensors that writes so many results into buffers to one on buffers.
+    """Return the passes from a function on tensors that writes `results` results into buffers to
+    one on buffers.
 
     Where there are several, each is computed in memory of its own: what two of them start from is
     one tensor after `cse`, and upstream would compute the second one in the buffer of the first.

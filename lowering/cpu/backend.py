@@ -47,7 +47,8 @@ class CpuBackend(Backend):
         return cpu_families(device.machine, installed, is_strict=device.settings.is_strict)
 
     def prepare(self, job: Job) -> Preparation:
-        """Kernels have no edge cases and compute in f32; what becomes equal ops is merged.
+        """Return passes for kernels that have no edge cases and compute in f32; then equal ops are
+        merged.
 
         Weights are looked at where kernels of bytes ask for it, and products of bf16 left as they
         are where the machine has an instruction for them. Raises UnsupportedError where it has

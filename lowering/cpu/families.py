@@ -41,7 +41,7 @@ ARITHMETICS: tuple[ProductArithmetic, ...] = (FLOATS, LOW_PRECISION, AMX)
 def cpu_families(
     machine: Machine, installed: Sequence[KernelFamily] = (), *, is_strict: bool = False
 ) -> tuple[KernelFamily, ...]:
-    """All families for `machine`, in order of preference: first those of other packages.
+    """Return all families for `machine`, in order of preference: first those of other packages.
 
     The cheapest family that takes a group makes its kernel, the first one among equals. Where
     results `is_strict`ly are those of the model's functions, a library makes none that is close.

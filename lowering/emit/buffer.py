@@ -52,7 +52,7 @@ class Buffer:
     def prefetch(
         self, e: Emitter, offset: Index, level: int = 1, *, to_write: bool = False
     ) -> None:
-        """Asks for the cache line of the element at `offset`, which may lie behind the last one.
+        """Prefetch the cache line of the element at `offset`, which may lie after the last one.
 
         It is wanted in the cache of this `level`, 1 to 3.
         """
@@ -67,7 +67,7 @@ class Buffer:
         e.effect(prefetch)
 
     def address(self, e: Emitter, offset: Index) -> Index:
-        """Of the element at `offset`."""
+        """Return the address of the element at `offset`."""
         base = e.insert(memref.ExtractAlignedPointerAsIndexOp.get(self.ref))
         return e.add(base, e.mul(offset, bytes_of(self.element_type)))
 
@@ -86,12 +86,12 @@ class Buffer:
         e.effect(llvm.StoreOp(value, pointer, alignment=alignment, nontemporal=True))
 
     def load_scalar(self, e: Emitter, offset: Index) -> Value:
-        """One element."""
+        """Load one element."""
         type = cast(MemRefType[Any], self.ref.type).element_type
         return e.make(memref.LoadOp, [self.ref, e.index(offset)], type)
 
     def splat(self, e: Emitter, offset: Index) -> Value:
-        """One element in every lane."""
+        """Load one element into every lane."""
         return e.broadcast(self.load_scalar(e, offset))
 
     def store(self, e: Emitter, value: Value, offset: Index, mask: Value | None = None) -> None:

@@ -24,7 +24,9 @@ _INTEGER_PREDICATES = {
 
 
 def compare(e: Emitter, predicate: str, a: Value, b: Value) -> Value:
-    """`predicate` (as `arith.cmpf` and `arith.cmpi` name them) of a and b, an i1 for each."""
+    """Return `predicate` (as `arith.cmpf` and `arith.cmpi` name them) of a and b, an i1 for
+    each.
+    """
     result = e.vector_type(i1) if isinstance(a.type, VectorType) else i1
     if _is_float(a):
         return e.make(arith.CmpfOp, [a, b], result, _FLOAT_PREDICATES[predicate])
@@ -50,7 +52,7 @@ def at_most(e: Emitter, x: Value, bound: Value) -> Value:
 
 
 def clamp(e: Emitter, x: Value, low: float, high: float) -> Value:
-    """X limited to [low, high], NaN where x is NaN."""
+    """Return x limited to [low, high], NaN where x is NaN."""
     lower = at_least(e, x, e.constant(low, x.type))
     return at_most(e, lower, e.constant(high, x.type))
 

@@ -97,7 +97,7 @@ class Emitter:
         )
 
     def apply(self, op: type[Operation], *operands: Value) -> Value:
-        """As `make`, with a result of the first operand's type."""
+        """Make an op as `make` does, with a result of the first operand's type."""
         return self.make(op, operands, operands[0].type)
 
     @property
@@ -125,7 +125,7 @@ class Emitter:
         return type
 
     def constant(self, value: float | int, type: Attribute) -> Value:
-        """`value` as a scalar, or in every lane of a vector type."""
+        """Return `value` as a scalar, or in every lane of a vector type."""
         key = (repr(value), type)
         if key not in self._constants:
             op = arith.ConstantOp(_constant_attribute(value, type), type)
@@ -153,7 +153,7 @@ class Emitter:
         return op.memref
 
     def index(self, value: Index) -> Value:
-        """`value` as an SSA value."""
+        """Return `value` as an SSA value."""
         if isinstance(value, Size):
             if value not in self._sizes:
                 self._sizes[value] = self._entry.insert_arg(_INDEX, len(self._entry.args))
@@ -212,7 +212,7 @@ class Emitter:
         return [index, *result] if extents else []
 
     def divmod(self, a: Index, b: Index) -> tuple[Index, Index]:
-        """Quotient and remainder of non-negative numbers."""
+        """Return the quotient and remainder of non-negative numbers."""
         if isinstance(a, _KNOWN) and isinstance(b, int):
             return a // b, a % b
         if a == 0 or b == 1:
@@ -225,14 +225,14 @@ class Emitter:
         return self.once((op, *operands), lambda: self.make(op, operands, _INDEX))
 
     def dot(self, indices: Sequence[Index], strides: Sequence[Extent]) -> Index:
-        """Σ indices[i] · strides[i]."""
+        """Return Σ indices[i] · strides[i]."""
         total: Index = 0
         for index, stride in zip(indices, strides, strict=True):
             total = self.add(total, self.mul(index, stride))
         return total
 
     def loop(self, lower: Index, upper: Index, step: int, body: Callable[[Index], None]) -> None:
-        """`scf.for` without carried values; a loop of one known iteration leaves no loop."""
+        """Emit an `scf.for` without carried values; one known iteration needs no loop."""
         self.carry(lower, upper, step, (), lambda index, _: body(index) or ())
 
     def carry(
@@ -243,7 +243,7 @@ class Emitter:
         initial: Sequence[Value],
         body: Callable[[Index, Sequence[Value]], Sequence[Value]],
     ) -> Sequence[Value]:
-        """`scf.for` that carries values: `body` maps those of one iteration to the next's.
+        """Emit an `scf.for` that carries values: `body` maps those of one iteration to the next's.
 
         Returns the values after the last iteration.
         """
@@ -284,7 +284,7 @@ class Emitter:
     def replaced(
         self, condition: Value, values: Sequence[Value], body: Callable[[], Sequence[Value]]
     ) -> Sequence[Value]:
-        """`values`, or those that `body` computes if a value of type `i1` is true."""
+        """Return `values`, or those that `body` computes if a value of type `i1` is true."""
         block, otherwise = Block(), Block([scf.YieldOp(*values)])
         with self._inside(block):
             self.effect(scf.YieldOp(*body()))
@@ -293,7 +293,7 @@ class Emitter:
         return op.results
 
     def broadcast(self, scalar: Value) -> Value:
-        """`scalar` in every lane."""
+        """Return `scalar` in every lane."""
         return self.make(vector.BroadcastOp, [scalar], self.vector_type(scalar.type))
 
     def convert(self, op: type[Operation], value: Value, element_type: Attribute) -> Value:
@@ -308,7 +308,9 @@ class Emitter:
         return self.make(op, [value], result)
 
     def narrow(self, value: Value, element_type: Attribute) -> Value:
-        """Integers that fit an unsigned `element_type`; what widens them again gets `value`."""
+        """Narrow integers that fit an unsigned `element_type`; what widens them again gets
+        `value`.
+        """
         narrow = self.convert(arith.TruncIOp, value, element_type)
         self._wide[narrow] = value
         return narrow

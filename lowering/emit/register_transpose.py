@@ -15,7 +15,7 @@ from braid.lowering.emit.emitter import Emitter, Value
 
 
 def transposed(e: Emitter, rows: Sequence[Value]) -> list[Value]:
-    """`lanes` vectors: lane r of vector c is lane c of row r, anything for missing rows."""
+    """Return `lanes` vectors: lane r of vector c is lane c of row r, anything for missing rows."""
     n = e.lanes
     matrix: list[Value | None] = [*rows, *[None] * (n - len(rows))]
     distance = n // 2
@@ -67,7 +67,9 @@ def deinterleaved(e: Emitter, vectors: Sequence[Value]) -> list[Value]:
 def _gathered(
     e: Emitter, sources: Sequence[Value], wanted: Sequence[tuple[int, int]]
 ) -> list[Value]:
-    """Vectors of the (source, lane) in `wanted`, each by one shuffle per source after the first."""
+    """Return the vectors of the (source, lane) in `wanted`, each by one shuffle per source after
+    the first.
+    """
     result: list[Value] = []
     for start in range(0, len(wanted), e.lanes):
         lanes = wanted[start : start + e.lanes]

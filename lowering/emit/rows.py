@@ -86,7 +86,7 @@ def across(e: Emitter, value: Value, join: Join) -> Value:
 
 
 def each(e: Emitter, length: Extent, body: Callable[[Index, Value | None], None]) -> None:
-    """`body` for every vector of the row, the last one perhaps masked."""
+    """Emit `body` for every vector of the row, the last one perhaps masked."""
     rest = length % e.lanes
     whole = length - rest
     if whole != 0:

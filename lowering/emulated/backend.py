@@ -25,7 +25,7 @@ class EmulatedBackend(Backend):
     stages: tuple[str, ...] = ()
 
     def families(self, device: Device, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:
-        """None: neither layouts nor times are those of the host's kernels."""
+        """Return no families: neither layouts nor times are those of the host's kernels."""
         return ()
 
     def prepare(self, job: Job) -> Preparation:

@@ -48,11 +48,11 @@ class FpgaBackend(Backend):
     )
 
     def families(self, device: Device, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:
-        """None of its own: groups are row-major, and are not what stages are made of."""
+        """Return no families: groups are row-major, and stages are not made of them."""
         return installed
 
     def prepare(self, job: Job) -> Preparation:
-        """Nothing: windows take paddings, and stages what stands behind them."""
+        """Return no passes: windows take paddings, and stages the ops after them."""
         return Preparation()
 
     @property
@@ -64,11 +64,11 @@ class FpgaBackend(Backend):
         )
 
     def refusal(self, op: Operation, known: ParameterExpressions) -> str | None:
-        """Why designs do not have `op`; None where they do."""
+        """Return why designs do not have `op`; None where they do."""
         return refusal(op, known)
 
     def emit(self, kernels: Sequence[FuncOp], job: Job) -> "FpgaKernels":
-        """Nothing yet: see `link`."""
+        """Return kernels without code: `link` makes the design."""
         return FpgaKernels(tuple(kernel.sym_name.data for kernel in kernels), job)
 
 
@@ -137,7 +137,7 @@ class FpgaKernels:
         return self.job.device.machine.fact("clock")
 
     def _circuits(self, functions: Sequence[FuncOp]) -> list[Circuit]:
-        """They share the part by what they need."""
+        """Return the circuits, which share the part by what they need."""
         machine = self.job.device.machine
         return Circuit.of_all(
             functions, self.job.weights(), budget_of(machine), self._clock, memory_of(machine)
@@ -145,7 +145,7 @@ class FpgaKernels:
 
 
 def _archive(circuits: Sequence[Circuit], part: str) -> bytes:
-    """Of the projects of circuits, in folders of their names."""
+    """Return the archive of the projects of circuits, in folders of their names."""
     return tar_of(
         {
             f"{circuit.name}/{name}": text.encode()

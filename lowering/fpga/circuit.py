@@ -78,12 +78,12 @@ class Circuit:
 
     @property
     def name(self) -> str:
-        """Of the top module."""
+        """Name of the top module."""
         return self.converted.design.sym_name.data
 
     @cached_property
     def cycles(self) -> int:
-        """Of one launch, from the first beat to the last one."""
+        """Cycles of one launch, from the first beat to the last one."""
         network = network_of(self.converted.design)
         times = earliest(network, 1, depths_of(self.converted.design))
         assert times is not None, "the depths were chosen so that it ends"
@@ -148,7 +148,7 @@ class Circuit:
         return "\n".join(lines) + "\n"
 
     def _testbench(self) -> str:
-        """For the modules, with the numbers of an image."""
+        """Return the testbench for the modules, with the numbers of an image."""
         given, made = self._image()
         inputs, outputs = self._counted("s"), self._counted("m")
         return testbench(
@@ -172,7 +172,7 @@ class Circuit:
         )
 
     def _image(self) -> tuple[list[Array], list[Array]]:
-        """Random numbers for the inputs, and what the interpreter makes of them."""
+        """Return random inputs, and the interpreter's results for them."""
         random = np.random.default_rng(0)
         ports = self.converted.ports
         given = [_random(value, random) for value in self.whole.body.block.args]

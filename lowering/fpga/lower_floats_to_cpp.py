@@ -51,7 +51,7 @@ class LowerFloatsToCppPass(ModulePass):
     clock: float = 3.33
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Chooses, checks and writes."""
+        """Choose orders, check the design, and write its files."""
         function = function_named(op, self.function)
         graph = graph_of(function, known_values(function, {}, needs_all=False))
         name = top_name_of(function.sym_name.data)

@@ -21,7 +21,7 @@ from braid.support.errors import UnsupportedError
 
 
 def refusal(op: Operation, known: ParameterExpressions) -> str | None:
-    """Why designs do not have `op`, None where they do; `known` is of its module.
+    """Return why designs do not have `op`, None where they do; `known` is of its module.
 
     It is tried alone, with weights of 1 that are not known yet: a sum of very many terms may be
     refused later, when they are.

@@ -21,7 +21,9 @@ _COLUMNS = 48
 
 
 def report(circuit: Circuit, machine: Machine) -> str:
-    """Stages with their loops, the slowest marked, channels, times, and resources of the part."""
+    """Return text: stages with their loops, the slowest marked, channels, times, and resources of
+    the part.
+    """
     design = circuit.converted.design
     lines = [
         f"{circuit.name}: {circuit.interval} cycles from image to image, {circuit.cycles} of one; "
@@ -58,7 +60,7 @@ def _shape(one: StageOp | PermuteOp) -> str:
 
 
 def _channels(design: DesignOp) -> Iterator[str]:
-    """Each with how full it is over the time of two images, the second one behind the first."""
+    """Return for each channel how full it is over the time of two successive images."""
     network, depths = network_of(design), depths_of(design)
     times = earliest(network, IMAGES, depths)
     assert times is not None, "the depths were chosen so that it ends"

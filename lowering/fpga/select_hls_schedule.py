@@ -54,7 +54,7 @@ class SelectHlsSchedulePass(ModulePass):
     memory_latency: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Decides for each design."""
+        """Decide for each design."""
         designs = [design for design in op.ops if isinstance(design, DesignOp)]
         if designs:
             every = select_schedules(designs, self._budget(op), self._memory(op))

@@ -61,7 +61,7 @@ def timeline(circuit: Circuit, machine: Machine) -> str:
 
 
 def _busy(network: Network, times: Times) -> Iterator[Bar]:
-    """From the first read or write of an image to its last one, of each process."""
+    """Return the time from the first to the last access of an image, for each process."""
     for lane, (process, reads, writes) in enumerate(
         zip(network.processes, times.reads, times.writes, strict=True)
     ):

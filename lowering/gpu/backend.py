@@ -64,7 +64,9 @@ class GpuBackend(Backend):
         return gpu_families(device.machine, installed)
 
     def prepare(self, job: Job) -> Preparation:
-        """Kernels have no edge cases; paddings of the same tensor that become ops are merged."""
+        """Return passes for kernels without edge cases; equal paddings that become ops are
+        merged.
+        """
         return Preparation(before_fusion=("expand-padding", "simplify"))
 
     def meter(self, job: Job) -> AbstractContextManager[KernelMeter]:
@@ -72,7 +74,9 @@ class GpuBackend(Backend):
         return gpu_meter(job)
 
     def machine_here(self, device: Device) -> str | None:
-        """By the driver; with the letter of `device` where it is that architecture."""
+        """Return the architecture by the driver; with the letter of `device` where it is
+        that one.
+        """
         here, wanted = architecture_here(), device.machine.cpu
         return wanted if here == wanted.rstrip("a") else here
 
@@ -103,12 +107,13 @@ class ArchitectureKernels:
         return f"{kind}-{self.machine.cpu}"
 
     def compiled(self, job: Job) -> list[Compiled]:
-        """Their code, a kernel each."""
+        """Return the code of the kernels, one for each."""
         host = job.target.host_device.machine
         return compile_gpu_kernels(self.kernels, self.machine, host, jobs=job.jobs)
 
     def code(self, functions: Sequence[FuncOp], job: Job) -> list[Code]:
-        """PTX, launches and, where functions are launched, their plan; machine code if wished.
+        """Return PTX, launches and, where functions are launched, their plan; machine code if
+        wished.
 
         Raises BraidError where that is wished and there is no assembler.
         """
@@ -160,7 +165,7 @@ class GpuKernels:
         ]
 
     def link(self, functions: Sequence[FuncOp]) -> list[Code]:
-        """Objects for the host with the emulator, and what the device needs by architecture.
+        """Return the objects for the host with the emulator, and the device's code by architecture.
 
         What is emulated is the code of the first.
         """

@@ -63,7 +63,7 @@ def keep_emulated_library(ptx: bytes, compiled: Sequence[Compiled], host: Machin
 
 
 def _digest(data: bytes) -> int:
-    """FNV-1a, of 64 bits."""
+    """Return the FNV-1a hash of 64 bits."""
     digest = 0xCBF29CE484222325
     for byte in data:
         digest = ((digest ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF

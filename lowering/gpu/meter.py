@@ -47,7 +47,7 @@ class MadeKernel:
 
     @property
     def launches(self) -> Launches:
-        """Of the kernel."""
+        """Launches of the kernel."""
         return self.kernel.launches
 
 
@@ -69,7 +69,9 @@ class GpuMeter:
     best: dict[FusedOp, float] = field(default_factory=dict[FusedOp, float], init=False)
 
     def made(self, kernels: Sequence[Kernel], group: FusedOp) -> list[MadeKernel | None]:
-        """Each compiled and assembled; None for what a tool rejects, or fits no multiprocessor."""
+        """Return each kernel compiled and assembled; None for what a tool rejects, or fits no
+        multiprocessor.
+        """
         made = [self._bounded(kernel) for kernel in kernels]
         waiting = [each for each in made if each is not None]
         while waiting:
@@ -82,13 +84,13 @@ class GpuMeter:
         return [self._or_none(each, group) for each in made]
 
     def seconds(self, made: MadeKernel) -> float | None:
-        """As the static model says."""
+        """Return the seconds that the static model predicts."""
         return made.least if made.compiled is None else made.seconds
 
     def results(
         self, made: MadeKernel, operands: Sequence[Array], results: Sequence[Array]
     ) -> Sequence[Array] | None:
-        """By the emulator, which also refuses what a GPU would do without a word."""
+        """Return the results by the emulator, which also rejects what a GPU would do silently."""
         if made.compiled is None:
             self._compile([made])
         if made.compiled is None:
@@ -110,13 +112,13 @@ class GpuMeter:
         return MadeKernel(kernel, least_seconds(kernel.launches, kernel.work, self.machine))
 
     def _or_none(self, made: MadeKernel | None, group: FusedOp) -> MadeKernel | None:
-        """None for what was to be compiled, and has no time."""
+        """Return None for what was to be compiled, and has no time."""
         if made is None or made.seconds is not None:
             return made
         return made if made.compiled is None and made.least >= self.best[group] else None
 
     def _compile(self, kernels: Sequence[MadeKernel]) -> None:
-        """At once; where a tool rejects one, each alone."""
+        """Compile all at once; where a tool rejects one, each alone."""
         try:
             compiled = compile_gpu_kernels(
                 [each.kernel for each in kernels], self.machine, self.host, jobs=self.jobs
@@ -141,7 +143,9 @@ class GpuMeter:
 
 @contextmanager
 def gpu_meter(job: Job) -> Generator[GpuMeter]:
-    """For the first architecture of the device. Raises BraidError where there is no assembler."""
+    """Return the meter for the first architecture of the device. Raises BraidError where there is
+    no assembler.
+    """
     find_tool("ptxas")
     with ExitStack() as ending:
         host = job.target.host_device.machine

@@ -55,7 +55,7 @@ class Place:
         return Place(_SPACES[space], index, buffer.offset.data)
 
     def words(self) -> tuple[int, ...]:
-        """As they stand in the plan."""
+        """Return the words as they stand in the plan."""
         return self.space, self.number, self.offset
 
 
@@ -108,7 +108,7 @@ class _Steps:
                 )
 
     def _bind(self, op: Operation) -> None:
-        """Results are where the plan of memory says."""
+        """Bind results to where the memory plan places them."""
         for value, buffer in zip(op.results, buffers_of(op, BUFFERS, len(op.results)), strict=True):
             if buffer is not None:
                 self._places[value] = Place.of(buffer, self._function)

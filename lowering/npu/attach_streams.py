@@ -170,7 +170,7 @@ def _group(
 
 
 def _gather(part: StreamPart) -> None:
-    """Lets members stand together: their block is put into another order."""
+    """Reorder the block so that members are contiguous."""
     block = part.block
     last = block.last_op
     assert last is not None

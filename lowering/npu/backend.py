@@ -73,7 +73,7 @@ class NpuBackend(Backend):
                 yield StandingGroup(group, part.block, described_machine(chip))
 
     def group_family(self, job: Job) -> StreamFamily:
-        """Streams by their schedules."""
+        """Return the family of streams, by their schedules."""
         return StreamFamily(job.target.backend_of(job.device))
 
     def meter(self, job: Job) -> AbstractContextManager[KernelMeter]:
@@ -142,7 +142,8 @@ class NpuKernels:
         return [known.get(symbol, KernelNeeds(symbol)) for symbol in self.symbols]
 
     def link(self, functions: Sequence[FuncOp]) -> list[Code]:
-        """Each stream with its time, the kernels in one library, and what functions do with them.
+        """Return each stream with its time, the kernels in one library, and what functions do with
+        them.
 
         A whole model that no program launches gets objects for the host, which computes it, and so
         does a device whose plugin executes no streams.

@@ -117,7 +117,9 @@ def _build(
 
 
 def _compile(sources: Sequence[SubgraphSource], jobs: int) -> Sequence[StreamObject]:
-    """Objects in the order of `sources`; processes pay only where orders are searched."""
+    """Return the objects in the order of `sources`; processes pay only where orders are
+    searched.
+    """
     jobs = min(jobs, sum(source.search_seconds > 0 for source in sources))
     if jobs < 2:
         return [compile_subgraph(source) for source in sources]

@@ -50,7 +50,7 @@ _PACKAGES = (
 
 @cache
 def _sources() -> str:
-    """Digest of braid's own: another version of it may make other objects."""
+    """Return the digest of braid's own sources: another version may make other objects."""
     digest = hashlib.sha256()
     for package in _PACKAGES:
         for file in sorted(Path(package.__path__[0]).resolve().rglob("*.py")):
@@ -121,7 +121,7 @@ class _Recorder:
         return self.record(Action.STORE, value, after)
 
     def overwrite(self, value: int, after: Events) -> Events:
-        """Leaves the room of a value to what the op makes."""
+        """Hand the memory of a value over to the result of the op."""
         return self.record(Action.OVERWRITE, value, after)
 
     def compute(self, op: int, after: Events) -> Events:

@@ -104,7 +104,7 @@ class Cut:
 
     @cached_property
     def _imports(self) -> list[tuple[int, ...]]:
-        """For each piece the ops of earlier ones that it waits for, ascending."""
+        """The ops of earlier pieces that each piece waits for, ascending."""
         predecessors = self.block.graph.predecessors
         needed = [
             {before for op in piece for before in predecessors[op]} - {*piece}
@@ -118,7 +118,7 @@ class Cut:
 
     @cached_property
     def _values(self) -> list[tuple[int, ...]]:
-        """For each piece the values that it reads or makes."""
+        """The values that each piece reads or makes."""
         used: list[list[int]] = [[] for _ in self.pieces]
         for number, value in enumerate(self.traffic.values):
             makers = () if value.producer is None else (value.producer,)

@@ -87,7 +87,7 @@ class _Linker:
         self.name: str | None = None
 
     def add(self, part: StreamObject, placement: Placement) -> None:
-        """Issues the events of an object."""
+        """Issue the events of an object."""
         exported: set[int] = set()
         tokens: list[Token] = []
         current = -1
@@ -146,7 +146,7 @@ class _Linker:
             tokens.append(after)
 
     def linked(self) -> Linked:
-        """All that was added."""
+        """Return the program of all that was added."""
         number = {name: place for place, name in enumerate(self.released_buffers)}
         uses = (
             use
@@ -177,7 +177,7 @@ class _Linker:
     def _compute(
         self, steps: Sequence[UnitWork], made: Sequence[int], after: Token, use: Use | None
     ) -> Token:
-        """One step after the other; what follows waits for the last of them."""
+        """Issue one step after the other; what follows waits for the last of them."""
         for number, step in enumerate(steps):
             kind = Kind.named(self.backend.units[step.unit].resource)
             own = use and replace(use, step=number + 1, steps=len(steps), is_compute=True)
@@ -213,7 +213,7 @@ class _Linker:
         return joined
 
     def _emit(self, step: UnitWork, after: Token, kind: Kind, use: Use | None) -> Token:
-        """One instruction for a unit, behind the waits that are not implied by earlier ones."""
+        """Issue one instruction for a unit, after the waits that earlier ones do not imply."""
         if self.name is not None:
             number = len(self.ops) if self.name.endswith("#") else ""
             self.ops.append(f"{self.name}{number}")

@@ -48,7 +48,8 @@ def _program(
 def lower_to_run(
     block: Block, backend: BackendDescription, order: Sequence[int] | None = None
 ) -> StreamProgram:
-    """`lower_to_program`, with less on the chip at once where buffers would not fit in one piece.
+    """Run `lower_to_program` with less on the chip at once where buffers would not fit in one
+    piece.
 
     Such a stream loads and stores more. Raises as `lower_to_program`.
     """

@@ -56,7 +56,7 @@ class LowerToInstructionsPass(ModulePass):
     function: str = "main"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Lowers and writes."""
+        """Lower the module and write the program."""
         target = target_of(op, self.target)
         lowered = lower_module(op, target.default_backend, self.function)
         stream = replace(lowered, target=target.name)

@@ -34,7 +34,7 @@ class Placed:
 
 
 def place_buffers(stream: Stream, capacity: int) -> Placed:
-    """Addresses below `capacity` for the buffers of `stream`.
+    """Return the addresses below `capacity` for the buffers of `stream`.
 
     Tried are the order in which they are filled and that by size, each again and again with those
     that found no room before the others; then they are searched. If that fails too, those stay that
@@ -59,7 +59,7 @@ def place_buffers(stream: Stream, capacity: int) -> Placed:
 
 
 def _searched(sizes: Sequence[int], together: NDArray[np.bool_], capacity: int) -> Placed | None:
-    """Addresses by search: being on the chip at once is being live at one of some moments."""
+    """Return addresses by search: items live at the same moment are on the chip at once."""
     buffers = [
         Buffer.live_in(intervals, size)
         for intervals, size in zip(moments(together, sizes), sizes, strict=True)

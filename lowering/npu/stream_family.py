@@ -55,7 +55,7 @@ class StreamCandidate(Candidate[StreamSchedule]):
         return stream_schedule.space(level)
 
     def takes(self, schedule: StreamSchedule) -> bool:
-        """Any with sensible values."""
+        """Take any schedule with sensible values."""
         return schedule.is_sensible
 
     def emit(self, symbol: str, schedule: StreamSchedule) -> StreamKernel:
@@ -72,5 +72,5 @@ class StreamFamily(KernelFamily):
     version: int = STREAM_VERSION
 
     def match(self, group: FusedOp) -> StreamCandidate:
-        """Every group of `stream_group` is one."""
+        """Match every group of `stream_group`."""
         return StreamCandidate(group, self.chip)

@@ -57,7 +57,9 @@ class StreamMeter:
     )
 
     def made(self, kernels: Sequence[Kernel], group: FusedOp) -> list[MadeStream | None]:
-        """Each one simulated; None for what does not fit the chip, or takes long to make."""
+        """Return each stream simulated; None for what does not fit the chip, or takes long
+        to make.
+        """
         asked = [kernel for kernel in kernels if isinstance(kernel, StreamKernel)]
         if not asked:
             return [None] * len(kernels)
@@ -83,18 +85,20 @@ class StreamMeter:
         return [made.get(id(kernel)) for kernel in kernels]
 
     def seconds(self, made: MadeStream) -> float | None:
-        """As simulated."""
+        """Return the simulated seconds."""
         return made.seconds
 
     def results(
         self, made: MadeStream, operands: Sequence[Array], results: Sequence[Array]
     ) -> Sequence[Array] | None:
-        """Of one run on the bytes of the simulated chip."""
+        """Return the results of one run on the bytes of the simulated chip."""
         found = self._ask(replace(made.request, operands=tuple(operands)), RUN_LIMIT)
         return None if found is None else found.results
 
     def _ask(self, request: StreamRequest, limit: float) -> StreamAnswer | None:
-        """None where the process ends, or does not answer within `limit` seconds."""
+        """Return the worker's answer; None where the process ends, or takes more than `limit`
+        seconds.
+        """
         try:
             worker = self.idle.get_nowait()
         except queue.Empty:
@@ -113,6 +117,6 @@ _SECONDS = AttachStreamsPass().search_seconds
 
 @contextmanager
 def stream_meter(job: Job) -> Generator[StreamMeter]:
-    """For the chip of the device."""
+    """Return the meter for the chip of the device."""
     with ExitStack() as ending:
         yield StreamMeter(job.target.backend_of(job.device), max(1, job.jobs), ending)

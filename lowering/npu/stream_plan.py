@@ -105,7 +105,7 @@ class _Steps:
                 )
 
     def _bind(self, op: Operation) -> None:
-        """Results are where the plan of memory says."""
+        """Bind results to where the memory plan places them."""
         for value, buffer in zip(op.results, buffers_of(op, BUFFERS, len(op.results)), strict=True):
             if isinstance(buffer, BufferAttr):
                 space, _, number = buffer.space.data.partition(":")

@@ -112,5 +112,5 @@ def chosen_schedule(op: Operation) -> StreamSchedule | None:
 
 
 def kernel_schedule(schedule: StreamSchedule) -> KernelSchedule:
-    """As what records hold."""
+    """Return the schedule as records hold it."""
     return KernelSchedule.of(STREAM_FAMILY, schedule.entries)

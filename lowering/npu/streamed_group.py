@@ -79,13 +79,13 @@ class StreamedGroup:
     def from_program(
         program: StreamProgram, stream: Stream, block: Block, seconds: float, executions: float
     ) -> "StreamedGroup":
-        """Of a program for `block`, whose arguments are the group's operands."""
+        """Return the group of a program for `block`, whose arguments are the group's operands."""
         operands: dict[SSAValue, int] = {value: n for n, value in enumerate(block.args)}
         tensors = tuple(operands.get(value, OWN) for value in program.outside)
         return StreamedGroup(stream, program.kernels, tensors, program.results, seconds, executions)
 
     def attribute(self) -> DictionaryAttr:
-        """As it stands on the group."""
+        """Return the attribute as it stands on the group."""
         results = [
             DictionaryAttr({"kernel": StringAttr(kernel), "tensors": integers(numbers)})
             for kernel, numbers in self.results

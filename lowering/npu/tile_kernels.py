@@ -113,7 +113,7 @@ def _is_addressed(op: Operation) -> bool:
 
 
 def _copied(value: SSAValue, block: Block, copies: dict[SSAValue, SSAValue]) -> SSAValue:
-    """`value` in `block`, with all that it is made of there."""
+    """Return `value` in `block`, with all that it is made of there."""
     if value not in copies:
         op = value.owner
         assert isinstance(op, Operation), "a buffer of the op is not among what it reads"
@@ -136,7 +136,7 @@ def _is_inside(value: SSAValue, op: Operation) -> bool:
 
 
 def _forget_names(function: func.FuncOp) -> None:
-    """Leaves out what tells equal kernels apart."""
+    """Leave out what tells equal kernels apart."""
     for op in function.walk():
         for value in op.results:
             value.name_hint = None

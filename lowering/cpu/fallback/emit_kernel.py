@@ -18,5 +18,5 @@ def emit_chosen(symbol: str, group: FusedOp, kernels: KernelChoice) -> Kernel:
 
 
 def emit_kernel(symbol: str, group: FusedOp, families: Sequence[KernelFamily]) -> Kernel:
-    """As `emit_chosen`, for one group alone."""
+    """Emit one group alone, as `emit_chosen` does."""
     return emit_chosen(symbol, group, KernelChoice(families))

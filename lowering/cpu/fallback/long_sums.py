@@ -66,7 +66,7 @@ def has_long_sum(nest: Nest) -> TypeGuard[linalg.GenericOp]:
 
 
 def emit_long_sum(builder: Builder, nest: linalg.GenericOp, fixed: Mapping[int, SSAValue]) -> None:
-    """As `emit_nest`, with sums in parts.
+    """Emit a nest as `emit_nest` does, with sums in parts.
 
     What is summed is inside of all loops over the result but the innermost loop of the nest, if
     that is one: its sums are kept side by side.
@@ -192,13 +192,13 @@ class _LongSum:
     def _indices(
         self, known: Mapping[int, SSAValue], index: SSAValue | None
     ) -> Mapping[int, SSAValue]:
-        """`known`, and that along the row."""
+        """Return `known` and the index along the row."""
         return {**known} if self.row is None or index is None else {**known, self.row: index}
 
     def _along_row(
         self, builder: Builder, body: Callable[[Builder, SSAValue | None], None]
     ) -> None:
-        """`body` for each sum."""
+        """Emit `body` for each sum."""
         if self.row is None:
             body(builder, None)
         else:
@@ -212,7 +212,7 @@ def _lanes(loops: Loops, dim: int) -> int:
 
 
 def _steps(loops: Loops, dim: int) -> int:
-    """Of a loop, those that add to the same sum."""
+    """Return the steps of a loop that add to the same sum."""
     return -(-loops.extents[dim] // _lanes(loops, dim))
 
 

@@ -99,7 +99,7 @@ def _opaque(builder: Builder, index: SSAValue) -> SSAValue:
 
 
 def _is_harmless(op: Operation) -> bool:
-    """Constants, and allocations of which only the shape is looked at."""
+    """Return whether an op is a constant, or an allocation of which only the shape is looked at."""
     if isinstance(op, memref.AllocOp):
         return all(
             isinstance(use.operation, linalg.GenericOp)
@@ -110,7 +110,7 @@ def _is_harmless(op: Operation) -> bool:
 
 
 def _leading_dims(loops: Sequence[Loops]) -> list[list[int]]:
-    """Per nest, its dims that are the outermost dims of the result.
+    """Return for each nest its dims that are the outermost dims of the result.
 
     The last dim of the result is left, and so is what a nest has as its innermost loop.
     """

@@ -68,7 +68,7 @@ class ArgReduce(VectorCandidate):
     extent: int
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Row-major."""
+        """Return row-major layouts."""
         return flexible_choices(self.group)[:1]
 
     def seconds(self, choice: LayoutChoice) -> float:
@@ -79,7 +79,7 @@ class ArgReduce(VectorCandidate):
         return max(cycles / clock, self.moving_seconds(choice))
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """One row in each iteration."""
+        """Emit one row in each iteration."""
 
         def iteration(e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
             keys, places = self._best_of_lanes(e, buffers[0], e.mul(index, self.extent))
@@ -106,7 +106,7 @@ class ArgReduce(VectorCandidate):
         return word_of(self._type)
 
     def _best_of_lanes(self, e: Emitter, source: Buffer, begin: Index) -> Best:
-        """In each lane the best of its elements, those of all chains together."""
+        """Return in each lane the best of its elements, those of all chains together."""
         size = _CHAINS * e.lanes
         whole = self.extent - self.extent % size
         word, largest = e.vector_type(self._word), largest_of(self._word)

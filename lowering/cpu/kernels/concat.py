@@ -71,7 +71,7 @@ class Concat(VectorCandidate):
         return self.nest.has_whole_pieces(choice)
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Memory traffic."""
+        """Return the seconds of its memory traffic."""
         return self.moving_seconds(choice)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:

@@ -35,7 +35,9 @@ class ConvDepthwiseFamily(SizedFamily):
     anchors: ClassVar = (ConvOp,)
 
     def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "_Depthwise | None":
-        """One depthwise convolution of block arguments, the rest elementwise on its result."""
+        """Match one depthwise convolution of block arguments, the rest elementwise on its
+        result.
+        """
         found = grouped_convolution(group, is_open=extents_of is not shape_of)
         if found is None or not found.is_depthwise:
             return None
@@ -45,7 +47,8 @@ class ConvDepthwiseFamily(SizedFamily):
 @dataclass(frozen=True, eq=False)
 class _Depthwise(ProductCandidate):
     def default_tile(self) -> WindowSchedule:
-        """Few enough accumulators to leave room for a line of inputs and the weights.
+        """Return a tile with few enough accumulators to leave registers for a line of inputs and
+        the weights.
 
         Two vectors of channels read longer pieces of memory than one. With 16 registers they leave
         no room for neighbouring outputs that share loads, which those of a stride do not.

@@ -70,13 +70,13 @@ class ConvDirectFamily(ProductFamily):
 
     @property
     def identity(self) -> tuple[str, int]:
-        """As in the base class."""
+        """See the base class."""
         return self.arithmetic.conv
 
     def find(
         self, group: FusedOp, extents_of: ExtentsOf | None = None
     ) -> "ConvolutionStorage | None":
-        """As in the base class, of any number of images."""
+        """See the base class; the number of images is any."""
         accumulates, is_open = self.arithmetic.accumulates, extents_of is not None
         found = convolution(group, accumulates, is_open=is_open)
         if found is None or found.is_depthwise:
@@ -93,7 +93,9 @@ class ConvolutionStorage(ProductStorage):
     def float_choices(
         self, group: FusedOp, lanes: int, ranked: Callable[[LayoutChoice], list[int]]
     ) -> Sequence[LayoutChoice]:
-        """Channels last first, with blocks of output channels from best to worst."""
+        """Return layouts with channels last first, with blocks of output channels from best to
+        worst.
+        """
         rank = self.product.rank
         first, last = Layout.row_major(rank), Layout.channels_last(rank)
 
@@ -126,7 +128,8 @@ class ConvolutionStorage(ProductStorage):
     def stepped_choice(
         self, group: FusedOp, block: int, step: int, in_pairs: bool = False
     ) -> LayoutChoice:
-        """Channels last, the weight in blocks of output channels and of a step's input channels.
+        """Return channels last, and the weight in blocks of output channels and of a step's input
+        channels.
 
         Input channels are padded to whole steps.
         """
@@ -142,7 +145,7 @@ class ConvolutionStorage(ProductStorage):
         )
 
     def takes_strides(self, group: FusedOp, choice: LayoutChoice, step: int) -> bool:
-        """As in the base class; the weight is on its own."""
+        """See the base class; the weight is on its own."""
         return choice.operands[self.product.right.index].strides is None and results_alike(choice)
 
     def stored(self, choice: LayoutChoice, unit: VectorUnit, step: int) -> "StoredConvolution":
@@ -227,7 +230,7 @@ class StoredConvolution(StoredProduct):
 
     @property
     def slowdown(self) -> float:
-        """As in the base class."""
+        """See the base class."""
         product = self.product
         if self.loops.over_positions:
             return _WINDOWED_LINES_FACTOR if product.taps > 1 else _LINES_FACTOR

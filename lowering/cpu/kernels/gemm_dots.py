@@ -40,7 +40,7 @@ class GemmDotsFamily(VectorFamily):
     anchors: ClassVar = (MatmulOp,)
 
     def match(self, group: FusedOp) -> "_Dots | None":
-        """One product of block arguments; the rest is elementwise."""
+        """Match one product of block arguments; the rest is elementwise."""
         found = matrix_product(group)
         if found is None or found.slabs is not None or not has_code(found.points):
             return None
@@ -59,11 +59,11 @@ class _Dots(VectorCandidate):
         return [by_columns(self.group, self.product)]
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
-        """With neighbouring elements along the innermost dims."""
+        """Return whether there are neighbouring elements along the innermost dims."""
         return takes_strides(self.group, choice)
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Of multiplying and adding up, or of memory where that is slower."""
+        """Return the seconds of multiplying and adding up, or of memory where that is slower."""
         size = matmul_size(self.product, packed=False)
         moved = self.moving_seconds(choice)
         moved *= moving_factor(size, self.unit)

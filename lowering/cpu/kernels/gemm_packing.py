@@ -47,7 +47,7 @@ class GemmPackingFamily(VectorFamily):
     anchors: ClassVar = (MatmulOp,)
 
     def match(self, group: FusedOp) -> "_Packing | None":
-        """One product of block arguments, the rest elementwise on its result."""
+        """Match one product of block arguments, the rest elementwise on its result."""
         found = matrix_product(group, accumulates=True)
         if found is None or not adds_bytes(found.op) or not has_code(found.points):
             return None
@@ -60,25 +60,27 @@ class _Packing(ScheduledCandidate[TileSchedule]):
     arithmetic: ByteArithmetic
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """B by rows, or by columns."""
+        """Return B row-major, or column-major."""
         return [row_major_choice(self.group), by_columns(self.group, self.product)]
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
-        """With neighbouring elements along the innermost dims."""
+        """Return whether there are neighbouring elements along the innermost dims."""
         return takes_strides(self.group, choice)
 
     def space(self, level: int) -> Iterator[TileSchedule]:
-        """Tiles by predicted time; columns are outside: a block of them is for all rows."""
+        """Return the tiles by predicted time; columns are outside: a block of them is for
+        all rows.
+        """
         every = tiling.schedules(self._size, VECTORS, self.unit, _FAR, level)
         return (schedule for schedule in every if schedule.columns_outside)
 
     def takes(self, schedule: TileSchedule) -> bool:
-        """Any tile that fits."""
+        """Take any tile that fits."""
         fits = tiling.takes(schedule, self._size, VECTORS, self.unit)
         return fits and schedule.columns_outside
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Of packing, and of the best tile or of memory, whichever is slower."""
+        """Return the seconds of packing, and of the best tile or of memory, whichever is slower."""
         size, unit, kernel = self._size, self.unit, self._kernel(choice, next(self.space(0)))
         words = size.batches * kernel.steps * -(-size.columns // unit.lanes)
         if (few := self._unpacked(kernel)) is not None:

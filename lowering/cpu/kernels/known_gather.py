@@ -55,15 +55,15 @@ class KnownGather(VectorCandidate):
     nest: KnownGatherNest
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Row-major."""
+        """Return row-major layouts."""
         return flexible_choices(self.group)[:1]
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Memory traffic."""
+        """Return the seconds of its memory traffic."""
         return _BROKEN * self.moving_seconds(choice)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """One row of the last gathered dim, with what is inside of it, in each iteration."""
+        """Emit one row of the last gathered dim, with what is inside of it, in each iteration."""
         nest, row, result = self.nest, self.nest.row, self.nest.result
         strides = (row_major_strides(nest.shape)[:row], row_major_strides(result)[:row])
         inner = product_of(nest.shape[row + 1 :])

@@ -62,7 +62,7 @@ class MovementFamily(SizedFamily):
         return candidate if candidate.layouts else None
 
     def reorder_seconds(self, tensor: AnyTensor, source: Layout, target: Layout) -> float | None:
-        """As in `KernelFamily`."""
+        """See `KernelFamily`."""
         shape = tensor.get_shape()
         if not is_number(tensor.element_type) or not shape or not has_elements(shape):
             return None
@@ -80,7 +80,7 @@ class Copy(ScheduledCandidate[LoopSchedule]):
     moved: Movement
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """All pairs of layouts of operand and result."""
+        """Return all pairs of layouts of operand and result."""
         return [choice for choice in _candidates(self.group) if self._nest(choice)]
 
     def makes(self, choice: LayoutChoice) -> bool:
@@ -88,21 +88,21 @@ class Copy(ScheduledCandidate[LoopSchedule]):
         return self._nest(choice) is not None
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
-        """Unless vectors would not be contiguous on either side."""
+        """Return whether vectors are contiguous on either side."""
         nest = self._nest(choice)
         if nest is None:
             return False
         return nest[-1].strides[1] == 1 and any(dim.strides[0] == 1 for dim in nest)
 
     def space(self, level: int) -> Iterator[LoopSchedule]:
-        """Vectors per iteration of a plain copy; a transpose has nothing to choose."""
+        """Return the vectors per iteration of a plain copy; a transpose has nothing to choose."""
         nest = self._nest(stored_choice(self.group))
         levels = {0: (2,), 1: (1, 4), 2: (8,)} if nest and _is_plain(nest) else {0: (2,)}
         for unroll in levels.get(level, ()):
             yield LoopSchedule(unroll)
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Memory traffic, more where the innermost dim is turned."""
+        """Return the seconds of its memory traffic, more where the innermost dim is turned."""
         nest = self._nest(choice)
         assert nest is not None, "the family was asked for layouts it did not offer"
         return _factor(nest) * self.moving_seconds(choice)

@@ -46,7 +46,7 @@ class PoolFamily(SizedFamily):
     anchors: ClassVar = (PoolOp, ReduceOp)
 
     def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "_Pool | None":
-        """One pooling of a block argument, the rest elementwise on its result."""
+        """Match one pooling of a block argument, the rest elementwise on its result."""
         found = pooling(group, is_open=extents_of is not shape_of)
         if found is None or not has_code(found.points):
             return None
@@ -60,7 +60,7 @@ class PoolFamily(SizedFamily):
 @dataclass(frozen=True, eq=False)
 class _Pool(WindowCandidate):
     def space(self, level: int) -> Iterator[WindowSchedule]:
-        """Neighbouring outputs and channel vectors of a tile.
+        """Return the neighbouring outputs and channel vectors of a tile.
 
         At first four outputs, which share the loads of overlapping windows, of two vectors where
         there are as many channels: eight maxima that do not wait for each other. Eight of wide

@@ -70,7 +70,7 @@ class ReductionCandidate(VectorCandidate):
     extents_of: ExtentsOf
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Row-major first."""
+        """Return row-major layouts first."""
         return [choice for choice in flexible_choices(self.group) if self._nest(choice)]
 
     def _nest(self, choice: LayoutChoice) -> ReductionNest | None:
@@ -81,7 +81,7 @@ class ReductionCandidate(VectorCandidate):
         return self._nest(choice) is not None
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
-        """Unless vectors would not be contiguous."""
+        """Return whether vectors are contiguous."""
         return results_alike(choice) and self._nest(choice) is not None
 
     def seconds(self, choice: LayoutChoice) -> float:

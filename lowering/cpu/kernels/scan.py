@@ -67,7 +67,7 @@ class Scan(VectorCandidate):
     combine: Emit
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Row-major."""
+        """Return row-major layouts."""
         return flexible_choices(self.group)[:1]
 
     def seconds(self, choice: LayoutChoice) -> float:
@@ -79,7 +79,7 @@ class Scan(VectorCandidate):
         return max(steps / self.unit.fma_rate, self.moving_seconds(choice))
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """One block of lines in each iteration: parts of a row, or rows if those are short."""
+        """Emit one block of lines in each iteration: parts of a row, or rows if those are short."""
         outer, extent, inner = self.nest.lines.outer, self.nest.lines.extent, self.nest.lines.inner
         is_short = isinstance(inner, int) and inner < self.unit.lanes
         count, size = (outer, _TOGETHER) if is_short else (inner, _TOGETHER * self.unit.lanes)
@@ -176,7 +176,7 @@ class _Walk:
         return self.scan.nest.lines.inner == 1
 
     def _type(self, element_type: Attribute) -> Attribute:
-        """Of what a line has at a place."""
+        """Return the type of what a line has at a place."""
         return signless(element_type) if self._is_single else self.e.vector_type(element_type)
 
     def _at(self, line: _Line, place: Index) -> Index:
@@ -187,7 +187,7 @@ class _Walk:
         return self.e.add(line.begin, self.e.mul(place, lines.inner))
 
     def _load(self, place: Index) -> Sequence[Value]:
-        """Of all lines, in the type that they are combined in."""
+        """Load the vectors of all lines, in the type that they are combined in."""
         return [self._loaded(self._at(line, place), line.mask) for line in self.lines]
 
     def _loaded(self, at: Index, mask: Value | None) -> Value:

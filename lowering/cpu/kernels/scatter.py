@@ -59,15 +59,15 @@ class Scatter(VectorCandidate):
     combine: Emit | None
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Row-major."""
+        """Return row-major layouts."""
         return flexible_choices(self.group)[:1]
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Memory traffic, as if the data were copied."""
+        """Return the seconds of its memory traffic, as if the data were copied."""
         return self.moving_seconds(choice)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """All in one iteration."""
+        """Emit all updates in one iteration."""
 
         nest, elements = self.nest, product_of(self.nest.shape)
 

@@ -133,8 +133,8 @@ class _Tiles(ScheduledCandidate[TiledSchedule]):
         return [row_major_choice(self.group)]
 
     def space(self, level: int) -> Iterator[TiledSchedule]:
-        """Tiles whose values fit a second-level cache, where the members stay efficient so; then
-        smaller ones, first along one dim, and then along two.
+        """Return tiles whose values fit an L2 cache, where the members stay efficient; then smaller
+        ones, first along one dim, and then along two.
         """
         if level == 0:
             yield TiledSchedule(self.extents)
@@ -159,7 +159,7 @@ class _Tiles(ScheduledCandidate[TiledSchedule]):
         return max(operations / (self.unit.flops / 2), moved)
 
     def emit(self, symbol: str, schedule: TiledSchedule) -> Kernel:
-        """One tile per grid iteration."""
+        """Emit one tile per grid iteration."""
         # Imported where kernels are emitted: families are asked in every compilation.
         from braid.lowering.cpu.kernels.tiles.code import TileCode
         from braid.lowering.cpu.kernels.tiles.function import tiled_kernel

@@ -70,11 +70,13 @@ class TopK(VectorCandidate):
     room: Room
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Row-major."""
+        """Return row-major layouts."""
         return flexible_choices(self.group)[:1]
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """One pass over each row, a sort for each time that it doubles, and memory traffic."""
+        """Return the seconds of one pass over each row, a sort for each time that it doubles, and
+        memory traffic.
+        """
         outer, extent, inner = self.nest.lines.known
         sorts = 1 + ceil(log2(extent / self.room.collected))
         cycles = extent * (1 if inner == 1 else _STRIDED) / self.unit.lanes * _COMPARED
@@ -83,7 +85,7 @@ class TopK(VectorCandidate):
         return outer * inner * cycles / clock + self.moving_seconds(choice)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """One row in each iteration."""
+        """Emit one row in each iteration."""
         nest, room, inner = self.nest, self.room, self.nest.lines.inner
         type = element_type_of(self.group.inputs[0])
 
@@ -110,7 +112,7 @@ class OpenTopK(VectorCandidate):
     row: OpenRow
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Row-major."""
+        """Return row-major layouts."""
         return flexible_choices(self.group)[:1]
 
     def seconds(self, choice: LayoutChoice) -> float:
@@ -118,7 +120,7 @@ class OpenTopK(VectorCandidate):
         raise AssertionError("a selection of open lines has no time of its own")
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """One row in each iteration."""
+        """Emit one row in each iteration."""
         nest, (outer, inner) = self.nest, (self.nest.lines.outer, self.nest.lines.inner)
 
         def iteration(e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:

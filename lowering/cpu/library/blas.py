@@ -55,7 +55,7 @@ class OpenBlasFamily(VectorFamily):
     version: int = 1
 
     def match(self, group: FusedOp) -> "_LibraryProduct | None":
-        """One product of block arguments, the rest elementwise on its result."""
+        """Match one product of block arguments, the rest elementwise on its result."""
         return _match(group, self) if self._is_here else None
 
     @cached_property
@@ -93,7 +93,7 @@ class _LibraryProduct(VectorCandidate):
     points: Pointwise
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Both operands as they are, and transposed."""
+        """Return both operands as they are, and transposed."""
         plain = row_major_choice(self.group)
         found: list[LayoutChoice] = []
         for left in (False, True):
@@ -136,7 +136,7 @@ class _LibraryProduct(VectorCandidate):
 
     @cached_property
     def _rows(self) -> int:
-        """Of the result, counted through the batch, that one call computes."""
+        """Rows of the result, counted through the batch, that one call computes."""
         lhs, rhs = (shape_of(value) for value in self._arguments)
         shape = self.points.shape
         is_shared = math.prod(rhs[:-2]) == 1 and tuple(lhs[:-2]) == tuple(shape[:-2])
@@ -216,7 +216,9 @@ def _transposed(rank: int) -> Layout:
 
 
 def _strides(value: SSAValue) -> list[int]:
-    """Elements between neighbours along each dim; 0 along those of extent 1, which repeat."""
+    """Return the elements between neighbours along each dim; 0 along those of extent 1, which
+    repeat.
+    """
     shape = shape_of(value)
     return [0 if extent == 1 else math.prod(shape[dim + 1 :]) for dim, extent in enumerate(shape)]
 
@@ -232,7 +234,7 @@ def _int(e: Emitter, value: int) -> Value:
 
 
 def _address(e: Emitter, buffer: Buffer, offset: Index) -> Value:
-    """Of the element at an offset."""
+    """Return the address of the element at an offset."""
     width = 8 if buffer.element_type == Float64Type() else 4
     index = e.insert(memref.ExtractAlignedPointerAsIndexOp.get(buffer.ref))
     moved = e.index(e.add(index, e.mul(offset, width)))

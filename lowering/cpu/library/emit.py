@@ -85,7 +85,7 @@ class _Code:
         return self.add(llvm.AddressOfOp(symbol, _POINTER))
 
     def room(self, type: Attribute, count: int) -> SSAValue:
-        """Memory on the stack."""
+        """Return the memory on the stack."""
         return self.add(llvm.AllocaOp(self.integer(count, i64), type))
 
     def at(self, address: SSAValue, offset: int) -> SSAValue:

@@ -55,7 +55,7 @@ class OneDnnFamily(VectorFamily):
     is_strict: bool = False
 
     def match(self, group: FusedOp) -> "_Primitive | None":
-        """One primitive of block arguments, the rest elementwise on its result."""
+        """Match one primitive of block arguments, the rest elementwise on its result."""
         if not self._is_here:
             return None
         found = match_library(group, is_strict=self.is_strict)
@@ -73,7 +73,7 @@ class _Primitive(VectorCandidate):
     found: LibraryGroup
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """For images channels last, in blocks or first, with the weights that suit each."""
+        """Return channels last, in blocks or first for images, with the weights that suit each."""
         anchor = self.found.anchor
         if isinstance(anchor, ConvOp | PoolOp):
             layouts = [Layout.channels_last(4), Layout.row_major(4)]
@@ -97,7 +97,7 @@ class _Primitive(VectorCandidate):
         return max(arithmetic, self.moving_seconds(choice))
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """One call of the library."""
+        """Emit one call of the library."""
         anchor, inputs = self.found.anchor, len(self.group.inputs)
         program = program_of(self.primitive(stored_choice(self.group)))
         operands = [_index(value) for value in anchor.operands]
@@ -109,7 +109,7 @@ class _Primitive(VectorCandidate):
         return {_index(v): Layout.row_major(4) for v in self.found.anchor.operands[1:]}
 
     def _with_preferred(self, choice: LayoutChoice) -> LayoutChoice | None:
-        """`choice` with the weight as the library would have it."""
+        """Return `choice` with the weight as the library would have it."""
         anchor = self.found.anchor
         weight = _index(anchor.operands[1])
         tag = preferred_weight(self.primitive(choice))

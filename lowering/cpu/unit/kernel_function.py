@@ -124,7 +124,7 @@ class OverlappingBody(Protocol):
 
     @property
     def barriers(self) -> tuple[int, ...]:
-        """As in `Kernel`."""
+        """See `Kernel`."""
         ...
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
@@ -200,7 +200,9 @@ def _grid_module(
 def _prepare(
     e: Emitter, buffers: Sequence[Buffer], index: Index, begin: SSAValue, prepared: Prepared
 ) -> None:
-    """Before iteration `index` of a call that began with `begin`, if no other one has done it."""
+    """Run the preparation before iteration `index` of a call that began with `begin`, if none has
+    yet.
+    """
     run, place = e.divmod(index, prepared.iterations)
 
     def write() -> None:

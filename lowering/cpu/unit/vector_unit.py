@@ -79,7 +79,7 @@ class VectorUnit:
 
     @property
     def multiply_adds(self) -> int:
-        """Of vectors, per cycle: two of those that are narrower than 64 bytes."""
+        """Multiply-adds of vectors per cycle: two of those that are narrower than 64 bytes."""
         return 2 if self.has_fma and self.lanes * self.element_bytes < 64 else 1
 
     @property

@@ -31,17 +31,17 @@ Emit = Callable[[Emitter, Sequence[Value]], Value]
 
 
 def _op(op: type[Operation]) -> Emit:
-    """One upstream op with the same operands, whose result has their type."""
+    """Return one upstream op with the same operands, whose result has their type."""
     return lambda e, a: e.apply(op, *a)
 
 
 def _math(name: str) -> Emit:
-    """One op of the dialect `math`, by its class."""
+    """Return one op of the dialect `math`, by its class."""
     return lambda e, a: e.insert(getattr(math, name)(*a))
 
 
 def _by_lanes(name: str) -> Emit:
-    """One op of the dialect `math` on each lane, which is a call of the C library."""
+    """Return one op of the dialect `math` on each lane, which is a call of the C library."""
 
     def emit(e: Emitter, a: Sequence[Value]) -> Value:
         result, kind = a[0], Float64Type()
@@ -104,7 +104,7 @@ _Library = Functions | Angles | WideFunctions | DoubleFunctions
 
 
 def _functions(library: type[_Library], names: str) -> dict[str, Emit]:
-    """Methods of a class of functions, by their names."""
+    """Return the methods of a class of functions, by their names."""
     return {name: lambda e, a, name=name: getattr(library(e), name)(*a) for name in names.split()}
 
 
@@ -121,7 +121,7 @@ def _rsqrt(e: Emitter, a: Sequence[Value]) -> Value:
 
 
 def _sign(e: Emitter, a: Sequence[Value]) -> Value:
-    """±1 with the sign of a, but a itself where it is 0 or NaN."""
+    """Return ±1 with the sign of a, but a itself where it is 0 or NaN."""
     unit = e.insert(math.CopySignOp(_one(e, a[0]), a[0]))
     return choose(e, compare(e, "one", a[0], e.constant(0.0, a[0].type)), unit, a[0])
 
@@ -257,7 +257,7 @@ def emitter_of(operation: str, operands: Sequence[Attribute], result: Attribute)
 
 
 def _cast(source: Attribute, target: Attribute) -> Emit | None:
-    """Conversions whose result is defined for every operand, as C's are not from float."""
+    """Emit a conversion whose result is defined for every operand, as C's from float is not."""
     if signless(source) == signless(target):
         return lambda e, a: a[0]
     op = conversion(source, target)

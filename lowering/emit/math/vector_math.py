@@ -21,11 +21,11 @@ class VectorMath(FloatArithmetic):
         self._integers = e.vector_type(IntegerType(element_type.bitwidth))
 
     def number(self, value: float) -> Value:
-        """`value` in every lane."""
+        """Return `value` in every lane."""
         return self.e.constant(value, self._floats)
 
     def integer(self, value: int) -> Value:
-        """`value` in every lane, as wide as the floats are."""
+        """Return `value` in every lane, as wide as the floats are."""
         return self.e.constant(value, self._integers)
 
     def do(self, op: Operation) -> Value:
@@ -37,18 +37,20 @@ class VectorMath(FloatArithmetic):
         return self.e.fma(a, b, c)
 
     def polynomial(self, coefficients: Sequence[float], x: Value) -> Value:
-        """Horner's rule; the coefficient of the highest power comes first."""
+        """Evaluate a polynomial by Horner's rule; the coefficient of the highest power
+        comes first.
+        """
         value = self.number(coefficients[0])
         for coefficient in coefficients[1:]:
             value = self.fma(value, x, self.number(coefficient))
         return value
 
     def odd(self, coefficients: Sequence[float], x: Value, square: Value) -> Value:
-        """X + x³ times a polynomial in x²."""
+        """Return x + x³ times a polynomial in x²."""
         return self.fma(self.mul(x, square), self.polynomial(coefficients, square), x)
 
     def size(self, x: Value) -> Value:
-        """|x|."""
+        """Return |x|."""
         return self.do(math.AbsFOp(x))
 
     def root(self, x: Value) -> Value:
@@ -56,11 +58,11 @@ class VectorMath(FloatArithmetic):
         return self.do(math.SqrtOp(x))
 
     def signed(self, size: Value, like: Value) -> Value:
-        """`size` with the sign of `like`."""
+        """Return `size` with the sign of `like`."""
         return self.do(math.CopySignOp(size, like))
 
     def rounded(self, x: Value) -> Value:
-        """To the nearest whole number, halves to even."""
+        """Round to the nearest whole number, halves to even."""
         return self.do(math.RoundEvenOp(x))
 
     def compare(self, predicate: str, a: Value, b: Value) -> Value:
@@ -84,7 +86,7 @@ class VectorMath(FloatArithmetic):
         return self.do(arith.BitcastOp(x, self._integers))
 
     def float_of(self, bits: Value) -> Value:
-        """Floats by their bits."""
+        """Return the floats by their bits."""
         return self.do(arith.BitcastOp(bits, self._floats))
 
     def integers(self, op: type[Operation], a: Value, b: Value | int) -> Value:

@@ -105,7 +105,7 @@ def _planned(
 def known_values(
     function: FuncOp, parameters: Mapping[str, Array], *, needs_all: bool = True
 ) -> dict[SSAValue, Array]:
-    """All that depends on weights and constants alone.
+    """Return all that depends on weights and constants alone.
 
     Raises UnsupportedError for a parameter without numbers, if it needs them all.
     """
@@ -178,7 +178,9 @@ def _head(trees: Trees, op: Operation) -> Head:
 
 
 def _moved_weights(op: MatmulOp, weights: Array) -> Array:
-    """Rows in the order in which the numbers of an image come that is one row of the product."""
+    """Return the rows of the weights in the order in which an image's elements come that are one
+    row of the product.
+    """
     value = op.operands[0]
     if shape_of(value)[0] != 1 or weights.ndim != 2:
         return weights
@@ -186,7 +188,7 @@ def _moved_weights(op: MatmulOp, weights: Array) -> Array:
 
 
 def _padding(op: PadOp, reader: Operation, pad: int) -> tuple[tuple[Pair, Pair], int]:
-    """Rows and columns before and behind, and what is in them."""
+    """Return the rows and columns before and after, and the value in them."""
     low, high = op.low.get_values(), op.high.get_values()
     value = int(cast(IntegerAttr, op.value).value.data)
     is_plain = len(low) == 4 and not any((*low[:2], *high[:2])) and min(*low, *high) >= 0
@@ -282,7 +284,7 @@ class _Expression:
     windows: Mapping[SSAValue, SSAValue]
 
     def value(self, value: SSAValue, *, is_root: bool = False) -> Value:
-        """Lanes of a group of channels, or known numbers."""
+        """Return the lanes of a group of channels, or known numbers."""
         if value in self.trees.known:
             return self._known(value)
         if value in self.windows and not is_root:

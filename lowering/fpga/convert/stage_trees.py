@@ -120,7 +120,9 @@ def ports_of(function: FuncOp) -> Ports:
 
 
 def stage_trees(function: FuncOp, known: Mapping[SSAValue, Array], ports: Ports) -> Trees:
-    """Decides; raises UnsupportedError naming the first op that stages do not have."""
+    """Decide which ops become which stages; raises UnsupportedError naming the first op that stages
+    do not have.
+    """
     block = function.body.block
     trees = Trees(known, list(ports.inputs))
     for op in block.ops:

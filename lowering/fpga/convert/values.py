@@ -85,16 +85,18 @@ class BodyBuilder:
         return chosen.reshape(-1, rows.shape[2]), FOLDS[by_group + 2 * by_part]
 
     def table(self, rows: Integers, needed: int) -> SSAValue:
-        """Known numbers [groups, parts, lanes], there in cycle `needed`."""
+        """Return known numbers [groups, parts, lanes], available in cycle `needed`."""
         values, by = self._folded(rows)
         return self.add(TableOp(values, by, needed - (by != "none")))
 
     def image_table(self, values: Integers, needed: int) -> SSAValue:
-        """Known numbers [iterations of an image, lanes], there in cycle `needed`."""
+        """Return known numbers [iterations of an image, lanes], available in cycle `needed`."""
         return self.add(TableOp(values, "image", needed - 1))
 
     def select(self, input: SSAValue, rows: Integers) -> SSAValue:
-        """Lanes [groups, parts, lanes] of a window; the window itself where these are all."""
+        """Return lanes [groups, parts, lanes] of a window; the window itself where these
+        are all.
+        """
         indices, by = self._folded(rows)
         everything = np.arange(lanes_of(input))[None, :]
         if np.array_equal(indices, everything):
@@ -113,7 +115,9 @@ class BodyBuilder:
         return self.table(numbers.reshape(self.groups, 1, count), needed)
 
     def compute(self, kind: str, operands: list[Value], limits: tuple[int, int]) -> Lanes:
-        """`kind` of operands, at least one of which are lanes; exact if the limits hold it."""
+        """Apply `kind` to operands, at least one of which are lanes; exactly if the limits
+        hold it.
+        """
         wires = [operand.value for operand in operands if isinstance(operand, Lanes)]
         count, start = lanes_of(wires[0]), max(ready_cycle(wire) for wire in wires)
         inputs = [self.lanes(operand, count, start) for operand in operands]
@@ -124,7 +128,7 @@ class BodyBuilder:
         return Lanes(self.add(ComputeOp(kind, inputs, bits, start, latency)), limits)
 
     def combine(self, kind: str, lanes: Lanes, count: int, limits: tuple[int, int]) -> Lanes:
-        """As many lanes as there are channels in a group, and over all parts of a sum."""
+        """Combine lanes into as many as a group has channels, and over all parts of a sum."""
         return Lanes(self.combined(kind, lanes.value, count, bits_for(*limits)), limits)
 
     def combined(self, kind: str, value: SSAValue, count: int, bits: int) -> SSAValue:
@@ -136,7 +140,7 @@ class BodyBuilder:
         return value
 
     def weights(self, rows: Integers, beside: SSAValue) -> Lanes:
-        """Weights [pixels, groups, parts, lanes] that are there when `beside` is."""
+        """Return weights [pixels, groups, parts, lanes] that are available when `beside` is."""
         limits, needed = (int(rows.min()), int(rows.max())), ready_cycle(beside)
         if len(rows) > 1:
             return Lanes(self.image_table(rows.reshape(-1, rows.shape[-1]), needed), limits)

@@ -33,11 +33,11 @@ class BodyText:
         """Constants and registers, in front of the loop."""
 
     def name(self, value: SSAValue) -> str:
-        """Of an array with a value's lanes."""
+        """Return the name of the array with a value's lanes."""
         return self.names.setdefault(value, f"v{len(self.names)}")
 
     def statements(self, body: Block) -> Iterator[str]:
-        """Of one fold; `group`, `part` and `fold` are its numbers."""
+        """Return the statements of one fold; `group`, `part` and `fold` are its numbers."""
         for op in body.ops:
             yield from self._statements(op)
 

@@ -83,7 +83,7 @@ def _bounded(loop: Any) -> bool:
 
 
 def _streams(top: Any, functions: dict[str, Any]) -> Iterator[str]:
-    """Of a region of DATAFLOW: who reads and who writes each stream that is declared in it."""
+    """Return who reads and who writes each stream that is declared in a DATAFLOW region."""
     inside = _declared(top.child_by_field_name("body"), "declaration")
     ports = _declared(top.child_by_field_name("declarator"), "parameter_declaration")
     uses: dict[str, dict[str, list[str]]] = {
@@ -114,7 +114,7 @@ def _streams(top: Any, functions: dict[str, Any]) -> Iterator[str]:
 
 
 def _declared(node: Any, kind: str) -> list[str]:
-    """Names of streams."""
+    """Return the names of streams."""
     return [
         _name(one.child_by_field_name("declarator"))
         for one in _nodes(node)

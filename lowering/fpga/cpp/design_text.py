@@ -124,7 +124,7 @@ def _beat(kind: StreamType) -> str:
 
 
 def _copy(name: str, kind: StreamType, copies: int, beats: int) -> str:
-    """Ports are read and written by one function each."""
+    """Return the functions that copy between ports and streams: each port has one."""
     outputs = [f"out{at}" for at in range(copies)]
     stream = f"hls::stream<{beat_text(kind)}>"
     lines = [
@@ -141,17 +141,17 @@ def _copy(name: str, kind: StreamType, copies: int, beats: int) -> str:
 
 
 def top_name(design: DesignOp) -> str:
-    """Of the top function."""
+    """Return the name of the top function."""
     return top_name_of(design.sym_name.data)
 
 
 def top_name_of(name: str) -> str:
-    """Of the top function of what has this name: C++ has another `main`."""
+    """Return the top function's name for this name; `main` is taken in C++."""
     return "top" if name == "main" else name
 
 
 def ports_of(design: DesignOp) -> list[tuple[str, StreamType]]:
-    """Names and types of the top function's parameters."""
+    """Return the names and types of the top function's parameters."""
     arguments = [(f"s{at}", stream_of(one)) for at, one in enumerate(design.body.block.args)]
     outputs = [(f"m{at}", stream_of(one)) for at, one in enumerate(design.output.streams)]
     return [*arguments, *outputs]

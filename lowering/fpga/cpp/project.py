@@ -62,7 +62,7 @@ def driver_text(design: DesignOp) -> str:
 def script_text(
     name: str, part: str, clock: float, *, reorders: bool = False, testbench: bool = False
 ) -> str:
-    """`hls.tcl`: synthesis of the top function for a part; `clock` is a period in ns.
+    """Return `hls.tcl`, which synthesizes the top function for a part; `clock` is a period in ns.
 
     With `reorders` the tool chooses the order of float sums, which makes them trees of adders. A
     `testbench` runs before it.
@@ -82,7 +82,8 @@ exit
 
 
 def makefile_text(name: str, *, testbench: bool = False) -> str:
-    """`make` synthesizes by Vitis; `make simulate` compiles the driver by the C++ compiler.
+    """Return a Makefile: `make` synthesizes by Vitis, `make simulate` compiles the driver by the
+    C++ compiler.
 
     A `testbench` is compiled and run, too.
     """
@@ -107,7 +108,8 @@ def makefile_text(name: str, *, testbench: bool = False) -> str:
 def project_texts(
     design: DesignOp, part: str, clock: float, testbench: str | None = None
 ) -> dict[str, str]:
-    """All files by their names; raises BraidError for a design that breaks a rule of synthesis.
+    """Return all files by their names; raises BraidError for a design that breaks a rule of
+    synthesis.
 
     `part` is as the tool spells it, `clock` its period in ns.
     """

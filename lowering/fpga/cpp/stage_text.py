@@ -27,7 +27,9 @@ def beat_text(kind: StreamType) -> str:
 
 
 def stage_function(name: str, stage: StageOp, copies: int) -> str:
-    """`void name(in0, …, weights, out0, …)`: each output gets every beat; a call is one image."""
+    """Return `void name(in0, …, weights, out0, …)`; each output gets every beat, and a call is one
+    image.
+    """
     loops = stage.loops
     inputs = [f"in{at}" for at in range(len(stage.inputs))]
     outputs = [f"out{at}" for at in range(copies)]
@@ -53,12 +55,12 @@ def stage_function(name: str, stage: StageOp, copies: int) -> str:
 
 
 def indented(lines: Iterable[str]) -> list[str]:
-    """Lines in a block; pragmas stay at the margin."""
+    """Return the lines in a block; pragmas stay at the margin."""
     return [line if line.startswith("#") else f"  {line}" for line in lines]
 
 
 def _state(stage: StageOp) -> Iterator[str]:
-    """Line buffers, pixels of the window, counters, and the beat that is gathered."""
+    """Return the line buffers, pixels of the window, counters, and the beat that is gathered."""
     loops = stage.loops
     rows, columns = loops.reach
     for at, value in enumerate(stage.inputs):
@@ -171,7 +173,7 @@ def _writes(stage: StageOp, body: BodyText, outputs: Sequence[str]) -> Iterator[
 
 
 def _steps_over_image(loops: Loops) -> Iterator[str]:
-    """Counters: all folds of each pixel."""
+    """Return counters that step through all folds of each pixel."""
     groups, parts = loops.folds
     yield f"position += group == {groups - 1} && part == {parts - 1};"
     yield f"group = part == {parts - 1} ? (group == {groups - 1} ? 0 : group + 1) : group;"
@@ -179,7 +181,7 @@ def _steps_over_image(loops: Loops) -> Iterator[str]:
 
 
 def _steps(loops: Loops) -> Iterator[str]:
-    """Counters: folds inside positions, outputs in their order."""
+    """Return counters that step through folds inside positions, outputs in their order."""
     groups, parts = loops.folds
     columns = loops.outputs[1]
     down = loops.end_of(1, 0) - loops.end_of(0, columns - 1)

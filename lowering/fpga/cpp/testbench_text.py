@@ -14,7 +14,8 @@ _IMAGES = 2
 
 
 def testbench_text(design: DesignOp, inputs: Sequence[Array], outputs: Sequence[Array]) -> str:
-    """Gives the design an image twice and compares: `PASSED`, or what differs and `FAILED`.
+    """Return a driver that gives the design an image twice and prints `PASSED`, or what differs and
+    `FAILED`.
 
     Arrays are [beats, lanes] of the ports, inputs first.
     """

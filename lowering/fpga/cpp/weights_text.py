@@ -6,12 +6,12 @@ from braid.lowering.fpga.cpp.stage_text import beat_text, indented
 
 
 def memory_name(number: int) -> str:
-    """Of the parameter of the top function, an array of rows."""
+    """Return the name of the top function's parameter for weights, an array of rows."""
     return f"memory{number}"
 
 
 def memory_parameter(number: int, op: WeightsOp) -> str:
-    """Its declaration."""
+    """Return the declaration of the parameter for weights."""
     return f"const {beat_text(stream_of(op.output))} *{memory_name(number)}"
 
 
@@ -45,7 +45,7 @@ def weights_stream(name: str, op: WeightsOp) -> list[str]:
 
 
 def weights_function(name: str, op: WeightsOp) -> str:
-    """`void name(memory, out0)`: all rows, as often as an image takes them."""
+    """Return `void name(memory, out0)`, which sends all rows as often as an image takes them."""
     kind = beat_text(stream_of(op.output))
     body = [
         f"for (int image = 0; image < {op.repeats.value.data}; image++) {{",

@@ -15,22 +15,22 @@ from braid.solvers.streams.network import Channel, Network, Process, sink, sourc
 
 
 def channels_of(design: DesignOp) -> list[ChannelOp]:
-    """In the order in which `network_of` numbers them."""
+    """Return the channels in the order in which `network_of` numbers them."""
     return [op for op in design.body.block.ops if isinstance(op, ChannelOp)]
 
 
 def stages_of(design: DesignOp) -> list[StageOp]:
-    """In their order."""
+    """Return the stages in their order."""
     return [op for op in design.body.block.ops if isinstance(op, StageOp)]
 
 
 def permutes_of(design: DesignOp) -> list[PermuteOp]:
-    """In their order."""
+    """Return the permutes in their order."""
     return [op for op in design.body.block.ops if isinstance(op, PermuteOp)]
 
 
 def workers_of(design: DesignOp) -> list[StageOp | PermuteOp]:
-    """Stages and permutes: all that reads channels and writes them."""
+    """Return the stages and permutes: all that reads channels and writes them."""
     return [op for op in design.body.block.ops if isinstance(op, StageOp | PermuteOp)]
 
 
@@ -60,7 +60,7 @@ def start_depths(design: DesignOp) -> list[int]:
 
 
 def places_under_way(stream: SSAValue) -> int:
-    """Places in a channel with which its writer alone need not wait."""
+    """Return the places in a channel with which its writer alone need not wait."""
     writer = stream.owner
     return (writer.latency.value.data if isinstance(writer, StageOp | PermuteOp) else 0) + 2
 
@@ -138,7 +138,7 @@ def reads_and_writes(loops: Loops) -> tuple[np.ndarray, np.ndarray]:
 
 
 def beats_read(value: SSAValue) -> int:
-    """Of one image, by the stage behind."""
+    """Return the beats of one image that the stage after the channel reads."""
     for use in value.uses:
         channel = use.operation
         if isinstance(channel, ChannelOp):

@@ -66,7 +66,7 @@ def domain_of(stage: Stage) -> Domain:
 
 
 def _divided(expression: AffineExpr) -> Iterator[tuple[int, int]]:
-    """Dims that are divided in an index, and by what."""
+    """Return the dims that are divided in an index, and by what."""
     match expression:
         case AffineBinaryOpExpr(
             AffineBinaryOpKind.FloorDiv, AffineDimExpr(position=at), AffineConstantExpr(value=by)

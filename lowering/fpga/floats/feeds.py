@@ -28,7 +28,7 @@ class Feed:
 def feed_of(
     producer: tuple[Node, Order], consumer: tuple[Node, Order], read: Read
 ) -> tuple[Order, Feed] | None:
-    """None where the orders differ; else the consumer's order, in which a loop may be split."""
+    """Return the consumer's order, in which a loop may be split; None where the orders differ."""
     node, order = consumer
     dims = _dims(read)
     if dims is None or producer[0].place is not None:
@@ -70,7 +70,7 @@ def _dims(read: Read) -> list[int | None] | None:
 
 
 def _sequence(node: Node, order: Order) -> list[int]:
-    """Dims in whose order a result is written, the lanes' last."""
+    """Return the dims in whose order a result is written, the lanes' last."""
     parallel = [at for at in range(node.parallel) if node.extents[at] > 1]
     found = order.sequence(parallel)
     return found + [at for at in parallel if at not in found]

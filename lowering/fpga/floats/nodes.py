@@ -63,7 +63,7 @@ class Node:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the result."""
+        """Shape of the result."""
         return self.extents[: self.parallel] if self.result is None else self.result
 
     @property
@@ -86,7 +86,9 @@ class Graph:
 
 
 def graph_of(function: FuncOp, known: dict[SSAValue, Array]) -> Graph:
-    """Of a function in f32. Raises UnsupportedError naming what such nests do not have."""
+    """Return the graph of a function in f32. Raises UnsupportedError naming what such nests do not
+    have.
+    """
     block = function.body.block
     keys: dict[SSAValue, Key] = {argument: (argument, 0) for argument in block.args}
     for argument in block.args:
@@ -287,7 +289,9 @@ def _affine(expression: AffineExpr, op: Operation, domain: Domain) -> Affine:
 
 
 def _merged(nodes: dict[Key, Node], results: Sequence[Key]) -> dict[Key, Node]:
-    """Without transposes that nobody reads, and elementwise nests in the one that reads them."""
+    """Drop transposes that nobody reads, and merge elementwise nests into the one that
+    reads them.
+    """
     while True:
         readers: dict[Key, list[Node]] = {key: [] for key in nodes}
         for node in nodes.values():
@@ -318,7 +322,7 @@ def _merged(nodes: dict[Key, Node], results: Sequence[Key]) -> dict[Key, Node]:
 
 
 def _may_join(inner: Node, outer: Node) -> bool:
-    """Both take each element once, in the same place."""
+    """Return whether both take each element once, in the same place."""
     same = [read for read in outer.reads if read.source == inner.key]
     return (
         inner.combine is None

@@ -31,7 +31,7 @@ class Order:
 
     @property
     def iterations(self) -> int:
-        """Of the flattened loop."""
+        """Iterations of the flattened loop."""
         count = 1
         for loop in self.loops:
             count *= loop.trips
@@ -76,7 +76,7 @@ def orders_of(node: Node, operators: Operators, most_lanes: int) -> Iterator[Ord
 def _tiles(
     node: Node, last: int | None, most: int, around: int, has_blocks: bool
 ) -> Iterator[tuple[int, int, int]]:
-    """(Lanes, length, blocks) of the innermost dim."""
+    """Yield (lanes, length, blocks) of the innermost dim."""
     if last is None:
         yield 1, 1, 1
         return
@@ -146,7 +146,7 @@ def _bounds(
 
 
 def _elementwise(node: Node, parallel: Sequence[int], most: int) -> Iterator[Order]:
-    """Any dim innermost, and longer intervals, in which operators are shared."""
+    """Yield orders with any dim innermost, and longer intervals, in which operators are shared."""
     for last in parallel or [None]:
         rest = [at for at in parallel if at != last]
         extent = 1 if last is None else node.extents[last]

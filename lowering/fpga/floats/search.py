@@ -179,7 +179,7 @@ class Search:
         return self.known[key]
 
     def _all_join(self, chosen: Mapping[Key, Order]) -> bool:
-        """With the loops that streams before have split."""
+        """Return whether all streams join, with loops split as streams before them have it."""
         for node in self.graph.nodes:
             order = chosen[node.key]
             for read in node.reads:
@@ -193,7 +193,7 @@ class Search:
 
 
 def _cheapest(options: Sequence[Option], limit: int) -> list[Option]:
-    """Of each kind the one with the fewest DSPs, of all kinds in the order of these."""
+    """Return of each kind the order with the fewest DSPs, kinds in the order of these."""
     kinds: dict[object, Option] = {}
     for one in options:
         if one.cycles <= limit and (one.kind not in kinds or one.dsps < kinds[one.kind].dsps):

@@ -88,7 +88,7 @@ def _fitting(
 
 
 def _options(node: Node, operators: Operators, dsps: int) -> list[Option]:
-    """Orders that no other betters in cycles and DSPs, for each way to stream."""
+    """Return the orders that no other betters in cycles and DSPs, for each way to stream."""
     kinds: dict[object, list[Option]] = {}
     cheapest = min((n for n in operators.dsps.values() if n), default=1)
     for order in orders_of(node, operators, max(1, dsps // cheapest)):
@@ -100,7 +100,7 @@ def _options(node: Node, operators: Operators, dsps: int) -> list[Option]:
 
 
 def _intervals(node: Node, order: Order) -> list[int]:
-    """Only nests without sums are slowed down on purpose, to share operators."""
+    """Return intervals; only nests without sums are slowed down on purpose, to share operators."""
     if node.combine is not None and any(node.extents[at] > 1 for at in node.reductions):
         return [1]
     lanes = order.lanes[1]
@@ -162,7 +162,7 @@ def _estimated(
 
 
 def _with_depths(design: FloatDesign, found: Estimate, operators: Operators) -> FloatDesign:
-    """Shorter streams, while nothing ends later."""
+    """Shorten streams while nothing ends later."""
     for port in design.between:
         while port.is_stream and port.depth > 2:
             before, port.depth = port.depth, max(2, port.depth // 2)

@@ -104,7 +104,7 @@ class Body:
                 raise UnsupportedError("an index that is computed, in HLS C++ in f32")
 
     def nest(self, name: str) -> Nest:
-        """For the estimator."""
+        """Return the nest for the estimator."""
         return Nest(name, self.loops, self.interval, tuple(one.op for one in self.statements))
 
     def text(self) -> Iterator[str]:
@@ -117,7 +117,7 @@ class Body:
         yield from ("  " * depth + "}" for depth in reversed(range(len(self.loops))))
 
     def _unrolled(self) -> Iterator[str]:
-        """Statements that follow each other in the same unrolled loops stand in one nest."""
+        """Return the statements with those of equal successive unrolled loops in one nest."""
         start = 0
         while start < len(self.statements):
             first = self.statements[start]
@@ -193,7 +193,7 @@ def _condition(guards: Sequence[Condition]) -> str:
 
 
 def affine_text(value: Affine) -> str:
-    """As an expression of C++."""
+    """Return an affine expression as text of C++."""
     terms = [name if factor == 1 else f"{name} * {factor}" for name, factor in value.terms]
     if value.constant or not terms:
         terms.append(str(value.constant))

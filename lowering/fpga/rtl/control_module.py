@@ -25,7 +25,8 @@ def control_module(
     outputs: Sequence[Counted],
     memories: Sequence[MemoryPort] = (),
 ) -> str:
-    """`{top}_control`: the streams of the design `top`, behind the signals of `ap_ctrl_hs`.
+    """Return `{top}_control`: the streams of the design `top`, controlled by the signals of
+    `ap_ctrl_hs`.
 
     `ap_start` is held until `ap_ready`, which comes with `ap_done` in the cycle in which the image
     has left; `ap_idle` says that none is under way. Beats wait outside until it has begun. Ports to

@@ -16,7 +16,7 @@ from braid.lowering.fpga.rtl.weights_module import MemoryPort, weights_module
 
 
 def design_modules(design: DesignOp) -> str:
-    """`hw` modules of the design, the top named like it.
+    """Return the `hw` modules of the design; the top has its name.
 
     Input i has the ports `s{i}_tdata`, `s{i}_tvalid`, `s{i}_tready`; output i has `m{i}_tdata`,
     `m{i}_tvalid`, `m{i}_tready`. Bits of a beat are its lanes, the first lowest. Weights i that are
@@ -40,12 +40,14 @@ def weights_resources(op: WeightsOp) -> Resources:
 
 
 def memory_ports(design: DesignOp) -> list[MemoryPort]:
-    """By which weights are read."""
+    """Return the ports by which weights are read."""
     return [MemoryPort(at, op.port.value.data) for at, op in enumerate(weights_of(design))]
 
 
 def module_of(name: str, op: StageOp | PermuteOp) -> HardwareModule:
-    """`valid`/`data` per stream with one `take` for all; `room`, `reserve`, `write`, `result`."""
+    """Return a module with `valid`/`data` per stream and one `take` for all; `room`, `reserve`,
+    `write`, `result`.
+    """
     return stage_module(name, op) if isinstance(op, StageOp) else permute_module(name, op)
 
 
@@ -67,7 +69,7 @@ class _Top:
         }
 
     def text(self) -> str:
-        """All modules."""
+        """Return the text of all modules."""
         for index, channel in enumerate(self.channels):
             self._channel(index, channel)
         for index, argument in enumerate(self.design.body.block.args):

@@ -60,7 +60,7 @@ class HardwareModule:
         return resources_of_module(self._netlist)
 
     def line(self, text: str) -> None:
-        """One op as text, of which nothing is known but that it reads wires that have names."""
+        """Write one op as text, of which is known only that it reads wires that have names."""
         self._lines.append(text)
         for name in set(re.findall(r"%\w+", text.partition(" = ")[2] or text)):
             self._netlist.roots += self._netlist.word(name, 1)
@@ -98,7 +98,7 @@ class HardwareModule:
         return self._constants[value, bits]
 
     def apply(self, op: str, *operands: Wire) -> Wire:
-        """`comb.OP` of operands of the same width."""
+        """Return `comb.OP` of operands of the same width."""
         bits = operands[0].bits
         assert all(operand.bits == bits for operand in operands), (op, operands)
         if len(operands) == 1 and op in ("and", "or", "add"):
@@ -109,7 +109,7 @@ class HardwareModule:
         return wire
 
     def define(self, wire: Wire, op: str, *operands: Wire) -> None:
-        """`comb.OP` as a wire that may have been read before, for loops."""
+        """Define `comb.OP` as a wire that may have been read before, for loops."""
         self._lines.append(f"{wire.name} = {_text(op, operands)}")
         words = tuple(self._bits(one) for one in operands)
         self._netlist.cells.append(Cell(op, words, self._bits(wire)))
@@ -132,7 +132,7 @@ class HardwareModule:
         self._netlist.name(wire.name, kept + words[0][-1:] * (wire.bits - len(kept)))
 
     def product(self, left: Wire, right: Wire, bits: int) -> Wire:
-        """Of signed numbers, in so many bits.
+        """Return the product of signed numbers, in `bits` bits.
 
         Powers of two of a known factor are a shift: synthesis that finds them itself takes the
         other factor in all of its bits, as it no longer sees that they repeat the sign.
@@ -159,7 +159,9 @@ class HardwareModule:
         return shifted
 
     def _multiply(self, left: Wire, right: Wire, bits: int, factors: tuple[int, int]) -> Wire:
-        """`comb.mul` in so many bits; counted as a product of `factors` bits, if both have some."""
+        """Return a `comb.mul` of `bits` bits, counted as a product of `factors` bits if both are
+        known.
+        """
         wide = [self.resize(one, bits) for one in (left, right)]
         made, is_new = self._wire(_text("mul", wide), bits)
         if is_new:
@@ -172,7 +174,7 @@ class HardwareModule:
         return made
 
     def compare(self, predicate: str, left: Wire, right: Wire) -> Wire:
-        """`comb.icmp` of operands of the same width."""
+        """Return `comb.icmp` of operands of the same width."""
         assert left.bits == right.bits, (predicate, left, right)
         text = f"comb.icmp {predicate} {left.name}, {right.name} : i{left.bits}"
         wire, is_new = self._wire(text, 1)
@@ -181,7 +183,9 @@ class HardwareModule:
         return wire
 
     def _add_comparison(self, wire: Wire, predicate: str, left: Bits, right: Bits) -> None:
-        """Of unknown numbers by a chain of carries; or whether pairs of bits differ."""
+        """Count a comparison of unknown numbers by a chain of carries, or one for equality bit by
+        bit.
+        """
         is_known = max(right) <= HIGH
         if predicate not in ("eq", "ne") and not is_known:
             self._netlist.add(wire.name, Cell("less", (left, right), self._netlist.fresh(1)))
@@ -197,11 +201,11 @@ class HardwareModule:
         return self.compare("eq", wire, self.constant(value, wire.bits))
 
     def invert(self, wire: Wire) -> Wire:
-        """Not, of one bit."""
+        """Return the inverse of one bit."""
         return self.apply("xor", wire, self.constant(1, 1))
 
     def mux(self, condition: Wire, then: Wire, other: Wire) -> Wire:
-        """`then` where the condition holds."""
+        """Return `then` where the condition holds, else `other`."""
         assert then.bits == other.bits, (then, other)
         if then == other:
             return then
@@ -316,7 +320,7 @@ class HardwareModule:
         return Wire(value, data.bits)
 
     def register_file(self, depth: int, read: Wire, write: Wire, data: Wire, enable: Wire) -> Wire:
-        """Like `memory`, but what is at `read` is there in the same cycle."""
+        """Return a memory whose word at `read` is available in the same cycle."""
         name, value = self.name_for("f"), self.name_for("q")
         kind = f"!seq.hlmem<{depth}xi{data.bits}>"
         always = self.constant(1, 1)
@@ -366,22 +370,22 @@ class HardwareModule:
 
 
 def _text(op: str, operands: Sequence[Wire]) -> str:
-    """`comb.OP` of operands of the same width."""
+    """Return `comb.OP` of operands of the same width."""
     return f"comb.{op} {', '.join(one.name for one in operands)} : i{operands[0].bits}"
 
 
 def index_bits(count: int) -> int:
-    """Of unsigned numbers below `count`."""
+    """Return the bits of unsigned numbers below `count`."""
     return max(1, (count - 1).bit_length())
 
 
 def _zeros(value: int) -> int:
-    """Low bits of a number that are 0; none of 0 itself."""
+    """Return the low bits of a number that are 0; none of 0 itself."""
     return max((value & -value).bit_length() - 1, 0)
 
 
 def factor_bits(value: int, bits: int) -> int:
-    """Of a known signed number of so many bits without its powers of two; 0 if it needs no product.
+    """Return the bits of a known signed number without its powers of two; 0 if it needs no product.
 
     `value` is modulo 2^bits.
     """

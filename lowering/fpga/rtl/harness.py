@@ -221,21 +221,21 @@ class MemoryText:
     op: WeightsOp
 
     def words(self) -> str:
-        """Its content."""
+        """Return the text of the content."""
         each = self.op.port.value.data // 32
         words = memory_words(self.op)
         numbers = (hex(word >> 32 * at & 0xFFFFFFFF) for word in words for at in range(each))
         return f"static const uint32_t words{self.number}[] = {{{', '.join(numbers)}}};\n"
 
     def declared(self) -> str:
-        """Before the first cycle."""
+        """Return the declarations before the first cycle."""
         each, latency = self.op.port.value.data // 32, self.op.latency.value.data
         at, base = self.number, _BASE * (1 + self.number)
         numbers = f"words{at}, {each}, {self.op.words}, {latency}, {base:#x}"
         return f"  Memory memory{at}{{{numbers}}};\n  top.weights{at}_base = {base:#x};\n"
 
     def gives(self) -> str:
-        """In a cycle, before the design is evaluated."""
+        """Return the code of a cycle before the design is evaluated."""
         at = self.number
         port = f"top.m_axi{at}"
         return (
@@ -244,7 +244,7 @@ class MemoryText:
         )
 
     def takes(self) -> str:
-        """In a cycle, after it."""
+        """Return the code of a cycle after the design is evaluated."""
         at = self.number
         port, latency = f"top.m_axi{at}", f"memory{at}.latency"
         late = f"(answers < 100 ? int64_t(random.next() % uint64_t(3 * {latency} + 1)) : 0)"

@@ -120,7 +120,7 @@ def _table(tensor: PortTensor) -> str:
 
 
 def _strides(tensor: PortTensor) -> list[int]:
-    """Of the dims of the value, in elements."""
+    """Return the strides of the dims of the value, in elements."""
     shape, layout = shape_of(tensor.value), layout_of(tensor.stored.type)
     order = range(len(shape))
     if not layout.is_row_major:

@@ -124,7 +124,9 @@ class Netlist:
         self.name(name, (*low, *output))
 
     def bitwise(self, name: str, kind: str, words: Sequence[Bits], control: Bits = ()) -> None:
-        """Logic, or a choice by `control`, bit by bit; what is there already is not made again."""
+        """Add logic, or a choice by `control`, bit by bit; what exists already is not made
+        again.
+        """
         made: list[int] = []
         new: list[tuple[int, Bits]] = []
         for column in zip(*words, strict=True):
@@ -219,7 +221,9 @@ def _known(kind: str, column: Bits, control: Bits) -> int | None:
 
 
 def significant_bits(word: Bits) -> int:
-    """Of a word as a signed number, without bits that repeat its sign."""
+    """Return the significant bits of a word as a signed number, without bits that repeat
+    its sign.
+    """
     count = len(word)
     while count > 1 and word[count - 2] == word[-1]:
         count -= 1

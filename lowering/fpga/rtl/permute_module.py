@@ -102,7 +102,7 @@ def _numbered(banks: Integers, lanes: Integers) -> tuple[Sequence[tuple[int, int
 def _outputs(
     module: HardwareModule, op: PermuteOp, take: Wire, writes: Wire, drain: Wire, group: Wire
 ) -> None:
-    """Gathers the passes of a beat."""
+    """Gather the passes of a beat."""
     held: list[Wire] = []
     given = module.later(drain, PERMUTE_LATENCY, reset=0)
     newest = group

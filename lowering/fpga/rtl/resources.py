@@ -45,7 +45,7 @@ class Resources:
 
 
 def slices_of_product(left: int, right: int) -> int:
-    """DSP slices for a product of signed numbers of so many bits."""
+    """Return the DSP slices for a product of signed numbers of these bits."""
     if left + right < _LEAST_BITS or min(left, right) < 2:
         return 0
     large, small = max(left, right), min(left, right)

@@ -59,7 +59,7 @@ class _Weights:
         return _Weights(module.input("weights_valid", 1), row, kind.element.width.data)
 
     def lanes(self, module: HardwareModule) -> list[Wire]:
-        """In the cycle of the window."""
+        """Return the lanes in the cycle of the window."""
         row = module.later(self.row, WINDOW_START)
         return [module.extract(row, at, self.bits) for at in range(0, row.bits, self.bits)]
 
@@ -85,7 +85,7 @@ def _control(
     room: Wire,
     weights: _Weights | None,
 ) -> _Control:
-    """Loop counters, and whether an iteration begins in this cycle."""
+    """Return the loop counters, and whether an iteration begins in this cycle."""
     go = Wire("%go", 1)
     groups, parts = loops.folds
     position, next_end = _position_registers(module, loops)
@@ -269,7 +269,7 @@ def _number(
 def _rows_of_pixels(
     module: HardwareModule, loops: Loops, control: _Control, data: Wire
 ) -> list[Wire]:
-    """In cycle 1: the pixel that was read, and those so many rows above it."""
+    """Return, in cycle 1, the pixel that was read and those of the rows above it."""
     began = module.later(_begins_position(module, control), 1, reset=0)
     column = module.later(control.column, 1)
     rows = [module.later(data, 1)]
@@ -285,7 +285,7 @@ def _rows_of_pixels(
 
 
 def _write(module: HardwareModule, stage: StageOp, control: _Control, pipeline: Pipeline) -> None:
-    """Gathers groups of channels to a beat."""
+    """Gather groups of channels to a beat."""
     element = stream_of(stage.output).element
     latency = stage.latency.value.data
     lanes = [module.resize(wire, element.width.data) for wire in pipeline.at(stage.value, latency)]

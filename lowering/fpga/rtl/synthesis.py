@@ -27,7 +27,7 @@ _SHIFTED, _SHIFT_BITS = 3, 16
 
 
 def resources_of_module(netlist: Netlist) -> Resources:
-    """Of a module by itself."""
+    """Return the resources of a module by itself."""
     return _Synthesis(netlist).resources()
 
 
@@ -61,7 +61,7 @@ class _Synthesis:
         self.inside: dict[int, frozenset[int]] = {}
 
     def resources(self) -> Resources:
-        """All of it."""
+        """Return the resources of the whole design."""
         self._hold_factors()
         for cell in self.cells:
             if cell.slices:
@@ -96,7 +96,7 @@ class _Synthesis:
             self.sums_of.update((word[0], cell) for word in cell.words)
 
     def _columns(self, cell: Cell) -> list[int]:
-        """Bits of the output that are signals of their own, and read."""
+        """Return the bits of the output that are signals of their own, and read."""
         return [
             at
             for at, bit in enumerate(cell.output)
@@ -152,7 +152,9 @@ class _Synthesis:
         return bits
 
     def _resets(self) -> dict[int, tuple[Cell, int]]:
-        """Choices between a known value and another that only a register reads: it resets."""
+        """Return muxes of a known and another value that only a register reads: they are
+        its reset.
+        """
         found: dict[int, tuple[Cell, int]] = {}
         for source, cell in self.registers.values():
             driver, at = self.drivers.get(source, (None, 0))
@@ -231,7 +233,9 @@ class _Synthesis:
         return bit in self.drivers and self.drivers[bit][0] in self.chosen_sums
 
     def _shift_registers(self) -> tuple[int, int]:
-        """Tables of registers in a row that nothing else reads; and the other flip-flops."""
+        """Return the tables of registers in a row that nothing else reads; and the other
+        flip-flops.
+        """
         own = {bit: one for bit, one in self.registers.items() if bit not in self.held}
         before = {
             bit: source

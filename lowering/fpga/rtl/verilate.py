@@ -141,7 +141,9 @@ def _precompiled(macros: Sequence[str]) -> "tempfile.TemporaryDirectory[str]":
 
 
 def runtime_objects(directory: Path, parts: Sequence[str] = _RUNTIME) -> list[str]:
-    """Files in `directory` of these parts of Verilator's own code, which is compiled once."""
+    """Return the files in `directory` of these parts of Verilator's own code, which is compiled
+    once.
+    """
     include = verilator_root() / "include"
     objects: list[str] = []
     for part in parts:

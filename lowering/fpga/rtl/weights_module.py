@@ -45,7 +45,8 @@ class MemoryPort:
 
 
 def weights_module(name: str, op: WeightsOp) -> HardwareModule:
-    """Ports of `MemoryPort` without its number in front, and `take`, `valid`, `row`.
+    """Return a module with the ports of `MemoryPort` without its number, and `take`, `valid`,
+    `row`.
 
     `base` is where the first word is, at an address that 4096 divides; it has to stay. A request is
     made as soon as its burst has room; what is asked for is taken whenever it comes. What a memory
@@ -83,7 +84,7 @@ def _ends_burst(module: HardwareModule, op: WeightsOp, take: Wire) -> Wire:
 
 
 def _request(module: HardwareModule, op: WeightsOp, base: Wire, asked: Wire, asks: Wire) -> None:
-    """Address and length of the next burst."""
+    """Define the address and the length of the next burst."""
     burst, width = op.burst.value.data, op.port.value.data // 8
     count = -(-op.words // burst)
     number, is_last = module.counter(count, asked, "burst")
@@ -106,7 +107,7 @@ def _request(module: HardwareModule, op: WeightsOp, base: Wire, asked: Wire, ask
 
 
 def _buffer(module: HardwareModule, op: WeightsOp, data: Wire, comes: Wire, take: Wire) -> None:
-    """Rows in the order in which they come: requests are answered in theirs."""
+    """Buffer rows in the order in which they come: requests are answered in theirs."""
     row = module.extract(data, 0, stream_of(op.output).bits)
     stored = places(module, "stored", op.places, comes, take)
     if op.places == 1:

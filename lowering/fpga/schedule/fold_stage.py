@@ -28,7 +28,7 @@ from braid.solvers.hls.bursts import burst_words, bursts_ahead, port_bits
 
 
 def terms_of(stage: StageOp) -> int:
-    """Of the sum, or maximum, of each channel in one iteration."""
+    """Return the terms of the sum, or maximum, of each channel in one iteration."""
     return next((_terms(op) for op in stage.body.block.ops if isinstance(op, CombineOp)), 1)
 
 
@@ -192,7 +192,7 @@ def rows_of(numbers: Integers, folds: Pair, terms: int | None) -> Integers:
 
 
 def terms_before_sums(body: Block) -> set[SSAValue]:
-    """Values with a lane for each term of each channel."""
+    """Return the values with a lane for each term of each channel."""
     found: set[SSAValue] = set()
     for op in reversed(list(body.ops)):
         if isinstance(op, CombineOp):

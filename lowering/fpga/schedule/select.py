@@ -78,7 +78,7 @@ class Schedule:
 
     @property
     def resources(self) -> Resources:
-        """Of all stages."""
+        """Resources of all stages."""
         return resources_used(self.uses)
 
 
@@ -99,7 +99,7 @@ def memory_of(machine: Machine) -> Memory | None:
 
 
 def select_schedule(design: DesignOp, budget: Uses, memory: Memory | None = None) -> Schedule:
-    """As `select_schedules`, of one design."""
+    """Select the schedule of one design, as `select_schedules` does."""
     (chosen,) = select_schedules([design], budget, memory)
     return chosen
 
@@ -110,7 +110,7 @@ def select_schedules(
     memory: Memory | None = None,
     kept: Uses = NOTHING,
 ) -> list[Schedule]:
-    """Decides, and writes `unroll` on the stages of designs without folds.
+    """Decide the folds, and write `unroll` on the stages of designs without folds.
 
     Designs share the budget by need: the slowest stage of all is as fast as can be, since what is
     behind it waits, and the others are as cheap as that allows. Weights are on chip where they
@@ -216,7 +216,7 @@ class _FoldSearch:
 def scheduled_design(
     design: DesignOp, budget: Uses, memory: Memory | None = None
 ) -> tuple[DesignOp, Schedule]:
-    """As `scheduled_designs`, of one design."""
+    """Return one design as `scheduled_designs` does."""
     (made,) = scheduled_designs([design], budget, memory)
     return made
 
@@ -244,7 +244,8 @@ def scheduled_designs(
 
 
 def unrolled(stage: StageOp | PermuteOp, folds: Pair) -> Pair:
-    """Channels, and terms of each, that one iteration computes when so folded again.
+    """Return the channels, and terms of each, that one iteration computes when folded again this
+    way.
 
     Of a permute in `folds` = (banks, passes) the banks that are read, and lanes that they give.
     """
@@ -274,7 +275,7 @@ def measured_uses(stage: StageOp | PermuteOp, fold: Fold, memory: Memory | None 
 
 
 def apply_schedule(design: DesignOp) -> None:
-    """Folds stages as their `unroll` says; channels get places for what is under way."""
+    """Fold stages as their `unroll` says; channels get places for what is in flight."""
     for one in workers_of(design):
         if one.unroll is None or (isinstance(one, StageOp) and one.loops.folds != (1, 1)):
             continue
@@ -348,7 +349,7 @@ def _folds(stage: StageOp) -> Pair:
 
 
 def _too_small(search: _FoldSearch, kept: Uses) -> BraidError:
-    """Names the resource that is missing, and what of it channels have."""
+    """Return the error that names the missing resource, and what of it channels take."""
     uses = least(search.choices)
     if fits(uses, search.budget):
         uses = search.smallest()

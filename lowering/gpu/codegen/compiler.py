@@ -31,7 +31,7 @@ def compile_gpu_kernels(
     jobs: int | None = None,
     cache: ObjectCache | None = None,
 ) -> list[Compiled]:
-    """PTX for `device` and objects for `host` of kernels, in their order.
+    """Return PTX for `device` and objects for `host` of kernels, in their order.
 
     LLVM ends the process where it cannot select an instruction, so that it runs in `jobs` others,
     by default one a CPU, and only for 1 in this one. Raises BraidError naming the first kernel that
@@ -76,7 +76,7 @@ def _part(key: str, part: str) -> str:
 
 
 def _key(request: Request) -> str:
-    """Digest of a kernel's text and of everything that turns it into code."""
+    """Return the digest of a kernel's text and of everything that turns it into code."""
     machines = machine_text(request.device), machine_text(request.host)
     generator = (*toolchain(), braid_version(), ",".join(NVVM_PASSES), str(OPTIONS))
     parts = (request.text, repr(request.launches), *machines, *generator, str(CODE_VERSION))

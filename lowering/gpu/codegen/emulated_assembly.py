@@ -121,7 +121,7 @@ def _end_of(line: str, start: int) -> int:
 
 
 def _declaration(text: str) -> str:
-    """Of the emulator's function that a shim calls."""
+    """Return the declaration of the emulator's function that a shim calls."""
     found = re.search(r"call void @(braid_gpu_\w+)\((.*)\)", text)
     assert found is not None
     types = ", ".join(_type_of(argument) for argument in _split(found[2]))
@@ -161,7 +161,7 @@ def _call(name: str, arguments: Sequence[str]) -> str:
 
 
 def _split(arguments: str) -> list[str]:
-    """At commas outside of brackets."""
+    """Split text at commas outside of brackets."""
     depth, cuts = 0, [-1]
     for place, character in enumerate(arguments):
         depth += (character in "([{<") - (character in ")]}>")

@@ -60,7 +60,7 @@ declare void @braid_gpu_launch(ptr, ptr, ptr, i64, i64, ptr, i64)
 
 
 def emulated_ir(optimized: str, kernel: Launches) -> str:
-    """LLVM IR that defines `kernel.symbol` with the signature of a kernel of the CPU.
+    """Return LLVM IR that defines `kernel.symbol` with the signature of a kernel of the CPU.
 
     Raises BraidError for code that the emulator has no function for.
     """
@@ -74,7 +74,7 @@ def emulated_ir(optimized: str, kernel: Launches) -> str:
 
 
 def _with_dynamic_shared(optimized: str, kernel: Launches) -> str:
-    """Shared memory of a size that is known at the launch, as memory of that size."""
+    """Give shared memory whose size is known at the launch that size."""
     for launch in kernel.launches:
         name = re.escape(dynamic_shared(launch.entry))
         old = rf"@{name} = external (?:local_unnamed_addr )?addrspace\(3\) global \[0 x i8\]"
@@ -107,7 +107,9 @@ def rewritten(line: str) -> Iterator[str]:
 
 
 def _declaration(result: str, name: str, arguments: str) -> Iterator[str]:
-    """Of a function of the emulator; one with several results gets an address for them first."""
+    """Return the declaration of a function of the emulator; one with several results gets an
+    address for them first.
+    """
     if not result.endswith("}"):
         yield f"declare {result} @{name}({arguments})"
         return
@@ -191,7 +193,7 @@ def _bytes_of(type: str) -> int:
 
 
 def _globals_of(optimized: str) -> Iterator[tuple[str, str, int, int]]:
-    """Symbol, type of its address, bytes and kind of each global variable."""
+    """Return the symbol, type of its address, bytes and kind of each global variable."""
     for found in _GLOBAL.finditer(optimized):
         symbol, space, type = found.groups()
         kind = _SHARED if space == _SHARED_SPACE else _READ_ONLY

@@ -79,7 +79,9 @@ class FunctionWriter:
         return self.intrinsic("fma", a, b, c)
 
     def polynomial(self, coefficients: Sequence[float], x: Value) -> Value:
-        """Horner's rule; the coefficient of the highest power comes first."""
+        """Evaluate a polynomial by Horner's rule; the coefficient of the highest power
+        comes first.
+        """
         value = self.number(coefficients[0])
         for coefficient in coefficients[1:]:
             value = self.fma(value, x, self.number(coefficient))
@@ -111,18 +113,18 @@ class FunctionWriter:
         return self._emit(f"{operation} {value.type} {value.text} to {type}", type)
 
     def clamp(self, x: Value, low: float, high: float) -> Value:
-        """X between two bounds, which what is not a number stays."""
+        """Return x limited to two bounds; NaN stays NaN."""
         least, most = self.number(low), self.number(high)
         inside = self.select(self.compare("olt", x, least), least, x)
         return self.select(self.compare("ogt", inside, most), most, inside)
 
     def kept_between(self, x: Value, low: float, high: float) -> Value:
-        """X between two bounds by two instructions of f32; NaN stays NaN."""
+        """Return x limited to two bounds by two instructions of f32; NaN stays NaN."""
         above = self.intrinsic("maximum", x, self.number(low))
         return self.intrinsic("minimum", above, self.number(high))
 
     def intrinsic(self, name: str, *values: Value) -> Value:
-        """One of LLVM's, overloaded by the type of its operands."""
+        """Call an intrinsic of LLVM, overloaded by the type of its operands."""
         type = values[0].type
         symbol = f"llvm.{name}.{_INTRINSIC_SUFFIX[type]}"
         self.intrinsics.add(f"declare {type} @{symbol}({', '.join([type] * len(values))})")
@@ -139,7 +141,7 @@ class FunctionWriter:
         return self._call(symbol, "float", values)
 
     def call(self, symbol: str, type: str, *values: Value) -> Value:
-        """Another function of these."""
+        """Call another of these functions."""
         self.called.add(symbol)
         return self._call(symbol, type, values)
 
@@ -163,7 +165,7 @@ class Bits:
 
 
 def split(w: FunctionWriter, x: Value, bits: Bits) -> tuple[Value, Value]:
-    """M in [√½, √2) and a whole n, both floats, with x = m · 2^n, for a finite x > 0.
+    """Return m in [√½, √2) and a whole n, both floats, with x = m · 2^n, for a finite x > 0.
 
     Numbers below the smallest normal one are scaled before.
     """
@@ -184,7 +186,7 @@ def split(w: FunctionWriter, x: Value, bits: Bits) -> tuple[Value, Value]:
 
 
 def log_edges(w: FunctionWriter, x: Value, value: Value) -> Value:
-    """`value` where x has a logarithm, else what IEEE 754 says."""
+    """Return `value` where x has a logarithm, else what IEEE 754 says."""
     zero = w.number(0.0)
     value = w.select(w.compare("oeq", x, w.number(INFINITY)), x, value)
     value = w.select(w.compare("oeq", x, zero), w.number(-INFINITY), value)

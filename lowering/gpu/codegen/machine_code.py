@@ -41,7 +41,7 @@ class MachineCode:
 
 
 def joined_ptx(modules: Sequence[bytes]) -> bytes:
-    """Modules for one architecture as one, with the header of the latest version of PTX."""
+    """Join modules for one architecture into one, with the header of the latest version of PTX."""
     latest = max(modules, key=_version)
     others = (_HEADER.sub(b"", module) for module in modules if module is not latest)
     return b"\n".join([latest, *others])
@@ -77,7 +77,7 @@ def find_tool(name: str) -> str:
 
 
 def assemble(ptx: bytes, architecture: str) -> MachineCode:
-    """Machine code for `architecture`, such as `sm_80`.
+    """Return the machine code for `architecture`, such as `sm_80`.
 
     Raises BraidError where there is no assembler, or it rejects the code.
     """
@@ -135,7 +135,7 @@ def _run(command: Sequence[str]) -> str:
 
 
 def _resources(log: str) -> dict[str, Resources]:
-    """From what the assembler says in its verbose mode."""
+    """Return the resources that the assembler reports in its verbose mode."""
     found: dict[str, Resources] = {}
     entry, spilled = "", 0
     for line in log.splitlines():

@@ -101,7 +101,9 @@ class Code:
     def offset(
         self, index: Value, terms: Sequence[tuple[int, int]], bytes: int, type: Attribute = i64
     ) -> Value:
-        """Bytes to number `index` of dims with these extents and strides of so many `bytes`."""
+        """Return the bytes to index `index` of dims with these extents and strides of
+        `bytes` each.
+        """
         total: Value | None = None
         size = 1
         for position, (extent, stride) in reversed(list(enumerate(terms))):
@@ -116,7 +118,7 @@ class Code:
     # ---- Where a thread is ----
 
     def thread(self) -> Value:
-        """Its number in the block."""
+        """Return the thread's number in the block."""
         return self.narrow(self.insert(gpu.ThreadIdOp(gpu.DimensionAttr(gpu.DimensionEnum.X))))
 
     def block(self) -> Value:
@@ -149,7 +151,7 @@ class Code:
         return self.insert(llvm.IntToPtrOp.create(operands=[number], result_types=[GLOBAL]))
 
     def at(self, pointer: Value, bytes: Value | int) -> Value:
-        """So many bytes behind a pointer."""
+        """Return the pointer `offset` bytes further on."""
         if isinstance(bytes, int):
             if bytes == 0:
                 return pointer
@@ -199,7 +201,7 @@ class Code:
         results: Sequence[Attribute] = (),
         before: Sequence[Value] = (),
     ) -> list[Value]:
-        """One instruction of PTX, which may change memory: `$n` are results, then operands.
+        """Emit one instruction of PTX, which may change memory: `$n` are results, then operands.
 
         Registers of results hold `before` before.
         """
@@ -217,7 +219,9 @@ class Code:
         return self.fields(made.results[0], results)
 
     def power_of_two(self, a: Value) -> Value:
-        """2^a of an f32, within 2 units of the last place; 0 of what is tiny (PTX ISA, "ex2")."""
+        """Return 2^a of an f32, within 2 units of the last place; 0 of what is tiny (PTX ISA,
+        "ex2").
+        """
         text = "ex2.approx.ftz.f32 $0, $1;"
         return self.insert(llvm.InlineAsmOp(text, "=f,f", [a], [a.type]))
 
@@ -238,7 +242,7 @@ class Code:
         carried: Sequence[Value],
         body: Callable[["Code", Value, Sequence[Value]], Sequence[Value]],
     ) -> list[Value]:
-        """`body` gets the index and what is carried, and returns what is carried on."""
+        """Emit a loop; `body` gets the index and the carried values, and returns the next ones."""
         block = Block(arg_types=[begin.type, *(value.type for value in carried)])
         inside = Code(Builder(InsertPoint.at_end(block)))
         results = body(inside, block.args[0], block.args[1:])
@@ -251,7 +255,7 @@ class Code:
         then: Callable[["Code"], None],
         otherwise: Callable[["Code"], None] | None = None,
     ) -> None:
-        """One of two pieces of code."""
+        """Emit one of two pieces of code, by a condition."""
         blocks: list[Block] = []
         for make in (then, otherwise):
             end = scf.YieldOp()
@@ -270,7 +274,7 @@ def _register(type: Attribute) -> str:
 
 
 def f32_vector(lanes: int) -> VectorType[Any]:
-    """So many numbers."""
+    """Return the type of a vector of `count` f32."""
     return VectorType(Float32Type(), [lanes])
 
 

@@ -148,7 +148,7 @@ class TileCopy:
                 code.intrinsic(f"{name}.{self.width}.s", [to, at, taken], [])
 
     def _gather(self, code: Code, target: Value, depth: Value, n: int) -> None:
-        """Elements from anywhere, which are there at once."""
+        """Copy elements from anywhere, which are available at once."""
         type = cast(MemRefType[Any], self.operand.value.type).element_type
         zero = code.number(0, type)
         values: list[Value] = []
@@ -167,7 +167,7 @@ class TileCopy:
         code.store(code.vector(values), target, self.per_unit * self.operand.bytes)
 
     def _line(self, code: Code, line: Value) -> Value:
-        """Bytes to the beginning of a line."""
+        """Return the bytes to the beginning of a line."""
         return code.offset(line, self.operand.lines, self.operand.bytes, self.distance)
 
     def _source(self, code: Code, line: Value, depth: Value) -> Value:

@@ -58,7 +58,9 @@ class Epilogue:
     def of(
         product: linalg.GenericOp, nests: Sequence[linalg.GenericOp], results: Sequence[SSAValue]
     ) -> "Epilogue | None":
-        """None unless the nests compute at each element of the product from that element."""
+        """Return the epilogue; None unless the nests compute at each element of the product from
+        that element.
+        """
         start = loops_of(product)
         dims: dict[SSAValue, tuple[int, ...]] = {}
         first = _permutation(start.result)
@@ -146,7 +148,7 @@ class Epilogue:
         lane_dim: int | None,
         values: Mapping[SSAValue, SSAValue],
     ) -> Mapping[SSAValue, Lanes]:
-        """As `emit`, without the stores: what each buffer gets."""
+        """Compute what `emit` stores: the values that each buffer gets."""
         (product,) = list(self.dims)[:1]
         held: dict[SSAValue, Lanes] = {product: sums}
         zero = code.index(code.number(0))
@@ -172,11 +174,13 @@ class Epilogue:
         return held
 
     def steps_of(self, result: SSAValue) -> dict[int, int]:
-        """Elements from one index of each dim of the contraction to the next, in a result."""
+        """Return the elements from one index of each dim of the contraction to the next, in a
+        result.
+        """
         return dict(zip(self.dims[result], _strides(result), strict=True))
 
     def number_of(self, result: SSAValue) -> tuple[str | None, int]:
-        """PTX's name of the type of a result's elements, if it has one, and their bytes."""
+        """Return PTX's name of the type of a result's elements, if it has one, and their bytes."""
         type = cast(MemRefType[Any], result.type).element_type
         return NUMBER_OF.get(str(type)), bytes_of(type)
 
@@ -215,7 +219,7 @@ def _read(
     lane: int | None,
     width: int,
 ) -> Lanes:
-    """Elements of an operand that are neighbours along dim `lane` of a nest.
+    """Return the elements of an operand that are neighbours along dim `lane` of a nest.
 
     One that is repeated, a vector, or one by one.
     """

@@ -75,17 +75,17 @@ class Product:
 
     @property
     def rows(self) -> int:
-        """Of the product."""
+        """Rows of the product."""
         return self.problem.count(self.problem.rows)
 
     @property
     def columns(self) -> int:
-        """Of the product."""
+        """Columns of the product."""
         return self.problem.count(self.problem.columns)
 
     @property
     def depth(self) -> int:
-        """Of the product."""
+        """Depth of the product."""
         return self.problem.count(self.problem.depths)
 
     @property
@@ -121,7 +121,7 @@ class Product:
 
     @property
     def in_flight_bytes(self) -> int:
-        """Of these, what is under way while a stage is multiplied."""
+        """Bytes of shared memory that copies in flight fill while a stage is multiplied."""
         return (self.tiles.stages - 1) * self._stage_bytes
 
     @property
@@ -141,7 +141,7 @@ class Product:
 
     @property
     def shared_bytes(self) -> int:
-        """Of a block."""
+        """Bytes of shared memory of a block."""
         staged = self.tiles.rows * self.tiles.staged_pitch
         return max(self.tiles.stages * self._stage_bytes, staged)
 
@@ -245,7 +245,7 @@ class Product:
 
     @property
     def total_threads(self) -> int:
-        """Of the entry that adds up parts."""
+        """Threads of the entry that adds up parts."""
         batches = self.problem.count(self.problem.batches)
         return batches * self.rows * (self.columns // self.width)
 

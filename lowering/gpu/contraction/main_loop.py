@@ -13,7 +13,7 @@ class Cores(Protocol):
 
     @property
     def steps(self) -> int:
-        """Of a stage."""
+        """Steps of a stage."""
         ...
 
     @property
@@ -27,7 +27,7 @@ class Cores(Protocol):
         ...
 
     def zero(self, code: Code) -> Value:
-        """Of the type of sums."""
+        """Return zero in the type of sums."""
         ...
 
     def prepare(self, code: Code, thread: Value) -> None:
@@ -119,7 +119,7 @@ class MainLoop:
             copy.issue(code, slot, depth, [n])
 
     def _turn(self, code: Code, turn: Value, carried: Sequence[Value]) -> Sequence[Value]:
-        """One stage: its steps, and between them the copies of a stage to come."""
+        """Emit one stage: its steps, and between them the copies of a stage to come."""
         cores, ring = self.cores, self.ring
         read, write, at, *rest = carried
         sums, held = list(rest[: cores.sums]), list(rest[cores.sums :])
@@ -152,7 +152,7 @@ class MainLoop:
     def _upcoming(
         self, code: Code, step: int, held: list[Value], read: Value, next_read: Value
     ) -> list[Value]:
-        """Fragments of the step after this one, which are read already."""
+        """Return the fragments of the step after this one, which are read already."""
         cores, shared = self.cores, self.ring.shared
         if step < cores.steps - 1:
             return cores.load(code, code.at(shared, read), step + 1, held)
@@ -164,6 +164,6 @@ def _commit(code: Code) -> None:
 
 
 def _wait(code: Code, left: int) -> None:
-    """Until all but so many stages have landed, for all threads."""
+    """Wait until all but `left` stages have arrived, for all threads."""
     code.intrinsic("llvm.nvvm.cp.async.wait.group", [code.number(left)], [])
     code.barrier()

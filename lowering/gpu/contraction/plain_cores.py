@@ -36,7 +36,7 @@ class PlainCores:
 
     @property
     def steps(self) -> int:
-        """Of a stage."""
+        """Steps of a stage."""
         return self.tiles.depth // 4
 
     @property
@@ -45,7 +45,7 @@ class PlainCores:
         return _OWN * _VECTOR * self._vectors
 
     def zero(self, code: Code) -> Value:
-        """Of the type of sums."""
+        """Return zero in the type of sums."""
         return code.number(0, Float32Type())
 
     def prepare(self, code: Code, thread: Value) -> None:
@@ -68,13 +68,13 @@ class PlainCores:
 
     @property
     def _vectors(self) -> int:
-        """Of columns of a thread."""
+        """Vectors of columns of a thread."""
         return self.tiles.warp_columns // _WARP_VECTOR
 
     def load(
         self, code: Code, shared: Value, step: int, before: Sequence[Value] = ()
     ) -> list[Value]:
-        """Vectors along depths of the thread's rows, then one along its columns of the depth.
+        """Load vectors along K of the thread's rows, then one along its columns for each k.
 
         Those of rows are of several depths: `before` are the fragments of the step before.
         """

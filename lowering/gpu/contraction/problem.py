@@ -78,7 +78,7 @@ class Operand:
 
     @property
     def bytes(self) -> int:
-        """Of an element."""
+        """Bytes of an element."""
         return bytes_of(cast(MemRefType[Any], self.value.type).element_type)
 
     @property
@@ -87,7 +87,8 @@ class Operand:
         return sum(extent * stride for extent, stride in (*self.lines, *self.depths)) * self.bytes
 
     def chunk(self, along_depth: bool) -> int:
-        """Bytes that can be copied at once along depths or the operand's own dims: 16, 8, 4 or 0.
+        """Return the bytes that can be copied at once along K or the operand's own dims: 16, 8, 4
+        or 0.
 
         As many as the strides keep aligned, if the buffer begins at a multiple of 16 bytes.
         """
@@ -192,7 +193,7 @@ class Contraction:
 
 
 def merged(terms: Sequence[tuple[int, int]]) -> Terms:
-    """Neighbouring dims as one where it has one stride."""
+    """Merge neighbouring dims to one where the result has one stride."""
     result: list[tuple[int, int]] = []
     for extent, stride in terms:
         if result and result[-1][1] == extent * stride:
@@ -280,7 +281,9 @@ def _parts(maps: Sequence[AffineMap], extents: Sequence[int]) -> list[Part]:
 
 
 def _steps(value: SSAValue, map: AffineMap, parts: Sequence[Part]) -> list[int] | None:
-    """Elements from one step along each part to the next; None where that is not a number."""
+    """Return the elements from one step along each part to the next; None where that is not a
+    number.
+    """
     type = cast(MemRefType[Any], value.type)
     strides = type.get_strides()
     if strides is None:

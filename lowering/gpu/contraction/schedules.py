@@ -94,17 +94,17 @@ class Size:
 
 
 def shared_memory(machine: Machine) -> int:
-    """Bytes of shared memory of a multiprocessor."""
+    """Return the bytes of shared memory of a multiprocessor."""
     return _SHARED.get(machine.cpu.rstrip("af"), _MOST_SHARED)
 
 
 def shared_limit(machine: Machine) -> int:
-    """Bytes of shared memory that a block may have."""
+    """Return the bytes of shared memory that a block may have."""
     return shared_memory(machine) - _RESERVED
 
 
 def shared_bytes(tiles: Tiles, element: int) -> int:
-    """At least what a block takes, as operands may lie."""
+    """Return the least bytes of shared memory of a block, by the strides of operands."""
     lines = tiles.rows * (tiles.depth + (PADDING if element == 4 else 0))
     depth = tiles.depth // element
     other = max(tiles.columns * tiles.depth, depth * (tiles.columns * element + PADDING))
@@ -112,7 +112,8 @@ def shared_bytes(tiles: Tiles, element: int) -> int:
 
 
 def registers(size: Size, tiles: Tiles) -> float:
-    """Of a thread of tensor cores, about: sums, fragments of two steps, addresses, and gathers.
+    """Return the approximate registers of a thread of tensor cores: sums, fragments of two steps,
+    addresses, gathers.
 
     What elements that are gathered take, their places and they themselves, and the places of the
     least copies, was seen in the machine code of ptxas 13.5; wider copies are too few to matter.
@@ -128,12 +129,14 @@ def registers(size: Size, tiles: Tiles) -> float:
 
 
 def copied_together(line: int) -> int:
-    """Bytes of a copy where lines of so many follow each other."""
+    """Return the bytes of a copy where lines of this many bytes follow each other."""
     return gcd(line, CHUNK)
 
 
 def seconds(size: Size, tiles: Tiles, machine: Machine) -> float:
-    """Of whole waves of blocks at the assumed part of the machine's rate, or of its memory."""
+    """Return the seconds of whole waves of blocks at the assumed part of the machine's rate, or of
+    its memory.
+    """
     processors = machine.fact("multiprocessors", 108)
     blocks = size.batches * -(-size.rows // tiles.rows) * -(-size.columns // tiles.columns)
     blocks *= tiles.splits
@@ -159,7 +162,7 @@ def seconds(size: Size, tiles: Tiles, machine: Machine) -> float:
 
 
 def mma_rate(number: Number, machine: Machine) -> float:
-    """Operations a second by `mma.sync`, which not every GPU's tensor cores are fastest by."""
+    """Return the operations a second by `mma.sync`, which is not every GPU's fastest way."""
     kind, default = "bf16_flops", 312e12
     if number is Number.TF32:
         kind, default = "tf32_flops", 156e12
@@ -169,7 +172,7 @@ def mma_rate(number: Number, machine: Machine) -> float:
 
 
 def peak_rate(number: Number, machine: Machine) -> float:
-    """Operations a second of all multiprocessors, of f32 without tensor cores."""
+    """Return the operations a second of all multiprocessors, for f32 without tensor cores."""
     if number is Number.F32:
         return machine.fact("flops", 19.5e12)
     return mma_rate(number, machine)
@@ -212,12 +215,14 @@ def schedules(size: Size, machine: Machine, level: int) -> Iterator[Tiles]:
 
 
 def _side_by_side(size: Size, tiles: Tiles) -> int:
-    """Blocks that a multiprocessor needs at once to have no idle lanes, and then does in turns."""
+    """Return the blocks that keep all lanes of a multiprocessor busy; it then computes them in
+    turns.
+    """
     return max(1, _LANES // tiles.threads) if size.number is Number.F32 else 1
 
 
 def _splits(size: Size, tiles: Tiles, machine: Machine) -> Iterator[int]:
-    """Into how many parts depths may be split: all of them have some, and a processor each."""
+    """Return the numbers of parts for split-K: each part has some of K, and a multiprocessor."""
     stages = -(-size.depth // (tiles.depth // size.element))
     blocks = size.batches * -(-size.rows // tiles.rows) * -(-size.columns // tiles.columns)
     for splits in _SPLITS:

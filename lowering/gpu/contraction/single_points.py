@@ -22,17 +22,17 @@ class TileSize(Protocol):
 
     @property
     def rows(self) -> int:
-        """Of the tile."""
+        """Rows of the tile."""
         ...
 
     @property
     def columns(self) -> int:
-        """Of the tile."""
+        """Columns of the tile."""
         ...
 
     @property
     def threads(self) -> int:
-        """Of the block."""
+        """Threads of the block."""
         ...
 
 

@@ -21,7 +21,7 @@ _M, _N = 16, 8
 
 
 def multiply_name(a: Number, b: Number) -> str:
-    """LLVM's name of the instruction."""
+    """Return LLVM's name of the instruction."""
     if a is Number.BF16:
         return "llvm.nvvm.mma.m16n8k16.row.col.bf16"
     if a is Number.TF32:
@@ -45,7 +45,7 @@ class TensorCores:
 
     @property
     def steps(self) -> int:
-        """Of a stage."""
+        """Steps of a stage."""
         return self.tiles.depth // STEP_BYTES
 
     @property
@@ -54,7 +54,7 @@ class TensorCores:
         return self.tiles.warp_rows * self.tiles.warp_columns // 32
 
     def zero(self, code: Code) -> Value:
-        """Of the type of sums."""
+        """Return zero in the type of sums."""
         return code.number(0, self._sum)
 
     def prepare(self, code: Code, thread: Value) -> None:
@@ -117,7 +117,9 @@ class TensorCores:
         return self._rounded(code, values)
 
     def _read_columns(self, code: Code, shared: Value, step: int) -> list[Value]:
-        """Fragments of 32 bits of lines of columns, which `ldmatrix` does not exchange."""
+        """Return the fragments of 32 bits of lines of columns, which `ldmatrix` does not
+        exchange.
+        """
         place, half = code.at(shared, self._b[0]), STEP_BYTES // 4 // 2
         return [
             code.load(
@@ -128,7 +130,7 @@ class TensorCores:
         ]
 
     def _rounded(self, code: Code, values: list[Value]) -> list[Value]:
-        """To the nearest tf32: `mma.sync` drops the bits that it has no place for."""
+        """Round to the nearest tf32: `mma.sync` truncates."""
         if not self._is_tf32:
             return values
         floats = [code.insert(llvm.BitcastOp(value, Float32Type())) for value in values]

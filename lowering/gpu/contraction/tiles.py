@@ -32,7 +32,7 @@ class Tiles(Schedule):
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """Threads of a block."""
         return self.rows // self.warp_rows * (self.columns // self.warp_columns) * 32
 
     @property
@@ -62,7 +62,7 @@ class Place:
 
     @property
     def bytes(self) -> int:
-        """Of the whole tile."""
+        """Bytes of the whole tile."""
         return self.lines * self.pitch
 
     @property
@@ -77,6 +77,6 @@ class Place:
         return code.bits(code.div(line, 2), 3)
 
     def address(self, code: Code, line: Value, chunk: Value) -> Value:
-        """Bytes into the stage."""
+        """Return the bytes into the stage."""
         own = code.xor(chunk, self.turn(code, line)) if self.swizzled else chunk
         return code.add(code.add(code.mul(line, self.pitch), code.mul(own, CHUNK)), self.start)

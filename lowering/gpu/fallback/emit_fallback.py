@@ -105,7 +105,7 @@ def _row_kernel(
     group: FusedOp,
     in_place: tuple[InPlace, ...],
 ) -> GpuKernel:
-    """All nests of a kernel in one entry."""
+    """Return a kernel with all nests in one entry."""
     entry = f"{symbol}_0"
     buffers = program.arguments
     function = gpu_function(entry, [buffer.type for buffer in buffers], program.threads)
@@ -263,7 +263,7 @@ def _started(step: Sequence[Operation]) -> SSAValue | None:
 
 
 def _is_setup(op: Operation) -> bool:
-    """Constants and views, which every entry has for itself."""
+    """Return whether an op is a constant or a view, which every entry has for itself."""
     return isinstance(op, memref.GetGlobalOp) or is_side_effect_free(op)
 
 

@@ -66,7 +66,7 @@ _COMPARISONS: dict[int, Callable[..., Table]] = dict(
 
 
 def known_places_as_maps(module: ModuleOp, function: FuncOp) -> None:
-    """Rewrites all nests of the function that load elements at places that are known."""
+    """Rewrite all nests of the function that load elements at places that are known."""
     tables = _tables(module)
     found = [_with_known_loads(nest, tables) for nest in _nests(function)]
     for nest in found:
@@ -87,7 +87,7 @@ def _nests(function: FuncOp) -> list[linalg.GenericOp]:
 
 
 def _tables(module: ModuleOp) -> dict[str, Table]:
-    """Constant vectors of integers by name."""
+    """Return the constant vectors of integers by name."""
     found: dict[str, Table] = {}
     for op in module.ops:
         if not isinstance(op, memref.GlobalOp):
@@ -139,7 +139,7 @@ def _places(
     maps: Sequence[AffineMap],
     tables: dict[str, Table],
 ) -> dict[SSAValue, AffineExpr]:
-    """Values of the body that are lines or steps of one dim's index, as expressions."""
+    """Return the values of the body that are lines or steps of one dim's index, as expressions."""
     exprs: dict[SSAValue, AffineExpr] = {}
     for value, (dim, table) in _known(nest, extents, maps, tables).items():
         if (expr := _expression(dim, table)) is not None:
@@ -153,7 +153,9 @@ def _known(
     maps: Sequence[AffineMap],
     tables: dict[str, Table],
 ) -> dict[SSAValue, tuple[int, Table]]:
-    """Values of the body that follow from one dim's index: the dim, and one for each index."""
+    """Return the values of the body that follow from one dim's index: the dim, and one for each
+    index.
+    """
     known: dict[SSAValue, tuple[int, Table]] = {}
     for argument, operand, map in zip(nest.body.block.args, nest.inputs, maps, strict=False):
         source, expr = operand.owner, map.results[0] if len(map.results) == 1 else None
@@ -199,7 +201,7 @@ def _function(op: Operation) -> Callable[..., Table] | None:
 def _with_tables_of_places(
     module: ModuleOp, nest: linalg.GenericOp, tables: dict[str, Table]
 ) -> None:
-    """Lets loads read their places from tables that hold them as they are."""
+    """Let loads read their places from tables that hold them as they are."""
     loops = loops_of(nest)
     known = _known(nest, loops.extents, loops.maps, tables)
     block, first = nest.body.block, len(nest.inputs)
@@ -380,7 +382,7 @@ def _split_steps(nest: linalg.GenericOp) -> None:
 
 
 def _steps_of(maps: Sequence[AffineMap]) -> dict[int, int | None]:
-    """Dims and what they are divided by; None where that is several numbers."""
+    """Return the dims and their divisors; None where these differ."""
     steps: dict[int, int | None] = {}
     for inner in (inner for map in maps for expr in map.results for inner in expr.dfs()):
         match inner:

@@ -36,7 +36,7 @@ _LEAST_DEPTH = 256
 
 
 def split_sums(function: FuncOp, innermost: bool = False) -> bool:
-    """Rewrites the nests of the function that reduce many elements to few; whether there are.
+    """Rewrite the nests that reduce many elements to few, and return whether there were any.
 
     Parts lie next to each other, `(…, part)`, where what is reduced are the `innermost` dims.
     """
@@ -49,7 +49,7 @@ def split_sums(function: FuncOp, innermost: bool = False) -> bool:
 
 
 def _parts(own: ThreadNest) -> int:
-    """Into how many parts of equal size the outermost reduced dim is cut."""
+    """Return into how many parts of equal size the outermost reduced dim is cut."""
     depth = 1
     for dim in own.reduced:
         depth *= own.extents[dim]

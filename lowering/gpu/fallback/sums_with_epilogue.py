@@ -65,7 +65,7 @@ class SumsWithEpilogue:
 
     @property
     def blocks(self) -> int:
-        """Of a multiprocessor, at least, with the registers that a thread needs."""
+        """Blocks that fit a multiprocessor at least, with the registers that a thread needs."""
         return self.own.blocks if self.wide is None else self.wide.blocks
 
     def emit(self, code: Code, values: Values) -> None:
@@ -98,7 +98,7 @@ class SumsWithEpilogue:
             self._store(code, sums, row, values)
 
     def _each(self, code: Code, wide: WideSums, point: Point, values: Values) -> None:
-        """One by one, where buffers begin anywhere."""
+        """Compute one sum at a time, where buffers begin anywhere."""
         for row in wide.rows(code.builder, point):
             builder, own = each_lane(code.builder, row, wide.tile.lane, wide.tile.width)
             self._single(Code(builder), own, values)

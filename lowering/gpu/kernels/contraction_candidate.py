@@ -145,11 +145,11 @@ class ProductCandidate(Candidate[S]):
     @property
     @abstractmethod
     def layouts(self) -> Sequence[LayoutChoice]:
-        """As in `Candidate`."""
+        """See `Candidate`."""
 
     @abstractmethod
     def extents(self) -> tuple[int, int, int, int]:
-        """Batches, rows, columns and depth of the product."""
+        """Return the batches, rows, columns and K of the product."""
 
     @cached_property
     def size(self) -> Size:
@@ -161,23 +161,25 @@ class ProductCandidate(Candidate[S]):
 
     @abstractmethod
     def copied(self, layouts: Sequence[Layout]) -> tuple[int, int]:
-        """Bytes of neighbours in each operand, so laid out, that are copied together: up to 16."""
+        """Return for each operand in these layouts the contiguous bytes that are copied together:
+        up to 16.
+        """
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
-        """Any: each operand and result is addressed by its own."""
+        """Take any strides: each operand and result is addressed by its own."""
         return True
 
     @abstractmethod
     def seconds(self, choice: LayoutChoice) -> float:
-        """As in `Candidate`."""
+        """See `Candidate`."""
 
     @abstractmethod
     def space(self, level: int) -> Iterator[S]:
-        """As in `Candidate`."""
+        """See `Candidate`."""
 
     @abstractmethod
     def emit(self, symbol: str, schedule: S) -> Kernel:
-        """As in `Candidate`."""
+        """See `Candidate`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +187,7 @@ class TiledProduct(ProductCandidate[Tiles]):
     """A product by tiles of `mma.sync`, or of multiply-adds of f32."""
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Of the default tiles."""
+        """Return the seconds of the default tiles."""
         slow = 1.0 if choice == self.layouts[0] else self.slowdown
         operands = dict(zip(self.group.body.block.args, choice.operands, strict=True))
         layouts = [operands[cast(BlockArgument, value)] for value in self.found.op.operands]
@@ -194,11 +196,11 @@ class TiledProduct(ProductCandidate[Tiles]):
 
     @property
     def slowdown(self) -> float:
-        """Of layouts that are not preferred."""
+        """Slowdown of layouts that are not preferred."""
         return 1.05
 
     def space(self, level: int) -> Iterator[Tiles]:
-        """Tiles by predicted time."""
+        """Return the tiles by predicted time."""
         return schedules(self.size, self.machine, level)
 
     def emit(self, symbol: str, schedule: Tiles) -> Kernel:
@@ -339,7 +341,7 @@ def kernel_of_entries(
 
 
 def _shared_memory(entry: str) -> llvm.GlobalOp:
-    """Of a size that the launch says."""
+    """Return the shared memory of a size that the launch says."""
     return llvm.GlobalOp(
         llvm.LLVMArrayType(IntAttr(0), IntegerType(8)),
         dynamic_shared(entry),

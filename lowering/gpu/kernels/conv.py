@@ -51,7 +51,7 @@ class ConvFamily(KernelFamily):
     version: int = 4
 
     def match(self, group: FusedOp) -> "_Convolution | None":
-        """One convolution of block arguments, the rest elementwise on its result."""
+        """Match one convolution of block arguments, the rest elementwise on its result."""
         found = match_product(group, ConvOp, self.machine)
         if found is None or not isinstance(found.op, ConvOp):
             return None
@@ -86,7 +86,7 @@ class _Convolution(TiledProduct):
         return [replace(choice, operands=turned), choice]
 
     def copied(self, layouts: Sequence[Layout]) -> tuple[int, int]:
-        """As channels of a point are multiples of it, and of weights those of a window.
+        """Return contiguous bytes: those of a point's channels, and of weights those of a window.
 
         Weights of f32 are copied along filters, if these are neighbours.
         """

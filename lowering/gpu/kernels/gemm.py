@@ -36,7 +36,7 @@ class GemmFamily(KernelFamily):
     version: int = 3
 
     def match(self, group: FusedOp) -> "_Gemm | None":
-        """One product of block arguments, the rest elementwise on its result."""
+        """Match one product of block arguments, the rest elementwise on its result."""
         found = match_product(group, MatmulOp, self.machine)
         return None if found is None else _Gemm(group, self.machine, found)
 
@@ -65,7 +65,7 @@ class _Gemm(TiledProduct):
     def _choice(
         self, right: Layout, left: Layout | None = None, result: Layout | None = None
     ) -> LayoutChoice:
-        """Layouts of both operands, where nothing else reads them, and of results."""
+        """Return layouts of both operands, where nothing else reads them, and of results."""
         operands = [Layout.row_major(len(shape_of(value))) for value in self.group.inputs]
         for value, layout in zip(self.found.op.operands, (left, right), strict=True):
             assert isinstance(value, BlockArgument)
@@ -75,7 +75,7 @@ class _Gemm(TiledProduct):
         return LayoutChoice(tuple(operands), tuple(result or own for own in plain))
 
     def extents(self) -> tuple[int, int, int, int]:
-        """Batches that share B are rows."""
+        """Return the extents; batches that share B count as rows."""
         *batch, rows, columns = shape_of(self.found.op.output)
         left, right = self.found.op.operands
         depth = shape_of(left)[-1]
@@ -84,7 +84,7 @@ class _Gemm(TiledProduct):
         return prod(batch), rows, columns, depth
 
     def copied(self, layouts: Sequence[Layout]) -> tuple[int, int]:
-        """As rows are multiples of it; an element of B where it lies the other way.
+        """Return contiguous bytes: those of rows, and one element of B where it is transposed.
 
         Bytes of B are copied along depths, f32 along columns.
         """

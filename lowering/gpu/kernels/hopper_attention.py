@@ -48,7 +48,7 @@ class HopperAttentionFamily(KernelFamily):
     version: int = 2
 
     def match(self, group: FusedOp) -> "_HopperAttention | None":
-        """As `AttentionFamily`, without what is too small or has no tensor maps."""
+        """Match as `AttentionFamily` does, without what is too small or has no tensor maps."""
         plain = AttentionFamily(self.machine).match(group)
         if self.machine.cpu != _ARCHITECTURE or plain is None:
             return None
@@ -80,12 +80,14 @@ class HopperAttentionSchedule(Schedule):
 class _HopperAttention(AttentionCandidate[HopperAttentionSchedule]):
     @property
     def layouts(self) -> Sequence[LayoutChoice]:
-        """As without `wgmma`, where lines of keys begin at multiples of 16 bytes."""
+        """Layouts of the family without `wgmma` in which rows of keys begin at multiples of 16
+        bytes.
+        """
         columns = shape_of(self.found.scores.output)[-1]
         return super().layouts[1 if columns % _CHUNK else 0 :]
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Of the default tiles."""
+        """Return the seconds of the default tiles."""
         slow = 1.0 if choice == self.layouts[0] else 1.001
         return slow * self._predicted(self._tiles(next(self.space(0))))
 
@@ -94,7 +96,9 @@ class _HopperAttention(AttentionCandidate[HopperAttentionSchedule]):
         return self.machine.fact("tensor_bf16_flops", 989e12)
 
     def space(self, level: int) -> Iterator[HopperAttentionSchedule]:
-        """Tiles that fit, by predicted time: the best two at level 0, the others at level 1."""
+        """Return the tiles that fit, by predicted time: the best two at level 0, the others at
+        level 1.
+        """
         found: list[HopperAttentionSchedule] = []
         for keys, groups in _SHAPES:
             own = [HopperAttentionSchedule(keys, groups, stages, False) for stages in _STAGES]
@@ -117,7 +121,7 @@ class _HopperAttention(AttentionCandidate[HopperAttentionSchedule]):
         return AttentionTiles(*sizes, turns=schedule.turns, key_width=key, value_width=value)
 
     def emit(self, symbol: str, schedule: HopperAttentionSchedule) -> Kernel:
-        """One entry whose blocks stay; where operands have no tensor maps, that of `mma.sync`."""
+        """Emit one persistent entry; where operands have no tensor maps, that of `mma.sync`."""
         tiles = self._tiles(schedule)
         attention = self.attention(symbol, tiles.rows, tiles.keys, tiles.stages)
         processors = int(self.machine.fact("multiprocessors", 132))

@@ -53,7 +53,7 @@ class HopperGemmFamily(KernelFamily):
     version: int = 3
 
     def match(self, group: FusedOp) -> "HopperGemmCandidate | None":
-        """As `GemmFamily`, without f32 and what is too small."""
+        """Match as `GemmFamily` does, without f32 and what is too small."""
         plain = GemmFamily(self.machine).match(group)
         return None if plain is None else hopper_candidate(plain, _LEAST_ROWS)
 
@@ -81,23 +81,24 @@ class HopperGemmCandidate(ProductCandidate[HopperTiles]):
 
     @property
     def layouts(self) -> Sequence[LayoutChoice]:
-        """As without `wgmma`, of bytes only those that can be read."""
+        """Layouts of the family without `wgmma`; of 8-bit operands only those that can be read."""
         return self.plain.layouts[: 1 if self.found.number is Number.S8 else None]
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
-        """Not at all: tensor maps are of whole tensors."""
+        """Take no strides: tensor maps are of whole tensors."""
         return False
 
     def copied(self, layouts: Sequence[Layout]) -> tuple[int, int]:
-        """As of the plain product."""
+        """Return the contiguous bytes of the family without `wgmma`."""
         return self.plain.copied(layouts)
 
     def extents(self) -> tuple[int, int, int, int]:
-        """Of the product."""
+        """Return the extents of the product."""
         return self.plain.extents()
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Of the default tiles, and less than by `mma.sync`, whose prediction has no latencies.
+        """Return the seconds of the default tiles, and less than by `mma.sync`, whose prediction
+        has no latencies.
 
         Measured, it was slower wherever both take a product: 9.1 to 5.4 µs at 16 by 768 by 768.
         """
@@ -106,7 +107,7 @@ class HopperGemmCandidate(ProductCandidate[HopperTiles]):
         return min(own, _LESS * self.plain.seconds(choice))
 
     def space(self, level: int) -> Iterator[HopperTiles]:
-        """Tiles by predicted time: the best two at level 0, the others at level 1."""
+        """Return the tiles by predicted time: the best two at level 0, the others at level 1."""
         yield from {0: self._tiles[:2], 1: self._tiles[2:]}.get(level, [])
 
     @cached_property
@@ -118,7 +119,7 @@ class HopperGemmCandidate(ProductCandidate[HopperTiles]):
         return self._cost.tiles()
 
     def emit(self, symbol: str, schedule: HopperTiles) -> Kernel:
-        """One entry whose blocks stay; where operands have no tensor maps, that of `mma.sync`."""
+        """Emit one persistent entry; where operands have no tensor maps, that of `mma.sync`."""
         function = bufferized_product(self.group, symbol)
         split = replace(_PLAIN_TILES, splits=schedule.splits)
         plain = Product.of(function, len(self.group.inputs), split)

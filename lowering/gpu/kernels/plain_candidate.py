@@ -37,7 +37,9 @@ class PlainCandidate(Candidate[Schedule]):
         return [row_major_choice(self.group)]
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Of moving each operand and result once: there is next to nothing to compute."""
+        """Return the seconds of moving each operand and result once: the computation hides behind
+        that.
+        """
         moved = sum(storage_bytes(v.type) for v in (*self.group.inputs, *self.group.outputs))
         return moved / self.machine.fact("memory_bandwidth", 2e12)
 

@@ -58,7 +58,7 @@ class Digits:
 
     @staticmethod
     def of(type: Attribute, extent: int) -> "Digits":
-        """Of elements of this type, as stored, with indices below `extent`."""
+        """Return the digits of elements of this type, as stored, with indices below `extent`."""
         shift = 0 if is_float(type) else _KEY_BITS - 8 * bytes_of(type)
         index_digits = -(-extent.bit_length() // _DIGIT)
         key_digits = _KEY_BITS // _DIGIT if is_float(type) else bytes_of(type)
@@ -84,7 +84,7 @@ class Digits:
         return code.xor(digit, _BUCKETS // 2) if self.signed and number == 0 else digit
 
     def between(self, number: int) -> int:
-        """Bits between the digits of a pass and those before it, which are ones."""
+        """Return the bits between the digits of a pass and those before it, which are ones."""
         above = self.places[number - 1] if number else 64
         return _signed((1 << above) - (1 << self.places[number] + _DIGIT))
 
@@ -216,7 +216,7 @@ def _right(code: Code, word: Value, bits: int) -> Value:
 
 
 def _signed(number: int) -> int:
-    """64 bits as a signed number."""
+    """Return 64 bits as a signed number."""
     return number - (1 << 64) if number >> 63 else number
 
 

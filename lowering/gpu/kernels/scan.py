@@ -76,7 +76,7 @@ class ScanFamily(KernelFamily):
     version: int = 2
 
     def match(self, group: FusedOp) -> "_Scan | None":
-        """One op of static extents, not empty, on the operand of the group."""
+        """Match one op of static extents, not empty, on the operand of the group."""
         *members, end = group.body.block.ops
         if len(members) != 1 or not isinstance(op := members[0], ScanOp):
             return None
@@ -98,11 +98,11 @@ class _Scan(AlongDim):
 
     @cached_property
     def _type(self) -> Attribute:
-        """Of elements in the dialect."""
+        """Type of elements in the dialect."""
         return element_type_of(self.op.input)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """One entry, a block a row."""
+        """Emit one entry with a block for each row."""
         buffers = self.buffers
         entry = ProductEntry(
             prod(self.outer),
@@ -182,7 +182,7 @@ class _Scan(AlongDim):
         code.loop(begin, end, step, [none], tile)
 
     def _in_order(self, elements: Sequence[SSAValue]) -> list[SSAValue]:
-        """As they are in memory, for those that are scanned, or the other way round."""
+        """Return what is scanned in the order of memory, or the other way round."""
         return list(elements)[::-1] if self.op.reverse.value.data else list(elements)
 
     def _scanned(

@@ -71,7 +71,7 @@ class TopKFamily(KernelFamily):
     version: int = 4
 
     def match(self, group: FusedOp) -> "_TopK | None":
-        """One op of static extents, not empty, on an operand of the group."""
+        """Match one op of static extents, not empty, on an operand of the group."""
         *members, end = group.body.block.ops
         if len(members) != 1 or not isinstance(op := members[0], TopKOp):
             return None
@@ -94,7 +94,7 @@ class _Round:
 
     @property
     def chunks(self) -> int:
-        """Of a row."""
+        """Chunks of a row."""
         return -(-self.count // self.size)
 
     @property
@@ -112,7 +112,7 @@ class _TopK(AlongDim):
     op: TopKOp
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Of moving the operand and the results once, and of the rounds."""
+        """Return the seconds of moving the operand and the results once, and of the rounds."""
         return super().seconds(choice) + self._plan[0]
 
     @property
@@ -151,7 +151,7 @@ class _TopK(AlongDim):
         return seconds + self._comparing(count), tuple(rounds)
 
     def _comparing(self, count: int) -> float:
-        """Seconds in which so many elements of each row are compared with each other."""
+        """Return the seconds in which so many elements of each row are compared with each other."""
         return _LAUNCH + count * _COMPARISON + self._rows * count**2 / _COMPARISONS
 
     def _selecting(self, count: int, known: dict[int, _Plan]) -> _Plan:
@@ -179,7 +179,7 @@ class _TopK(AlongDim):
         return _RANK * self._rows * sum(own.left for own in self._rounds[: round - 1])
 
     def _count(self, round: int) -> int:
-        """Elements of a row in a round, or in the end."""
+        """Return the elements of a row in a round, or in the end."""
         return self._rounds[round - 1].left if round else self._extent
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:

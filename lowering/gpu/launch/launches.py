@@ -90,5 +90,5 @@ def dynamic_shared(entry: str) -> str:
 
 
 def blocks_for(points: int, threads: int = THREADS) -> int:
-    """Blocks that have a thread for each of so many points."""
+    """Return the blocks that have a thread for each of so many points."""
     return -(-points // threads)

@@ -51,7 +51,7 @@ def shorten_quotients(module: ModuleOp) -> None:
 def _multiply(
     divisor: SSAValue, quotients: Sequence[arith.DivfOp], rounded: set[arith.DivfOp]
 ) -> None:
-    """Products with the reciprocal of a divisor, which is scaled so that both are normal."""
+    """Multiply by the reciprocal of a divisor, which is scaled so that both are normal."""
     b = _behind(divisor)
     size = b.insert(math.AbsFOp(divisor)).result
     one, large, small = (_number(b, value) for value in (1.0, _LARGE, 1.0 / _LARGE))
@@ -75,7 +75,9 @@ def _multiply(
 def _corrected(
     b: Builder, dividend: SSAValue, divisor: SSAValue, inverse: SSAValue, quotient: SSAValue
 ) -> SSAValue:
-    """With what is left over divided once more, unless that is not a number: of infinities."""
+    """Return the quotient corrected by the divided remainder, unless that is NaN, as for
+    infinities.
+    """
     missing = b.insert(arith.NegfOp(dividend)).result
     excess = b.insert(math.FmaOp(quotient, divisor, missing)).result
     rest = b.insert(arith.NegfOp(excess)).result

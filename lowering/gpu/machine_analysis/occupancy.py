@@ -48,7 +48,9 @@ def multiprocessor(architecture: str) -> Multiprocessor:
 
 
 def blocks_at_once(architecture: str, threads: int, registers: int, shared: int) -> int:
-    """Blocks of so many threads, with registers a thread and bytes of shared memory a block."""
+    """Return the blocks of so many threads, with registers a thread and bytes of shared memory a
+    block.
+    """
     own = multiprocessor(architecture)
     warps = -(-threads // _WARP)
     of_warp = _rounded(registers * _WARP, _REGISTER_UNIT)

@@ -35,7 +35,8 @@ class EntryCode:
 
 
 def loop_share(loop: MainLoop, architecture: str, rate: float = 1.0) -> float:
-    """At most which part of the peak a main loop reaches, which is `rate` times that of bf16.
+    """Return at most which share of the peak a main loop reaches, whose rate is `rate` times that
+    of bf16.
 
     What limits it, per scheduler: an instruction a cycle, its share of the peak, and of the bytes
     of shared memory.
@@ -51,7 +52,8 @@ def predicted_seconds(
     code: Mapping[str, EntryCode],
     machine: Machine,
 ) -> float | None:
-    """Of one run; None where a multiprocessor has no room for a block of an entry.
+    """Return the predicted seconds of one run; None where no block of an entry fits a
+    multiprocessor.
 
     Where the `code` of an entry was not read, the share of the peak is the one that is assumed.
     """
@@ -66,7 +68,7 @@ def predicted_seconds(
 
 
 def least_seconds(launches: Launches, work: tuple[BlockWork, ...], machine: Machine) -> float:
-    """No more than `predicted_seconds`, whatever the code of the entries will be."""
+    """Return a lower bound of `predicted_seconds`, whatever the code of the entries will be."""
     code = {launch.entry: EntryCode(0) for launch in launches.launches}
     best = tuple(replace(own, share=1.0) for own in work)
     return predicted_seconds(launches, best, code, machine) or 0.0

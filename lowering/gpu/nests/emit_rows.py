@@ -78,7 +78,7 @@ class RowEmitter(RowElements):
     reductions: Counter[Attribute] = field(default_factory=Counter[Attribute])
 
     def emit(self) -> None:
-        """All nests, and the results."""
+        """Emit all nests, and the results."""
         program, b = self.program, self.builder
         thread = b.insert(gpu.ThreadIdOp(gpu.DimensionAttr(gpu.DimensionEnum.X))).result
         block = b.insert(gpu.BlockIdOp(gpu.DimensionAttr(gpu.DimensionEnum.X))).result
@@ -205,7 +205,7 @@ class RowEmitter(RowElements):
         return total
 
     def _across(self, combine: Operation, value: SSAValue, lanes: int) -> SSAValue:
-        """By exchanges with lanes that are 16, 8, 4, 2 and 1 apart."""
+        """Combine a row over lanes by exchanges over distances of 16, 8, 4, 2 and 1."""
         distance = lanes // 2
         while distance > 0:
             value = self._combined(
@@ -243,7 +243,7 @@ class RowEmitter(RowElements):
 
 
 def _inputs(nest: RowNest, op: linalg.GenericOp) -> list[tuple[int, SSAValue, SSAValue, Access]]:
-    """Arguments of a nest that are used, with their numbers and buffers."""
+    """Return the arguments of a nest that are used, with their numbers and buffers."""
     found = zip(op.body.block.args, nest_buffers(nest), nest.accesses, strict=True)
     first = len(op.inputs)
     return [(n, *own) for n, own in enumerate(found) if n < first and own[0].uses]

@@ -36,7 +36,7 @@ Lanes: TypeAlias = SSAValue | Following | Sequence[SSAValue]
 def wide_lanes(
     builder: Builder, buffer: SSAValue, index: Sequence[SSAValue], width: int, piece: int
 ) -> list[SSAValue]:
-    """`width` elements from `index` on, by accesses of `piece`."""
+    """Load `width` elements from `index` on, by accesses of `piece`."""
     lanes: list[SSAValue] = []
     for start in range(0, width, piece):
         place = [*index[:-1], behind(builder, index[-1], start)]
@@ -52,7 +52,9 @@ def scattered_lanes(
     offsets: Sequence[int],
     piece: int,
 ) -> list[SSAValue]:
-    """Elements so far behind `index`, by accesses of `piece`, each of them once."""
+    """Load the elements at these distances from `index`, by accesses of `piece`, each of
+    them once.
+    """
     found: dict[int, list[SSAValue]] = {}
     for start in sorted({offset // piece * piece for offset in offsets}):
         place = [*index[:-1], behind(builder, index[-1], start)]
@@ -123,7 +125,7 @@ class LaneBody:
         return gcd(self._width, inner.multiple, offset, *steps)
 
     def _moved(self, op: arith.AddiOp | arith.SubiOp) -> Following | None:
-        """Numbers that follow each other, plus or minus one that is the same for all."""
+        """Return consecutive numbers, plus or minus one that is the same for all."""
         left, right = (self._values.get(operand, operand) for operand in op.operands)
         if isinstance(op, arith.AddiOp) and isinstance(right, Following):
             left, right = right, left
@@ -158,7 +160,7 @@ class LaneBody:
             self._values[result] = list(made.results[start : start + self._width])
 
     def _clone(self, op: Operation) -> None:
-        """Once where nothing differs between neighbours, else for each of them."""
+        """Clone an op once where nothing differs between neighbours, else for each of them."""
         inner = {result for each in op.walk() for result in each.results}
         inner |= {a for each in op.walk() for r in each.regions for b in r.blocks for a in b.args}
         used = {value for each in op.walk() for value in each.operands} - inner
@@ -181,7 +183,7 @@ class LaneBody:
         }
 
     def _replace_indices(self, copy: Operation, lane: int) -> None:
-        """Within an op with regions that is copied for a neighbour."""
+        """Replace the indices within an op with regions that is copied for a neighbour."""
         for op in [op for op in copy.walk() if isinstance(op, linalg.IndexOp)]:
             before = Builder(InsertPoint.before(copy))
             number = self._at(self._index(before, op.dim.value.data), lane, before)

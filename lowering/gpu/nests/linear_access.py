@@ -24,7 +24,9 @@ class LinearAccess:
 
     @staticmethod
     def of(buffer: SSAValue, map: AffineMap) -> "LinearAccess | None":
-        """None where the map is not linear, or the strides or the offset are not known."""
+        """Return the access; None where the map is not linear, or the strides or the offset are
+        unknown.
+        """
         type = cast(MemRefType[Any], buffer.type)
         strides, start = type.get_strides(), type.get_offset()
         if strides is None or start is None or any(stride is None for stride in strides):
@@ -113,7 +115,7 @@ def memory_size(buffer: SSAValue) -> int:
 def merged_dims(
     extents: Sequence[int], accesses: Sequence[LinearAccess]
 ) -> tuple[tuple[int, ...], ...]:
-    """Dims that are one for all accesses, each going on where the one behind it ends.
+    """Return groups of dims that act as one in all accesses, each continuing the one inside of it.
 
     Dims of one index are left out; there is at least one: dim 0, where all are such.
     """

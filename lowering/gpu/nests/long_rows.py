@@ -45,7 +45,7 @@ class LongRowEmitter(RowEmitter):
             self._over_row([], lambda _: self._write_all(long))
 
     def _write_all(self, results: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        """All are computed before one is written: a result may lie where an operand does."""
+        """Write all results after all are computed: one may lie where an operand does."""
         for result in results:
             self._held(result, Access.ELEMENT)
         for result in results:

@@ -161,7 +161,9 @@ def _dense_steps(extents: Sequence[int], dims: Sequence[int]) -> list[int]:
 
 
 def _steps(buffer: SSAValue, map: AffineMap) -> dict[int, int] | None:
-    """By how many elements each dim goes on; None where that, or where it begins, is not known."""
+    """Return by how many elements each dim advances; None where that, or where it begins, is
+    unknown.
+    """
     if not isinstance(buffer.type, MemRefType):
         return {}
     access = LinearAccess.of(buffer, map)

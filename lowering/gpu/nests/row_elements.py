@@ -39,7 +39,9 @@ class RowElements:
     )
 
     def _place_chunks(self) -> None:
-        """Columns of each chunk of the thread, and whether it lies in the row: None for always."""
+        """Find the columns of each chunk of the thread, and whether it lies in the row: None for
+        always.
+        """
         b, columns = self.builder, self.program.rows.columns
         stride = self.program.threads_of_row * self.width
         first = b.insert(arith.MuliOp(self.thread, index_constant(b, self.width))).result

@@ -120,7 +120,7 @@ class RowProgram:
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """Threads of a block."""
         return self.threads_of_row * self.rows_of_block
 
     @property

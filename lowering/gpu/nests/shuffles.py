@@ -10,7 +10,7 @@ from braid.lowering.common.element_types import constant
 
 
 def _mode(name: str) -> Attribute:
-    """XDSL does not have it."""
+    """Return the mode attribute of a shuffle, which xDSL does not have."""
     kind = UnregisteredAttr.with_name_and_type("gpu", False)
     return kind("gpu", False, False, f"shuffle_mode {name}")
 

@@ -88,7 +88,7 @@ class SumTile:
         return made._with_strip() if made is not None and begins else made
 
     def _fitted(self, offsets: Sequence[int], stored: int | None) -> "SumTile | None":
-        """With as many neighbours as all accesses allow; None for one alone."""
+        """Return the tile with as many neighbours as all accesses allow; None for one alone."""
         own, lane, output = self.own, self.lane, len(self.nest.inputs)
         used = [n for n in range(output) if self.nest.body.block.args[n].uses]
         spanned = [n for n in used if self.steps[n][lane] != 0 and self._has_taps(n)]
@@ -117,11 +117,11 @@ class SumTile:
 
     @property
     def _lines(self) -> float:
-        """Of caches, that a warp's accesses to spans touch, for each neighbour."""
+        """Cache lines that a warp's accesses to spans touch, for each neighbour."""
         return sum(span.lines(self._element_bytes(n)) for n, span in self.spans.items())
 
     def _with_strip(self) -> "SumTile":
-        """With the strip of most rows, the outermost of them, if rows have something in common.
+        """Return the tile with the strip of most rows, the outermost of them, if rows share reads.
 
         What threads that are next to each other read in common is in the first cache.
         """
@@ -132,7 +132,9 @@ class SumTile:
         return replace(self, strip=max(known, key=lambda strip: strip.rows, default=None))
 
     def _strip(self, dim: int, window: int) -> Strip | None:
-        """As many rows as divide the dim, leave enough threads, and are not too much code."""
+        """Return as many rows as divide the dim, leave enough threads, and are not too much
+        code.
+        """
         extents = self.own.extents
         terms = self.width * extents[window] * (1 if self.taps is None else extents[self.taps])
         most = min(_MOST_ROWS, _MOST_SUMS // self.width, _MOST_TERMS // terms)
@@ -159,7 +161,7 @@ class SumTile:
         return bytes_of(cast(MemRefType[Any], self.nest.operands[number].type).element_type)
 
     def _other_steps(self, number: int) -> list[int]:
-        """Of the dims with several indices that neither lanes nor taps are along."""
+        """Return the steps of dims with several indices that neither lanes nor taps run along."""
         steps = enumerate(self.steps[number])
         return [
             step
@@ -203,7 +205,7 @@ class SumTile:
 
     @property
     def blocks(self) -> int:
-        """Of a multiprocessor, at least, with the registers that a thread needs."""
+        """Blocks that fit a multiprocessor at least, with the registers that a thread needs."""
         if self.width * self.rows > _FEW_SUMS:
             return 1
         arguments = self.nest.body.block.args[:-1]
@@ -215,7 +217,7 @@ class SumTile:
 
     @property
     def rows(self) -> int:
-        """Of a thread."""
+        """Rows of a thread."""
         return 1 if self.strip is None else self.strip.rows
 
     def unrolled(self, row: int) -> Iterator[dict[int, int]]:

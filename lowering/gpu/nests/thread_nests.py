@@ -42,7 +42,8 @@ class ThreadNest:
 
     @property
     def blocks(self) -> int:
-        """Of a multiprocessor, at least, with the registers that a thread needs which reduces.
+        """Blocks that fit a multiprocessor at least, with the registers that a reducing thread
+        needs.
 
         The assembler unrolls loops by the bytes that they read: of narrow elements, each of which
         waits in a register of its own, as many are on their way as all registers hold.
@@ -126,7 +127,7 @@ class ThreadNest:
         return dict(zip(self.parallel, delinearized(builder, index, extents), strict=True))
 
     def _emit_several(self, builder: Builder, index: SSAValue, threads: int) -> None:
-        """Points so many apart: all are read before one is written."""
+        """Emit points at equal distances: all are read before one is written."""
         nest = self.nest
         assert isinstance(nest, linalg.GenericOp)
         made: list[tuple[list[SSAValue], Sequence[SSAValue]]] = []
@@ -229,7 +230,8 @@ def reduction_loops(
     carried: Sequence[SSAValue],
     element: Callable[[Builder, dict[int, SSAValue], Sequence[SSAValue]], Sequence[SSAValue]],
 ) -> Sequence[SSAValue]:
-    """Loops over dims of these extents, the first outermost, that carry values through `element`.
+    """Emit loops over dims of these extents, the first outermost, that carry values through
+    `element`.
 
     `element` gets the point with the indices of these dims, and what is carried so far.
     """
@@ -279,7 +281,7 @@ def _index(builder: Builder, map: AffineMap, point: Sequence[SSAValue]) -> list[
 
 
 def _unread(builder: Builder, output: SSAValue) -> SSAValue:
-    """Stands for the element of an output that the nest does not read."""
+    """Return a stand-in for the element of an output that the nest does not read."""
     type = cast(MemRefType[Any], output.type).element_type
     if isinstance(type, IndexType):
         return index_constant(builder, 0)

@@ -117,7 +117,7 @@ class TransposedNest:
 
     @property
     def _tiles(self) -> tuple[int, ...]:
-        """Of all other dims, along the operand's inner dim, and along the result's."""
+        """Tiles of all other dims, along the operand's inner dim, and along the result's."""
         dims = zip((self.inner, self.last), self.widths, self._tile, strict=True)
         inner, last = (-(-self.extents[dim] // (width * side)) for dim, width, side in dims)
         return prod(self.extents[dim] for dim in self._others), inner, last
@@ -143,7 +143,9 @@ class TransposedNest:
 
     @property
     def blocks(self) -> int:
-        """Of a multiprocessor, at least, with the registers that computing a square needs."""
+        """Blocks that fit a multiprocessor at least, with the registers that computing a square
+        needs.
+        """
         return 1 if bytes_of(self._element) > 4 else READING_BLOCKS // 2
 
     @property
@@ -152,7 +154,7 @@ class TransposedNest:
 
     @property
     def _bytes(self) -> int:
-        """Of a thread's results."""
+        """Bytes of a thread's results."""
         return prod(self.widths) * bytes_of(self._element)
 
     @property
@@ -215,7 +217,9 @@ class TransposedNest:
     def _place_in_shared(
         self, builder: Builder, index: SSAValue, own: tuple[SSAValue, SSAValue]
     ) -> SSAValue:
-        """Lines of a tile follow each other, as many of a square as it reads at once."""
+        """Return the address in shared memory: lines of a tile follow each other, as a square reads
+        them.
+        """
         inner, last = self._tile
         tiles = index_constant(builder, self.block // (inner * last))
         number = builder.insert(arith.DivUIOp(index, index_constant(builder, inner * last))).result
@@ -257,7 +261,7 @@ class TransposedNest:
             store_vector(builder, lanes, target, self._place(builder, self.written, own))
 
     def _where_inside(self, builder: Builder, point: dict[int, SSAValue]) -> Builder:
-        """Code for threads that have a square: a whole one, since widths divide extents."""
+        """Return code for threads that have a square: a whole one, since widths divide extents."""
         bounds = [(point[dim], self.extents[dim]) for dim in (self.last, self.inner)]
         if self.threads % self.block:
             bounds.append((global_thread(builder, self.block), self.threads))
@@ -275,7 +279,7 @@ class TransposedNest:
         return self.nest.inputs[self.number]
 
     def _emit_single(self, builder: Builder, point: dict[int, SSAValue]) -> None:
-        """Element by element, where buffers begin anywhere."""
+        """Compute element by element, where buffers begin anywhere."""
         own = dict(point)
         inside = builder
         zero, one = (index_constant(builder, n) for n in (0, 1))

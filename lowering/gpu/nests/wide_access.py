@@ -32,7 +32,7 @@ def compute(
 def load_vector(
     builder: Builder, buffer: SSAValue, index: SSAValue | Sequence[SSAValue], width: int
 ) -> SSAValue:
-    """So many elements from `index` on, which is aligned to all of them or to 16 bytes.
+    """Load `count` elements from `index` on, aligned to all of them or to 16 bytes.
 
     Bools are read one by one: they are bytes in memory, and in vectors bits.
     """

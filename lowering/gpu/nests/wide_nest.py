@@ -110,7 +110,7 @@ class WideNest:
         return not all(a is not None and (self._is_whole(a) or not any(a.steps)) for a in read)
 
     def _with_copies(self) -> "WideNest":
-        """Dims along which nothing that is read differs are left to each thread, if short."""
+        """Return the nest in which each thread takes short dims along which no operand differs."""
         used = [access for _, _, _, access in self._inputs()]
         extents, copied = list(self.extents), list[tuple[int, int]]()
         if not used or None in used or _uses_indices(self.nest):
@@ -124,7 +124,7 @@ class WideNest:
         return replace(self, extents=tuple(extents), copied=tuple(copied))
 
     def _with_width(self, across: bool) -> "WideNest":
-        """As many neighbours as results allow; 1 if none."""
+        """Return the nest with as many neighbours as results allow; 1 if none."""
         outputs = self._results
         width = min(ACCESS_BYTES // self._narrowest, self._most)
         if across and not all(_is_dense(access, self.extents) for access in outputs):
@@ -291,7 +291,7 @@ class WideNest:
         access: LinearAccess | None,
         points: "_Points",
     ) -> Lanes:
-        """Elements of an operand for neighbours."""
+        """Return the elements of an operand for neighbours."""
         if access is not None and not self.across:
             offsets = self.box.offsets(access)
             if not any(offsets):

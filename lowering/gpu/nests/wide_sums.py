@@ -39,7 +39,7 @@ class WideSums:
 
     @staticmethod
     def of(own: ThreadNest, stored: int | None = None) -> "WideSums | None":
-        """As `SumTile.of`."""
+        """See `SumTile.of`."""
         tile = SumTile.of(own, stored)
         return None if tile is None else WideSums(tile)
 
@@ -50,7 +50,7 @@ class WideSums:
 
     @property
     def blocks(self) -> int:
-        """Of a multiprocessor, at least, with the registers that a thread needs."""
+        """Blocks that fit a multiprocessor at least, with the registers that a thread needs."""
         return self.tile.blocks
 
     def point(self, builder: Builder, index: SSAValue) -> dict[int, SSAValue]:
@@ -132,7 +132,7 @@ class WideSums:
     def read(
         self, builder: Builder, buffer: SSAValue, number: int, point: Mapping[int, SSAValue]
     ) -> list[SSAValue]:
-        """Neighbours of an operand: one that they share, a vector, or one by one."""
+        """Return the neighbours of an operand: one that they share, a vector, or one by one."""
         step = self.tile.steps[number][self.tile.lane]
         if step == 1:
             place = self.place(builder, number, point)
@@ -204,7 +204,7 @@ class _Reader:
         self._found: dict[tuple[int, int], list[SSAValue]] = {}
 
     def lanes(self, number: int, at: Mapping[int, int]) -> list[SSAValue]:
-        """Elements of an operand for neighbours, at these indices of unrolled dims."""
+        """Return the elements of an operand for neighbours, at these indices of unrolled dims."""
         tile = self._sums.tile
         span = tile.spans.get(number)
         if span is None or tile.taps is None:

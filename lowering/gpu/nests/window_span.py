@@ -31,7 +31,7 @@ class WindowSpan:
     def of(
         steps: tuple[int, int], width: int, taps: int, others: Sequence[int], bytes_each: int
     ) -> "WindowSpan | None":
-        """For steps of lanes and taps; `others` are what else is added to where a span begins.
+        """Return the span for steps of lanes and taps; `others` are added to where a span begins.
 
         None where the windows do not lie in one direction, or too far from each other.
         """
@@ -48,11 +48,11 @@ class WindowSpan:
         return self.place(self.width - 1, self.taps - 1) + 1
 
     def place(self, lane: int, tap: int) -> int:
-        """Of an element of a neighbour's window, from where the span begins."""
+        """Return the place of an element of a neighbour's window, from where the span begins."""
         return lane * self.lane_step + tap * self.tap_step
 
     def lines(self, bytes_each: int) -> float:
-        """Lines of caches that a warp's accesses touch, for each neighbour of a thread."""
+        """Return the cache lines that a warp's accesses touch, for each neighbour of a thread."""
         apart = self.lane_step * self.width * bytes_each
         return len(self.pieces()) * max(1.0, apart * _WARP / _LINE_BYTES) / self.width
 

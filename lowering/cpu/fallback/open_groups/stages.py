@@ -273,15 +273,15 @@ class _Body(BodyEmitter):
     nest: StageNest
 
     def size(self, size: Extent) -> Value:
-        """See the base."""
+        """See the base class."""
         return self.emitter.index(size)
 
     def index_of(self, dim: int) -> Value:
-        """See the base."""
+        """See the base class."""
         return self.emitter.index(self.point[dim])
 
     def load(self, operand: int, indices: Sequence[Scalar]) -> Value:
-        """See the base."""
+        """See the base class."""
         source = self.nest.operands[operand]
         place = [self._place(i, extent) for i, extent in zip(indices, source.extents, strict=True)]
         return source.at(self.emitter, place)

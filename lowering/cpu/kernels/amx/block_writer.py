@@ -67,7 +67,7 @@ class BlockWriter:
         share = -(-kernel.block.rows // (nest.depth // kernel.block.steps))
 
         def at(dims: Sequence[LoopDim], a_at: Index, number: Index) -> None:
-            """From chunk `number` of B on, of which one follows the other."""
+            """Move to chunk `number` of B; chunks are contiguous."""
 
             def one(n: Index) -> None:
                 a_step, b_step = dims[0].strides
@@ -92,7 +92,7 @@ class BlockWriter:
         at(outer, 0, 0)
 
     def _prefetch(self, base: Index, chunk: Index, size: int) -> None:
-        """Asks for what is read of B later; chunks have `size` elements.
+        """Prefetch what is read of B later; chunks have `size` elements.
 
         Where all rows pass by a block of columns, each group of rows asks for its share of the
         next block, so that these come from memory while all of them multiply. Groups for which
@@ -121,7 +121,7 @@ class BlockWriter:
             b.prefetch(e, e.add(ahead, number * line), level=2)
 
     def _prefetch_result(self, first: Index, rows: int, count: int) -> None:
-        """Asks for rows of each tile from row `first` on, to write them; for the last one again
+        """Prefetch the rows of each tile from row `first` on, to write them; the last one again
         where there are no more.
         """
         e, nest = self.e, self.kernel.nest
@@ -139,7 +139,7 @@ class BlockWriter:
         return self.e.add(tile.bases[-1], self.e.mul(vector, self.kernel.nest.vector_steps[-1]))
 
     def _unrolled(self, count: int, products: int, body: Callable[[Index], None]) -> None:
-        """One after the other if there is more to do than multiplying."""
+        """Run iterations one after the other if they do more than multiply."""
         unroll = max(1, _UNROLLED_PRODUCTS // products) if self.before is None else 1
         e = self.e
         whole = count - count % unroll if count > unroll else 0

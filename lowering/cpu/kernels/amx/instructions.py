@@ -70,7 +70,9 @@ class TileProduct:
 
     @staticmethod
     def of(op: ConvOp | MatmulOp, machine: Machine) -> "TileProduct | None":
-        """For a product of bytes or bf16; None for others, or where the machine has none."""
+        """Return the instructions for an int8 or bf16 matmul; None for others, or where the machine
+        has none.
+        """
         features = set(machine.enabled_features)
         if machine.architecture != "x86_64" or "amx-tile" not in features:
             return None

@@ -60,7 +60,9 @@ class AmxContraction(BlockedProduct):
         amx.release(e)
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
-        """One block; the tiles of rows that are left at the end have a block of their own."""
+        """Compute one block; the tiles of rows that are left at the end have a block of
+        their own.
+        """
         batch, group, column_block = self._place(e, index)
         whole, rest = divmod(self.tiles, self.block.row_tiles)
         first_tile = e.mul(group, self.block.row_tiles)
@@ -79,7 +81,7 @@ class AmxContraction(BlockedProduct):
             e.branch(group, whole, lambda: emit(self.block.row_tiles), lambda: emit(rest))
 
     def _place(self, e: Emitter, index: Index) -> tuple[list[Index], Index, Index]:
-        """Batch, group of rows and block of columns of an iteration."""
+        """Return the batch, group of rows and block of columns of an iteration."""
         *batch, first, second = e.coordinates(index, self.grid_extents)
         return (batch, second, first) if self.columns_outside else (batch, first, second)
 
@@ -119,7 +121,7 @@ class AmxContraction(BlockedProduct):
         return sums
 
     def _if_exists(self, e: Emitter, tile: Index, rows: Index) -> Index:
-        """`rows` of a tile, none of one behind the last."""
+        """Return `rows` for a tile that exists, 0 beyond the last one."""
         exists = e.insert(arith.CmpiOp(e.index(tile), e.index(self.tiles), "ult"))
         return e.insert(arith.SelectOp(exists, e.index(rows), e.index(0)))
 

@@ -31,7 +31,7 @@ class StoredSums:
 
     @cached_property
     def _stores(self) -> list[TileStore]:
-        """Of row 0 of each tile, with what all rows of it share loaded."""
+        """Stores of row 0 of each tile, with the operands loaded that all of its rows share."""
         e, kernel, nest = self.e, self.kernel, self.kernel.nest
         width = kernel.block.column_tiles
         first = e.mul(self.column_block, width)
@@ -50,7 +50,7 @@ class StoredSums:
         assert self._stores
 
     def store(self, first: Index, count: int) -> None:
-        """`count` rows of each tile from row `first` on, where they exist and are not known.
+        """Store `count` rows of each tile from row `first` on, where they exist and are not known.
 
         The last block of columns has fewer.
         """

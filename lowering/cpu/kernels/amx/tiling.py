@@ -124,7 +124,9 @@ class Nest:
 
 
 def nests(size: AmxSize, column_tiles: int, cache_bytes: int) -> list[Nest]:
-    """All that registers have room for, the fastest first; `cache_bytes` has the second cache."""
+    """Return all nests that registers suffice for, the fastest first; `cache_bytes` is the L2
+    cache.
+    """
     found = [
         Block(rows, steps, row_tiles, column_tiles)
         for rows in _row_counts(size.rows)
@@ -138,7 +140,8 @@ def nests(size: AmxSize, column_tiles: int, cache_bytes: int) -> list[Nest]:
 def cycles(
     size: AmxSize, nest: Nest, cache_bytes: int, beyond_cycles: float = _BEYOND_CYCLES
 ) -> float:
-    """Of a core, for all of the contraction; `beyond_cycles` are those of a line of weights.
+    """Return the cycles of a core for the whole contraction; `beyond_cycles` are those of a cache
+    line of weights.
 
     What is outside stays in the first cache for all of what is inside, where a block of both has
     room there. Weights come from beyond the second cache once: asked for a block ahead where
@@ -217,7 +220,7 @@ class BlockSchedule(Schedule):
 def schedules(
     size: AmxSize, column_tiles: int, unit: VectorUnit, level: int
 ) -> Iterator[BlockSchedule]:
-    """Blocks and loop orders of one level, the most promising first."""
+    """Return blocks and loop orders of one level, the most promising first."""
     if level >= LEVELS:
         return
     for place, nest in enumerate(nests(size, column_tiles, unit.cache_bytes)):
@@ -253,7 +256,7 @@ def takes(schedule: BlockSchedule, size: AmxSize, column_tiles: int) -> bool:
 
 
 def _row_counts(extent: int) -> list[int]:
-    """Rows of a tile: as even as can be, and all that there are."""
+    """Return the rows of a tile: as even as possible, and the most."""
     tiles = -(-extent // amx.ROWS)
     return sorted({-(-extent // tiles), min(extent, amx.ROWS)})
 
@@ -274,19 +277,21 @@ def _between(none: float, all: float, share: float) -> float:
 
 
 def _a_cycles(size: AmxSize, stays: float) -> float:
-    """Per row of A that is loaded; longer unless rows begin with lines of different sets."""
+    """Return the cycles per row of A that is loaded; more if rows begin in cache lines of the same
+    sets.
+    """
     factor = _CONFLICT_FACTOR if size.a_row % _SET_STRIDE == 0 else 1.0
     factor *= _SPLIT_FACTOR if size.a_row % _LINE_BYTES else 1.0
     return max(_NEAR_CYCLES * factor, _between(_A_FAR_CYCLES, _NEAR_CYCLES, stays))
 
 
 def _side_by_side(one: float, other: float) -> float:
-    """Cycles of both, most of which is at the same time."""
+    """Return the cycles of two kinds of work that mostly overlap."""
     return max(one, other) + _EXPOSED * min(one, other)
 
 
 def _storing(size: AmxSize, rows: int, column_tiles: int) -> float:
-    """Cycles of storing the result of a block, with its epilogue."""
+    """Return the cycles of storing the result of a block, with its epilogue."""
     if not size.has_epilogue:
         return rows * column_tiles * _RESULT_CYCLES
     vectors = rows * column_tiles

@@ -98,7 +98,7 @@ class NarrowArithmetic(Arithmetic):
     """Vectors that it keeps in registers beside A, B and sums."""
 
     def mask(self, e: Emitter, columns: Index, lanes: Value | None) -> Value | None:
-        """Of all numbers of a step."""
+        """Return the mask of all elements of a step."""
         if lanes is None or self.group == 1:
             return lanes
         type = VectorType(i1, [self.group * e.lanes])
@@ -145,7 +145,9 @@ class HalfArithmetic(NarrowArithmetic):
 
     @staticmethod
     def on(machine: Machine, lanes: int) -> "HalfArithmetic | None":
-        """For vectors of so many lanes of f32, where the machine has such an instruction."""
+        """Return the arithmetic for vectors of `lanes` f32, where the machine has such an
+        instruction.
+        """
         features = set(machine.enabled_features)
         if not machine.architecture.startswith("x86") or "avx512bf16" not in features:
             return None
@@ -224,7 +226,7 @@ class PairArithmetic(ByteArithmetic):
     slowdown = 1.25
 
     def column(self, e: Emitter, b: Buffer, offset: Index, mask: Value | None) -> Value:
-        """Bytes as 16-bit numbers, in lanes of two."""
+        """Return bytes as 16-bit numbers, in lanes of two."""
         bytes_ = self.numbers(e, b, offset, i8, mask)
         types = [VectorType(i16, [self.group * e.lanes])]
         wide = e.insert(arith.ExtSIOp.create(operands=[bytes_], result_types=types))
@@ -248,11 +250,11 @@ class QuadArithmetic(ByteArithmetic):
     group = 4
 
     def column(self, e: Emitter, b: Buffer, offset: Index, mask: Value | None) -> Value:
-        """All bytes of the columns, in lanes of four."""
+        """Return all bytes of the columns, in lanes of four."""
         return bitcast(e, self.numbers(e, b, offset, i8, mask), i32)
 
     def repeated(self, e: Emitter, a: Buffer, offset: Index) -> Value:
-        """Four bytes in every lane."""
+        """Return four bytes in every lane."""
         bytes_ = e.insert(vector.LoadOp(a.ref, [e.index(offset)], VectorType(i8, [4])))
         word = e.insert(vector.BitcastOp(bytes_, VectorType(i32, [1])))
         return e.insert(
@@ -290,7 +292,7 @@ class BytePairArithmetic(QuadArithmetic):
 
     @staticmethod
     def on(machine: Machine, lanes: int) -> "BytePairArithmetic | None":
-        """For vectors of so many lanes of i32, where nothing is faster."""
+        """Return the arithmetic for vectors of `lanes` i32, where nothing is faster."""
         if not isinstance(ByteArithmetic.of(machine, lanes), PairArithmetic):
             return None
         if "ssse3" not in machine.enabled_features:
@@ -298,7 +300,7 @@ class BytePairArithmetic(QuadArithmetic):
         return BytePairArithmetic(_BYTE_PAIR_PRODUCTS[lanes], _PAIR_PRODUCTS[lanes])
 
     def repeated(self, e: Emitter, a: Buffer, offset: Index) -> Value:
-        """Four bytes in every lane."""
+        """Return four bytes in every lane."""
         return e.insert(vector.BitcastOp(a.splat(e, offset), e.vector_type(i32)))
 
     def multiply_add(self, e: Emitter, a: Value, column: Value, sum: Value) -> Value:
@@ -349,7 +351,7 @@ def adds_halves(op: ConvOp | MatmulOp) -> bool:
 
 
 def _byte(e: Emitter, words: Value, number: int, signed: bool) -> Value:
-    """Byte `number` of every lane, as i32."""
+    """Return byte `number` of every lane, as i32."""
     up = e.insert(arith.ShLIOp(words, e.constant(24 - 8 * number, words.type)))
     down: type[Operation] = arith.ShRSIOp if signed else arith.ShRUIOp
     return e.insert(down(up, e.constant(24, words.type)))

@@ -48,7 +48,9 @@ def moving_factor(size: ContractionSize, unit: VectorUnit) -> float:
 
 
 def dot_cycles(size: ContractionSize, unit: VectorUnit) -> float:
-    """Of the product, in units of a vector's multiply-add, each of which loads a vector of B."""
+    """Return the cycles of the product, in units of a vector multiply-add; each loads a vector of
+    B.
+    """
     steps, blocks = -(-size.depth // unit.lanes), -(-size.columns // unit.lanes)
     row = unit.lanes * (steps * _STEP_CYCLES + _SUM_CYCLES) + _RESULT_CYCLES
     # The first row alone finds B outside of the first-level cache.
@@ -106,7 +108,7 @@ class DotKernel:
         block: Index,
         count: int,
     ) -> None:
-        """`count` columns from the first one of a block on, for one row after the other."""
+        """Compute `count` columns from the first one of a block on, row by row."""
         nest = self.nest
         strides = nest.row.strides
         epilogue = Epilogue(nest.anchor, nest.points, strides[2:], nest.vector_steps)

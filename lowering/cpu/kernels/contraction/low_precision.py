@@ -41,7 +41,7 @@ class LowPrecisionProducts(ProductArithmetic):
     def candidate(
         self, group: FusedOp, unit: VectorUnit, storage: ProductStorage, machine: Machine
     ) -> "LowPrecisionCandidate | None":
-        """As in the base class."""
+        """See the base class."""
         product = storage.product
         arithmetic = narrow_arithmetic(product.op, machine, unit.lanes)
         if arithmetic is None or not product.has_whole(1, arithmetic.group):
@@ -67,7 +67,7 @@ class LowPrecisionCandidate(TileCandidate):
     in_pairs: BytePairArithmetic | None
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Blocks of B from best to worst; pairs come first."""
+        """Return the blocks of B from best to worst; pairs come first."""
         known = [each for each in (self.in_pairs, self.plain) if each is not None]
         choices = (
             self._choice(arithmetic, block)
@@ -85,7 +85,7 @@ class LowPrecisionCandidate(TileCandidate):
         return narrow_kernel(*fixed, self.arithmetic(choice), stored.positions)
 
     def arithmetic(self, choice: LayoutChoice) -> NarrowArithmetic:
-        """As in the base class."""
+        """See the base class."""
         in_pairs = (
             self.in_pairs if choice.operands[self.storage.product.right.index].pairs else None
         )
@@ -97,7 +97,7 @@ class LowPrecisionCandidate(TileCandidate):
         return VECTORS if rest else (count,)
 
     def size(self, stored: StoredProduct) -> ContractionSize:
-        """With what the arithmetic takes beside multiply-adds."""
+        """Return the size of the product, with what the arithmetic does beside multiply-adds."""
         own = self.arithmetic(stored.choice)
         return replace(stored.size, constants=own.constants, slowdown=own.slowdown)
 
@@ -108,14 +108,14 @@ class LowPrecisionCandidate(TileCandidate):
         return takes_nest(stored.narrow, own, stored.positions, stored.block)
 
     def framed(self, choice: LayoutChoice) -> StoredProduct:
-        """As in the base class, but blocks of rows are staged whole."""
+        """See the base class; but blocks of rows are staged whole."""
         arithmetic = self.arithmetic(choice)
         if isinstance(arithmetic, BytePairArithmetic | PairArithmetic):
             return self.storage.stored(choice, self.unit, arithmetic.group)
         return super().framed(choice)
 
     def _blocks(self, arithmetic: NarrowArithmetic) -> list[int]:
-        """Columns in a block of B, the fastest first."""
+        """Return the columns in a block of B, the fastest first."""
         product = self.storage.product
         if product.groups > 1 and product.columns % self.unit.lanes:
             return [product.columns]

@@ -110,7 +110,7 @@ def _reduce_part(
     b_base: Index,
     initial: Sequence[Value],
 ) -> Sequence[Value]:
-    """One loop per dim with bounds, and in these one reduction per pass."""
+    """Emit one loop per dim with bounds, and in these one reduction per pass."""
     if not part.bounds and not part.passes:
         return _reduce(e, operands, reduction, tile, a_base, b_base, initial)
     dim, inner = reduction[0], reduction[1:]
@@ -189,7 +189,7 @@ def _reduce(
 def _prefetch(
     e: Emitter, operands: TileOperands, tile: Tile, base: Index, stride: Index, step: int
 ) -> None:
-    """Asks for the lines of B that are `_AHEAD_BYTES` behind those of step number `step`.
+    """Prefetch the cache lines of B that lie `_AHEAD_BYTES` after those of step `step`.
 
     Only where steps lie behind each other, few lines each, and take long enough: else the core
     sees far enough ahead, or loads are what takes the time.
@@ -207,7 +207,7 @@ def _prefetch(
 
 
 def _prefetch_next_rows(e: Emitter, operands: TileOperands, tile: Tile, step: Index) -> None:
-    """Asks for a step's part of the rows of the next tile, which lie behind this one's.
+    """Prefetch a step's part of the rows of the next tile, which follow this one's.
 
     As many steps as a row has elements ask for all of them, each for as many elements as rows.
     """
@@ -226,7 +226,7 @@ def _multiply_add(
     b_offset: Index,
     sums: Sequence[Value],
 ) -> Sequence[Value]:
-    """One step of the innermost dim: an outer product added to the tile."""
+    """Emit one step of the innermost dim: an outer product added to the tile."""
     arithmetic = operands.arithmetic
     step = e.lanes * arithmetic.group
     columns = [
@@ -261,7 +261,8 @@ def tile_cycles(rows: int, vectors: int, unit: VectorUnit) -> float:
 def feasible_tiles(
     unit: VectorUnit, constants: int = 0, counts: Sequence[int] = VECTORS
 ) -> Sequence[tuple[int, int]]:
-    """(rows, vectors) of which accumulators, B vectors, one broadcast and `constants` fit.
+    """Return tiles (rows, vectors) whose accumulators, vectors of B, a broadcast and `constants`
+    fit registers.
 
     LLVM moves the constants of an epilogue out of all loops, where they hold registers.
     """

@@ -47,7 +47,7 @@ def narrow_kernel(
     arithmetic: NarrowArithmetic,
     positions: Positions,
 ) -> Kernel:
-    """One tile per grid iteration, or a block of rows that is staged once."""
+    """Return a kernel of one tile per grid iteration, or of a block of rows that is staged once."""
     tile, outside = schedule.tile, schedule.columns_outside
     fixed = (nest, tile, unit.lanes)
 
@@ -74,8 +74,8 @@ def row_block(
     unit: VectorUnit,
     outside: bool,
 ) -> RowBlock:
-    """As many rows as fit a part of a core's cache; with `outside`, B is read once for them all,
-    else `_ROWS` do.
+    """Return the rows that fit a part of a core's cache; with `outside`, B is read once for all
+    rows, else `_ROWS` suffice.
     """
     extent = nest.row.extent
     room = unit.cache_bytes // (2 if outside else 4)

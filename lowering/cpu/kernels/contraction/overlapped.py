@@ -58,7 +58,7 @@ class OverlappedGemm:
 
     @property
     def scratch_bytes(self) -> int:
-        """For the copied rows."""
+        """Bytes of scratch memory for the copied rows."""
         return aligned(self.element_bytes * self._copied_rows * self.plain.nest.depth)
 
     @property

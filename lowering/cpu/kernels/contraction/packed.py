@@ -96,7 +96,7 @@ class PackedContraction:
 
     @property
     def scratch_bytes(self) -> int:
-        """For words of rows, then those of a part of the columns."""
+        """Bytes of scratch memory for words of rows, then those of a part of the columns."""
         return aligned(4 * (self._columns_begin + self._part_blocks * self._block_words))
 
     @property
@@ -105,7 +105,7 @@ class PackedContraction:
         return Prepared(self.grid_extents[-1], self._pack_part)
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
-        """Multiplies a block of rows with a part of the columns."""
+        """Multiply a block of rows with a part of the columns."""
         *outer, part, row_block = e.coordinates(index, self.grid_extents)
         first_row = e.mul(row_block, self.rows)
         nest = self.nest
@@ -135,7 +135,7 @@ class PackedContraction:
         block: Index,
         count: Index,
     ) -> None:
-        """All tiles of a block of columns; the rows that are left have one of their own."""
+        """Compute all tiles of a block of columns; remaining rows have a tile of their own."""
         rows, kernel = self.tile.rows, self._kernel
 
         def tile(first: Index, own_rows: int) -> None:
@@ -280,7 +280,7 @@ class PackedContraction:
 
     @property
     def _block_words(self) -> int:
-        """Of a block of columns, with what sums begin with."""
+        """Words of a block of columns, with the initial values of sums."""
         return self.block * (self.steps + self.arithmetic.turned)
 
     @property
@@ -330,7 +330,7 @@ def unpacked_kernel(
 
 
 def _load(e: Emitter, source: Buffer, at: Index, width: int, count: int) -> Value:
-    """`width` bytes, of which those from `count` on are 0 and not read."""
+    """Load `width` bytes, of which those from `count` on are 0 and not read."""
     type = VectorType(i8, [width])
     if count == width:
         return e.make(vector.LoadOp, [source.ref, e.index(at)], type)

@@ -42,7 +42,7 @@ class ProductStorage(ABC):
     def float_choices(
         self, group: FusedOp, lanes: int, ranked: Callable[[LayoutChoice], list[int]]
     ) -> Sequence[LayoutChoice]:
-        """Layouts for floats, the preferred one first.
+        """Return the layouts for floats, the preferred one first.
 
         `ranked` are columns of a block of B from best to worst, for a choice in which it has some.
         """
@@ -197,7 +197,7 @@ class ProductFamily(VectorFamily):
         """
 
     def match(self, group: FusedOp) -> ScheduledCandidate[Any] | None:
-        """One product of block arguments, the rest elementwise on its result."""
+        """Match one product of block arguments, the rest elementwise on its result."""
         found = self.find(group)
         if found is None or not has_code(found.product.points):
             return None
@@ -205,7 +205,7 @@ class ProductFamily(VectorFamily):
         return self.arithmetic.candidate(group, unit, found, self.machine)
 
     def match_open(self, group: FusedOp) -> OpenCandidate | None:
-        """As in the base class."""
+        """See the base class."""
         found = self.find(group, extents_of)
         if found is None or not has_code(found.product.points):
             return None

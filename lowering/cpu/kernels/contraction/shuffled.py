@@ -66,7 +66,7 @@ class ShuffledContraction(StagedContraction):
 
     @property
     def steps(self) -> int:
-        """Of all positions, without what lies between them."""
+        """Steps of all positions, without what lies between them."""
         return self._count * self.positions.depth // _STEP
 
     def staged(self, stride: int) -> int:
@@ -84,7 +84,7 @@ class ShuffledContraction(StagedContraction):
     def stage(
         self, e: Emitter, tensors: Sequence[Buffer], scratch: Buffer, begin: Index, part: Index
     ) -> None:
-        """Positions in the order of the chunk, 16 bytes after the other."""
+        """Stage positions in the order of the chunk, 16 bytes at a time."""
         depth, pitch = self.positions.depth, self.positions.pitch
         source, weight = tensors[self.nest.a], tensors[self.nest.b]
         orders = self.nest.block_stride * self.column_blocks  # behind the blocks
@@ -130,6 +130,6 @@ def _load(e: Emitter, source: Buffer, at: Index) -> Value:
 
 
 def _store(e: Emitter, bytes_: Value, scratch: Buffer, step: Index) -> None:
-    """To steps of scratch memory."""
+    """Store vectors to steps of scratch memory."""
     floats = e.insert(vector.BitcastOp(bytes_, VectorType(f32, [SHUFFLED // _STEP])))
     e.effect(vector.StoreOp(floats, scratch.ref, [e.index(step)]))

@@ -43,7 +43,7 @@ class Piece:
 
     @staticmethod
     def of(nest: Contraction, block: RowBlock, step: int) -> "Piece":
-        """By the strides of A, of which a step of the reduction reads so many bytes."""
+        """Return how A is staged by its strides, of which a step of K reads `step` bytes."""
         span = step + (block.rows - 1) * nest.row.strides[0]
         if block.lines > 1:
             span += (block.lines - 1) * nest.outer[-1].strides[0]
@@ -57,7 +57,7 @@ class Piece:
 
     @property
     def count(self) -> int:
-        """Of the pieces of a block."""
+        """Number of pieces of a block."""
         return math.prod(dim.extent for dim in self.far)
 
 
@@ -82,7 +82,7 @@ class StagedContraction(ABC):
     @property
     @abstractmethod
     def steps(self) -> int:
-        """Of a piece in scratch memory."""
+        """Steps of a piece in scratch memory."""
 
     @property
     @abstractmethod
@@ -105,7 +105,7 @@ class StagedContraction(ABC):
 
     @property
     def scratch_bytes(self) -> int:
-        """For the staged rows of a block, of which the last vector may be written whole."""
+        """Bytes for the staged rows of a block, of which the last vector may be written whole."""
         return aligned(4 * (self.steps * self.piece.count + self.lanes))
 
     @property
@@ -132,7 +132,7 @@ class StagedContraction(ABC):
         return -(-self.nest.columns // (self.tile.vectors * self.lanes))
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
-        """Stages a block of rows, and multiplies it with a part of the columns."""
+        """Stage a block of rows, and multiply it by a part of the columns."""
         *outer, row_block, part = e.coordinates(index, self.grid_extents)
         if outer:
             outer[-1] = e.mul(outer[-1], self.block.lines)

@@ -29,7 +29,7 @@ class TileCandidate(ScheduledCandidate[TileSchedule]):
 
     @abstractmethod
     def vectors(self, stored: StoredProduct) -> Sequence[int]:
-        """Vectors of a tile that the layout of B allows."""
+        """Return the vectors of a tile that the layout of B allows."""
 
     def size(self, stored: StoredProduct) -> ContractionSize:
         """Return what the time of a tile depends on."""
@@ -44,18 +44,18 @@ class TileCandidate(ScheduledCandidate[TileSchedule]):
         return self.stored(choice).exists
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
-        """Unless vectors would not be contiguous; packed B is on its own."""
+        """Return whether vectors are contiguous; packed B is on its own."""
         step = self.arithmetic(choice).group
         return self.storage.takes_strides(self.group, choice, step) and self.fits(choice)
 
     def space(self, level: int) -> Iterator[TileSchedule]:
-        """Tiles that fit the block of B, by predicted time."""
+        """Return the tiles that fit the block of B, by predicted time."""
         stored = self.stored(stored_choice(self.group))
         size, vectors = self.tile_size(stored), self.vectors(stored)
         return tiling.schedules(size, vectors, self.unit, stored.b_bytes, level)
 
     def takes(self, schedule: TileSchedule) -> bool:
-        """Any tile that fits."""
+        """Take any tile that fits."""
         stored = self.stored(stored_choice(self.group))
         return tiling.takes(schedule, self.tile_size(stored), self.vectors(stored), self.unit)
 
@@ -65,12 +65,12 @@ class TileCandidate(ScheduledCandidate[TileSchedule]):
         return self.best_tile(stored, self.moved_bytes(choice)) * stored.slowdown
 
     def best_tile(self, stored: StoredProduct, moved_bytes: int = 0) -> float:
-        """Seconds of the best tile, or of memory where that is slower."""
+        """Return the seconds of the best tile, or of memory where that is slower."""
         size, vectors = self.size(stored), self.vectors(stored)
         return min(tiling.seconds(size, count, self.unit, moved_bytes) for count in vectors)
 
     def ranked_blocks(self, choice: LayoutChoice) -> list[int]:
-        """Columns of a block of B from best to worst, for layouts with some."""
+        """Return the columns of a block of B from best to worst, for layouts with some."""
         vectors = tiling.ranked_vectors(self.size(self.stored(choice)), self.unit)
         return [self.unit.lanes * count for count in vectors]
 

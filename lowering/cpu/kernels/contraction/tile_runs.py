@@ -50,7 +50,7 @@ class Pass:
         return (self.end - self.begin) * (self.last - self.first)
 
     def joined(self, other: "Pass") -> "Pass":
-        """With a later one, and what lies between."""
+        """Return this pass joined with a later one, and what lies between."""
         rows = min(self.first, other.first), max(self.last, other.last)
         return Pass(self.begin, other.end, *rows)
 
@@ -117,7 +117,9 @@ def _inner_tiles(extent: int, rows: int, window: WindowDim) -> range:
 
 
 def _passes(window: WindowDim, first: int, rows: int) -> tuple[Pass, ...]:
-    """Of the tile of `rows` rows from position `first` on; none where that is all products."""
+    """Return the passes of the tile of `rows` rows from position `first` on; none where all are
+    products.
+    """
     passes: list[Pass] = []
     for element in range(window.size):
         inside = window.positions_of(element)
@@ -136,5 +138,5 @@ def _passes(window: WindowDim, first: int, rows: int) -> tuple[Pass, ...]:
 
 
 def _added(pair: Sequence[Pass]) -> int:
-    """Products with zeros that joining two passes costs."""
+    """Return the products with zeros that joining two passes costs."""
     return pair[0].joined(pair[1]).products - pair[0].products - pair[1].products

@@ -120,12 +120,12 @@ class ContractionSize:
         return 2 * self.batches * self.rows * self.columns * self.depth
 
     def vector_bytes(self, unit: VectorUnit) -> int:
-        """Of a vector of B as it is stored."""
+        """Return the bytes of a vector of B as it is stored."""
         return (self.widened or unit.element_bytes) * unit.lanes
 
 
 def cycles(size: ContractionSize, rows: int, vectors: int, unit: VectorUnit) -> float:
-    """Cycles of the contraction with a tile, remainders included."""
+    """Return the cycles of the contraction with a tile, remainders included."""
     blocks, columns = divmod(size.columns, vectors * unit.lanes)
     runs = open_runs(size.rows, rows) if size.rows_open else tile_runs(size.rows, rows, size.window)
 
@@ -170,7 +170,9 @@ def mean_cycles(size: ContractionSize, rows: int, vectors: int, unit: VectorUnit
 def _far_lines(
     size: ContractionSize, rows: int, vectors: int, unit: VectorUnit
 ) -> tuple[float, float]:
-    """Lines from beyond the first-level cache in a step, for each row of A and vector of B."""
+    """Return the lines from beyond the first-level cache in a step, for each row of A and vector of
+    B.
+    """
     vector_bytes = size.vector_bytes(unit)
     all_columns = -(-size.columns // unit.lanes)
     outside = _columns_outside(size.depth * all_columns * vector_bytes, unit)
@@ -206,7 +208,7 @@ def _reads_far_rows(size: ContractionSize, unit: VectorUnit) -> bool:
 
 
 def _conflict_factor(rows: int, row_bytes: int) -> float:
-    """Slowdown where more rows of A fall on one set of the first-level cache than it has ways."""
+    """Return the slowdown where more rows of A fall on one set of the L1 cache than it has ways."""
     sets = _SET_STRIDE // math.gcd(row_bytes, _SET_STRIDE)
     excess = rows / sets - _WAYS
     return 1.0 + max(0.0, excess) / 20
@@ -223,13 +225,13 @@ def seconds(size: ContractionSize, vectors: int, unit: VectorUnit, moved_bytes: 
 
 @lru_cache(maxsize=4096)
 def _best_tile(size: ContractionSize, vectors: int, unit: VectorUnit) -> tuple[int, int]:
-    """Kept, since every layout of a group is asked about, and by several passes."""
+    """Return the best tile; kept, since several passes ask for every layout of a group."""
     tiles = feasible_tiles(unit, size.constants, (vectors,))
     return min(tiles, key=lambda tile: mean_cycles(size, *tile, unit))
 
 
 def ranked_vectors(size: ContractionSize, unit: VectorUnit) -> list[int]:
-    """Vectors per tile, the fastest first."""
+    """Return the vectors per tile, the fastest first."""
 
     def compared(vectors: int) -> float:
         return mean_cycles(size, *_best_tile(size, vectors, unit), unit)
@@ -240,7 +242,7 @@ def ranked_vectors(size: ContractionSize, unit: VectorUnit) -> list[int]:
 def schedules(
     size: ContractionSize, vectors: Sequence[int], unit: VectorUnit, b_bytes: int, level: int
 ) -> Iterator[TileSchedule]:
-    """Tiles and loop orders of one level, the most promising first by the model of `cycles`.
+    """Return tiles and loop orders of one level, the most promising first by the model of `cycles`.
 
     Level 0 has the best tiles, level 1 more of them and the other loop order, level 2 still more,
     and twice the unrolling.

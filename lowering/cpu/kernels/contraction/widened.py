@@ -36,7 +36,7 @@ class WidenedContraction(StagedContraction):
 
     @property
     def parts(self) -> int:
-        """As many as the grid needs."""
+        """As many parts of the columns as the grid needs."""
         blocks = -(-self.nest.rows // (self.block.rows * self.block.lines))
         return min(self.column_blocks, -(-_ITERATIONS // blocks))
 
@@ -51,11 +51,11 @@ class WidenedContraction(StagedContraction):
         return self.staged(self.piece.span + _PAIR - 1)
 
     def staged(self, stride: int) -> int:
-        """All bytes of A are staged."""
+        """Return the bytes of A, all of which are staged."""
         return stride // _PAIR
 
     def columns(self, part: Index, e: Emitter) -> tuple[Index, Index]:
-        """Equal parts, up to a block."""
+        """Return equal parts of the columns, of at most a block."""
         begin = e.divmod(e.mul(part, self.column_blocks), self.parts)[0]
         end = e.divmod(e.mul(e.add(part, 1), self.column_blocks), self.parts)[0]
         return begin, end
@@ -63,7 +63,9 @@ class WidenedContraction(StagedContraction):
     def stage(
         self, e: Emitter, tensors: Sequence[Buffer], scratch: Buffer, begin: Index, part: Index
     ) -> None:
-        """Bytes as 16-bit numbers, a vector of pairs after the other; the last ones overlap."""
+        """Stage bytes as 16-bit numbers, one vector of pairs after the other; the last ones
+        overlap.
+        """
         source, pairs = tensors[self.nest.a], self.steps
 
         def widen(first: Index, target: Index) -> None:
@@ -97,7 +99,7 @@ def _widen_vector(
 def _widen_pair(
     e: Emitter, source: Buffer, scratch: Buffer, begin: Index, target: Index, at: Index
 ) -> None:
-    """Two bytes as the 16-bit halves of an f32."""
+    """Widen two bytes to the 16-bit halves of an f32."""
     place = e.add(begin, e.mul(at, _PAIR))
     low, high = (
         e.insert(arith.ExtUIOp(source.load_scalar(e, e.add(place, n)), i32)) for n in range(_PAIR)

@@ -47,7 +47,9 @@ class WordArithmetic(NarrowArithmetic):
     def of(
         inner: ByteArithmetic, unsigned: tuple[bool, bool], depth: int, block: int
     ) -> "WordArithmetic":
-        """For so many products that are added up; of A and B, whether they are `unsigned`."""
+        """Return the words for `terms` products that are added up; `unsigned` says which of A and B
+        are.
+        """
         plain = WordArithmetic(inner, unsigned, False, block)
         in_bytes = plain.is_quad and not plain.turned and depth % plain.step == 0
         return WordArithmetic(inner, unsigned, not in_bytes, block)
@@ -98,13 +100,13 @@ class WordArithmetic(NarrowArithmetic):
         return self.multiply_add(e, e.constant(_TURNED * 0x01010101, column.type), column, sum)
 
     def of_row(self, e: Emitter, bytes_: Value) -> Value:
-        """Words of neighbours in a row of A, as f32."""
+        """Return the words of neighbours in a row of A, as f32."""
         if self.turned:
             bytes_ = e.apply(arith.XOrIOp, bytes_, e.constant(_TURNED, bytes_.type))
         return bitcast(e, self._numbers(e, bytes_, self.unsigned[0]), f32)
 
     def of_column(self, e: Emitter, bytes_: Value) -> Value:
-        """Words of neighbours in a column of B, as f32."""
+        """Return the words of neighbours in a column of B, as f32."""
         return bitcast(e, self._numbers(e, bytes_, self.unsigned[1]), f32)
 
     def of_rows(self, e: Emitter, rows: Sequence[Value]) -> Value:
@@ -116,7 +118,7 @@ class WordArithmetic(NarrowArithmetic):
         return bitcast(e, numbers[0], f32)
 
     def _numbers(self, e: Emitter, bytes_: Value, unsigned: bool) -> Value:
-        """Bytes as they are in words."""
+        """Return bytes as they are in words."""
         if self.is_quad:
             return bytes_
         widen = arith.ExtUIOp if unsigned else arith.ExtSIOp
@@ -141,7 +143,7 @@ class UnpackedArithmetic(NarrowArithmetic):
         return self.words.zero(e, a)
 
     def column(self, e: Emitter, b: Buffer, offset: Index, mask: Value | None) -> Value:
-        """Of the rows of a step."""
+        """Return the words of the rows of a step."""
         places = [e.add(offset, row * self.pitch) for row in range(self.words.step)]
         return bitcast(e, self.words.of_rows(e, [b.load(e, at, mask) for at in places]), i32)
 
@@ -155,7 +157,7 @@ class UnpackedArithmetic(NarrowArithmetic):
 
 
 def _interleaved(e: Emitter, low: Value, high: Value) -> Value:
-    """Numbers of twice the width, whose halves are those of two vectors."""
+    """Return numbers of twice the width, whose halves are those of two vectors."""
     type = cast(VectorType[IntegerType], low.type)
     count, width = type.get_shape()[0], type.element_type.width.data
     order = [number + half for number in range(count) for half in (0, count)]

@@ -16,7 +16,7 @@ def results_alike(choice: LayoutChoice) -> bool:
 
 
 def row_major_choice(group: FusedOp) -> LayoutChoice:
-    """Everything row-major."""
+    """Return row-major layouts for all tensors."""
     operands, results = (
         tuple(Layout.row_major(len(shape_of(value))) for value in values)
         for values in (group.inputs, group.outputs)
@@ -25,7 +25,7 @@ def row_major_choice(group: FusedOp) -> LayoutChoice:
 
 
 def uniform_choice(group: FusedOp, layout: Layout, fixed: Mapping[int, Layout]) -> LayoutChoice:
-    """Results in `layout`, operands in `fixed` by their number, or else as the results.
+    """Return results in `layout`, operands in `fixed` by their number, or else as the results.
 
     Operands of an epilogue that extend along one dim at most stay row-major.
     """

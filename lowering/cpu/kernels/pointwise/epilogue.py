@@ -31,7 +31,8 @@ class Epilogue:
 
 
 def tile_masks(e: Emitter, extent: int, number: Index, vectors: int) -> list[Value | None]:
-    """Per vector of tile `number` along a dim, those of the dim's `extent` elements that exist.
+    """Return for each vector of tile `number` along a dim the mask of the dim's `extent` elements
+    that exist.
 
     None where all tiles are whole.
     """
@@ -72,8 +73,8 @@ class TileStore:
                     buffer.store(self.e, value, offset, self.masks[vector])
 
     def prefetch(self, rows: int) -> None:
-        """Asks for what `rows` rows read, where pieces of rows lie apart: what follows each other
-        in memory, processors ask for on their own.
+        """Prefetch what `rows` rows read, where pieces of rows lie apart; processors prefetch
+        contiguous memory themselves.
         """
         columns = len(self.masks) * self.e.lanes
         for number, leaf in enumerate(self.epilogue.points.leaves):

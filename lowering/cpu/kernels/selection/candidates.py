@@ -76,11 +76,13 @@ class Room:
 
     @property
     def words(self) -> int:
-        """Of all arrays, whole lines of the cache."""
+        """Words of all arrays, whole lines of the cache."""
         return -(-self._begins[-1] // 16) * 16
 
     def arrays(self, scratch: Buffer) -> tuple[Keyed, Keyed, Words, Words, Words]:
-        """Candidates and as many more, what sorts need, the count and the last key, and the row."""
+        """Return the bytes of candidates and as many more, of what sorts need, the count and the
+        last key, and the row.
+        """
         *arrays, state, row = (Words(scratch, begin) for begin in self._begins[:-1])
         return Keyed(arrays[0], arrays[1]), Keyed(arrays[2], arrays[3]), arrays[4], state, row
 
@@ -109,7 +111,7 @@ class Selection:
     row: tuple[Index, Index]
 
     def emit(self) -> None:
-        """Leaves the first k keys and their numbers in order.
+        """Leave the first k keys and their numbers in order.
 
         What is left behind whole groups is sorted unseen.
         """
@@ -155,7 +157,7 @@ class Selection:
         self._arrays[4].store(self.e, key, number)
 
     def _keys(self, position: Index, mask: Value | None = None) -> Value:
-        """Of the vector from `position` on."""
+        """Return the keys of the vector from `position` on."""
         if self.room.has_row:
             return self._arrays[4].load_vector(self.e, position)
         values = self.source.load(self.e, self._at(position), mask)
@@ -215,7 +217,7 @@ class Selection:
         self._state.store_index(e, count, 0)
 
     def _sort(self, count: Index) -> None:
-        """Brings the first k of `count` candidates to the front, in order."""
+        """Bring the first k of `count` candidates to the front, in order."""
         candidates, spare, places, *_ = self._arrays
         if self.room.are_few:
             sort_few(self.e, candidates, count, self.room.k, spare, places)

@@ -49,7 +49,7 @@ def key_of(
 def _in_order(
     e: Emitter, value: Value, word: IntegerType, key_type: Attribute, *, is_first: bool
 ) -> Value:
-    """Floats order like their bits as integers, except that below zero these are in reverse.
+    """Return a float's bits as an integer in the order of floats; below zero it is the reverse.
 
     NaN `is_first`, or the last.
     """

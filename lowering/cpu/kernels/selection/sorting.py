@@ -16,7 +16,7 @@ DIGIT_VALUES = 256
 
 
 def digits_of(word: IntegerType) -> int:
-    """Of a key: an even number."""
+    """Return the number of digits of a key, which is even."""
     return word.width.data // 8
 
 
@@ -34,7 +34,7 @@ class Keyed:
 
 
 def iota(e: Emitter, word: IntegerType) -> Value:
-    """0, 1, 2, …, one a lane."""
+    """Return 0, 1, 2, …, one in each lane."""
     type = e.vector_type(word)
     values = DenseIntOrFPElementsAttr.from_list(type, list(range(e.lanes)))
     return e.insert(arith.ConstantOp(values, type))
@@ -88,7 +88,7 @@ def sort_few(e: Emitter, all: Keyed, count: Index, most: int, spare: Keyed, plac
 def sort_many(
     e: Emitter, all: Keyed, count: Index, spare: Keyed, counts: Words, digits: int | None = None
 ) -> None:
-    """All of `count` in their order, by one digit after the other from the last one on.
+    """Sort all of `count`, by one digit after the other from the last one on.
 
     Of keys that differ in their last `digits` alone, an even number, the others do not count.
     `counts` has `DIGIT_VALUES` words for each digit.

@@ -25,13 +25,13 @@ class Words:
         return IntegerType(8 * bytes_of(self.scratch.element_type))
 
     def load(self, e: Emitter, at: Index) -> Value:
-        """One word."""
+        """Return one word."""
         return e.make(
             arith.BitcastOp, [self.scratch.load_scalar(e, e.add(at, self.begin))], self.word
         )
 
     def load_index(self, e: Emitter, at: Index) -> Value:
-        """One word as an index."""
+        """Return one word as an index."""
         return e.make(arith.IndexCastOp, [self.load(e, at)], IndexType())
 
     def load_vector(self, e: Emitter, at: Index) -> Value:

@@ -84,7 +84,7 @@ def _dims(codes: Sequence[TileCode]) -> range:
 
 
 def _moved_bytes(code: TileCode, dim: int) -> int:
-    """Bytes of the inputs that are others in the next tile along `dim`."""
+    """Return the bytes of the inputs that are others in the next tile along `dim`."""
     tile, steps = code.tiles.tile, code.tiles.steps[dim]
     moved, first = 0, 0
     for value, box in tile.inputs:

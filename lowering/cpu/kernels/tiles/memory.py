@@ -30,7 +30,7 @@ class Place:
         return Buffer(self.view(e, MemRefType(element_type, [count])), element_type)
 
     def plus(self, e: Emitter, bytes: Index) -> "Place":
-        """So many bytes further on."""
+        """Return the place `bytes` further on."""
         return Place(self.base, e.add(self.offset, bytes))
 
 

@@ -108,7 +108,9 @@ class _Writer(TileWriter):
         return TileProgram(ModuleOp([function]), tuple(self.inputs), output)
 
     def emit(self, op: TensorOp) -> SSAValue:
-        """Transposes of inputs are copied so; ops that stand for others are these."""
+        """Emit the members; transposes of inputs are copied, and ops that stand for others are
+        these.
+        """
         box = self.tile.ops[op].operands[0]
         if isinstance(op, TransposeOp) and self._is_input(op.input):
             assert box is not None

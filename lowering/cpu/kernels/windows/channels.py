@@ -52,7 +52,7 @@ def over_lines(
     carry: Carry,
     inputs: int = 1,
 ) -> Sequence[Value]:
-    """Carries `values` through all lines of a window that begins at `base`.
+    """Carry `values` through all lines of a window that begins at `base`.
 
     `strides` are the elements to the next one along all spatial dims of the input but the last;
     `inputs` are combined at every element of the window.
@@ -171,7 +171,7 @@ class WindowChannels:
             self._line(e, rest, of_all_channels)
 
     def _line(self, e: Emitter, line: Sequence[Index], tile: _Tile) -> None:
-        """Tiles of a line, and a narrower one for the outputs that are left.
+        """Emit the tiles of a line, and a narrower one for the outputs that are left.
 
         Of a line of any length, one for each of these.
         """
@@ -204,7 +204,7 @@ class WindowChannels:
         e.branch(column, whole, lambda: tile((column,), self.columns), rest)
 
     def _over_channels(self, e: Emitter, tile: Callable[[Index, _Masks], None]) -> None:
-        """Blocks of all channels by their first vectors, then those that fill no block."""
+        """Emit blocks of all channels by their first vectors, then those that fill no block."""
         channels, lanes = self.nest.op.channels, self.nest.lanes
         whole, left = divmod(channels, self._block)
         if whole:
@@ -248,7 +248,7 @@ class _TileWriter:
         TileStore(epilogue, e, self.buffers, bases, self.first_vector, self.masks).store(tile)
 
     def _accumulate(self, base: Index) -> Accumulators:
-        """Loops over the window's lines, and over its columns where they are many."""
+        """Emit loops over the window's lines, and over its columns where they are many."""
         e, nest, vectors = self.e, self.kernel.nest, len(self.masks)
         *lines, width = nest.joined.size
         carry, input = self.kernel.combination.carry, self.buffers[nest.op.input.index]

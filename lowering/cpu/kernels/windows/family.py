@@ -68,7 +68,7 @@ class WindowCandidate(ScheduledCandidate[WindowSchedule]):
         return storage_bytes(type, layout) <= _NEAR_BYTES
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Channels last, then in blocks, then first."""
+        """Return channels last, then in blocks, then first."""
         return [choice for choice in map(self._choice, self.map_layouts()) if self.makes(choice)]
 
     def makes(self, choice: LayoutChoice) -> bool:
@@ -97,7 +97,7 @@ class WindowCandidate(ScheduledCandidate[WindowSchedule]):
         return maps if maps.is_row_major else outputs_innermost(maps.rank)
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
-        """Unless vectors would not be contiguous; the weight is on its own."""
+        """Return whether vectors are contiguous; the weight is on its own."""
         weight = self.op.weight
         if weight is not None and choice.operands[weight.index].strides is not None:
             return False
@@ -111,7 +111,7 @@ class WindowCandidate(ScheduledCandidate[WindowSchedule]):
         return max(self.arithmetic_seconds(choice) / used_lanes, self.moving_seconds(choice))
 
     def emit(self, symbol: str, schedule: WindowSchedule) -> Kernel:
-        """One line of outputs for a block of channels, or one channel, per grid iteration."""
+        """Emit one line of outputs for a block of channels, or one channel, per grid iteration."""
         nest = self._nest(stored_choice(self.group))
         assert nest is not None, "the family was asked for layouts it did not offer"
         kernel = window_kernel(nest, schedule, is_near=self.is_near)
@@ -141,7 +141,7 @@ class WindowCandidate(ScheduledCandidate[WindowSchedule]):
         return result
 
     def _choice(self, layout: Layout) -> LayoutChoice:
-        """Feature maps in `layout`.
+        """Return the layouts with feature maps in `layout`.
 
         Results of one number for each channel are row-major, which is as they lie in `layout`.
         """

@@ -78,7 +78,9 @@ class GroupedSums:
         return result
 
     def _uses(self, columns: Sequence[Index]) -> dict[Index, list[tuple[Index, int]]]:
-        """For each pixel of a line the columns of windows that it is under, and whose."""
+        """Return for each pixel of a line the columns of windows that cover it, and their
+        outputs.
+        """
         e, windows = self.e, self.nest.windows
         uses: dict[Index, list[tuple[Index, int]]] = {}
         for x in columns:
@@ -98,7 +100,7 @@ class GroupedSums:
         ]
 
     def _repeated(self, inputs: Sequence[Value], channel: int) -> Value:
-        """Input channel number `channel` of each group, for all outputs of the group."""
+        """Return input channel `channel` of each group, for all outputs of the group."""
         groups = self.nest.groups
         lanes = [lane // groups.outputs * groups.inputs + channel for lane in range(self.e.lanes)]
         return shuffled(self.e, inputs[0], inputs[-1], lanes)
@@ -118,7 +120,7 @@ class GroupedSums:
 def _input_masks(
     nest: WindowNest, e: Emitter, vector: Index, is_partial: bool
 ) -> list[Value | None]:
-    """Per load of what a vector's groups read, None or the channels that are there."""
+    """Return for each load of what a vector's groups read None or the mask of existing channels."""
     count = nest.groups.inputs_of(e.lanes)
     left = e.sub(nest.stored[0].shape[1], e.mul(vector, count))
     masks: list[Value | None] = []

@@ -50,7 +50,7 @@ class WindowLines:
         return product_of(self.grid_extents)
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
-        """Tiles of whole vectors, then one for the outputs that are left."""
+        """Compute tiles of whole vectors, then one for the outputs that are left."""
         position = e.coordinates(index, self.grid_extents)
         width, lanes = self.nest.op.width, self.nest.lanes
         block = self.vectors * lanes
@@ -168,7 +168,9 @@ def window_kernel(
 
 
 def line_schedules(width: int, lanes: int, level: int) -> Iterator[WindowSchedule]:
-    """Vectors along lines: at first as many independent sums as an add takes cycles."""
+    """Return schedules with vectors along lines, first with as many independent sums as an add
+    takes cycles.
+    """
     longest = -(-width // lanes)
     default = min(4, longest)
     counts = {0: (default,), 1: (2, 1), 2: (3, 6, 8)}.get(level, ())

@@ -26,7 +26,7 @@ class ProductCandidate(WindowCandidate):
     """Such a convolution."""
 
     def space(self, level: int) -> Iterator[WindowSchedule]:
-        """Neighbouring outputs and channel vectors of a tile."""
+        """Return the neighbouring outputs and channel vectors of a tile."""
         if self.has_lines:
             yield from line_schedules(self.op.width, self.unit.lanes, level)
             return
@@ -42,7 +42,7 @@ class ProductCandidate(WindowCandidate):
                     yield schedule
 
     def takes(self, schedule: WindowSchedule) -> bool:
-        """Any tile with accumulators for half of the registers; lines have their own."""
+        """Take any tile with accumulators for half of the registers; lines have their own."""
         fits = 1 <= schedule.columns * schedule.vectors <= self.unit.registers // 2
         return fits and schedule.vectors in (1, 2, 4) and not self.has_lines
 

@@ -59,7 +59,7 @@ class WinogradSize:
         return multiplied + (inputs + outputs) / unit.fma_rate + read
 
     def blocks(self, vectors: int, unit: VectorUnit) -> Iterator[tuple[int, int]]:
-        """(tiles, rows) of blocks of tiles and register tiles."""
+        """Return the pairs (tiles, rows) of blocks of tiles and register tiles."""
         for rows, own in feasible_tiles(unit):
             if own != vectors:
                 continue

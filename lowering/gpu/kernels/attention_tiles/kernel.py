@@ -57,12 +57,12 @@ class Attention:
 
     @property
     def keys(self) -> int:
-        """Of a tile."""
+        """Keys of a tile."""
         return self.scores.product.tiles.columns
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """Threads of a block."""
         return self.scores.product.tiles.threads
 
     @property
@@ -78,7 +78,7 @@ class Attention:
 
     @property
     def shared_bytes(self) -> int:
-        """Of a block."""
+        """Bytes of shared memory of a block."""
         staged = self.rows * self.weighted.product.tiles.staged_pitch
         return max(self._queries.bytes + self.stages * self._slot_bytes, staged)
 
@@ -186,7 +186,9 @@ class Attention:
         where: tuple[Value, Value, Value],
         tiles: tuple[Value, Value],
     ) -> list[Value]:
-        """Maxima and sums of the thread's rows, and their weighted values, over tiles of keys."""
+        """Emit the loop over tiles of keys, which carries maxima, sums and weighted values of the
+        thread's rows.
+        """
         begin, end = tiles
         held: list[list[Value]] = []
         if self.stages > 1 and self.scores.product.depth <= _HELD_DEPTH:

@@ -35,7 +35,9 @@ class KeyRanges:
 
     @staticmethod
     def of(scores: Product) -> "KeyRanges | None":
-        """None where nothing is left out, or where there are too few tiles to leave out any."""
+        """Return the ranges; None where nothing is left out, or too few tiles are there to leave
+        out any.
+        """
         if scores.columns <= 2 * scores.tiles.columns or len(scores.epilogue.results) != 1:
             return None
         masked = MaskedScores.of(scores.epilogue)
@@ -43,22 +45,22 @@ class KeyRanges:
 
     @property
     def blocks(self) -> int:
-        """Of the entry: one for each pair."""
+        """Blocks of the entry: one for each pair."""
         return prod(part.extent for part in self._batches) * self._row_tiles
 
     @property
     def bytes(self) -> int:
-        """Of all pairs."""
+        """Bytes of all pairs."""
         return _PAIR * self.blocks
 
     @property
     def shared_bytes(self) -> int:
-        """Of a block of the entry: a pair a warp."""
+        """Bytes of shared memory of a block of the entry: a pair a warp."""
         return _PAIR * (THREADS // _WARP)
 
     @property
     def read_bytes(self) -> int:
-        """Of the mask, by a block, if it has 16 bits."""
+        """Bytes of the mask that a block reads at once, if it has 16 bits."""
         return 2 * self._rows * self.scores.columns
 
     @property
@@ -148,7 +150,7 @@ class KeyRanges:
     def _store(
         self, code: Code, pair: Sequence[Value], thread: Value, block: Value, scratch: Value
     ) -> None:
-        """As tiles; where no key is seen, there are none."""
+        """Store ranges in tiles; where no key is seen, there are none."""
         keys = self.scores.tiles.columns
         end = code.div(code.add(pair[1], keys - 1), keys)
         first = code.insert(arith.MinUIOp(code.div(pair[0], keys), end))

@@ -34,7 +34,7 @@ class MaskedScores:
 
     @staticmethod
     def of(epilogue: Epilogue) -> "MaskedScores | None":
-        """None where no score is left out."""
+        """Return the masked scores; None where no score is left out."""
         block = Block()
         code = Code(Builder(InsertPoint.at_end(block)))
         masked = MaskedScores(epilogue)

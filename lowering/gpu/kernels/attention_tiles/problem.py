@@ -33,7 +33,8 @@ class AttentionMatch:
 
 
 def match_attention(group: FusedOp) -> AttentionMatch | None:
-    """Two products of block arguments with a softmax of the last dim between, all else elementwise.
+    """Match two products of block arguments with a softmax of the last dim between, all else
+    elementwise.
 
     None for other groups, and for tensors that are empty or have open dims.
     """
@@ -132,7 +133,7 @@ def fits(scores: Product, weighted: Product) -> bool:
 
 
 def element_bits(match: AttentionMatch) -> int | None:
-    """Of all operands of the products, if they have one type of 16 bits."""
+    """Return the bits of all operands of the products, if they have one type of 16 bits."""
     values = (*match.scores.operands, *match.values.operands)
     types = {str(element_type_of(value)) for value in values}
     return 16 if types in ({"bf16"}, {"f16"}) else None

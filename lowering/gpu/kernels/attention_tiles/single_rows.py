@@ -57,7 +57,7 @@ def _emit_row(
     where: tuple[Value, Value],
     own: Value,
 ) -> None:
-    """One query; its results begin at `own`."""
+    """Compute one query, whose results begin at `own`."""
     batch, row = where
     scores, weighted = attention.scores.product, attention.weighted.product
     zero, one = code.number(0, Float32Type()), code.number(1, Float32Type())

@@ -35,7 +35,7 @@ class RunningWeights:
 
     @staticmethod
     def none(code: Code, rows: int) -> "RunningWeights":
-        """Before the first score."""
+        """Return the state before the first score."""
         least, zero = (code.number(n, Float32Type()) for n in (MINUS_INFINITY, 0.0))
         return RunningWeights((least,) * rows, (zero,) * rows)
 
@@ -52,7 +52,7 @@ class RunningWeights:
     def after(
         self, code: Code, scores: Sequence[Value], factor: float | None = None
     ) -> tuple["RunningWeights", list[Value], list[Value]]:
-        """With more scores; the weights of these, and what sums so far are to be scaled by.
+        """Return the state after more scores, their weights, and the factor for the sums so far.
 
         Weights are powers of e by the scores and a positive `factor`, relative to the largest one
         of the row. Scores without a factor may be as low as masks make them: see `exponents`.
@@ -78,7 +78,7 @@ class RunningWeights:
 
 
 def exponents(code: Code, most: Value, factor: float | None = None) -> tuple[Value, Value]:
-    """By what a row's scores are multiplied to be exponents of 2, and the largest one's exponent.
+    """Return the factor that makes a row's scores exponents of 2, and the largest one's exponent.
 
     That is log2 e times the factor. Where all scores of a row are as low as masks of the lowest
     finite number make them, their exponents would be infinite, or, rounded, not those relative to
@@ -98,7 +98,7 @@ def exponents(code: Code, most: Value, factor: float | None = None) -> tuple[Val
 
 
 def normalized(code: Code, running: RunningWeights, sums: Sequence[Value]) -> list[Value]:
-    """Weighted values by the sums of weights."""
+    """Return weighted values divided by the sums of weights."""
     made = list(sums)
     one = code.number(1, Float32Type())
     for row, own in enumerate(running.totals):
@@ -116,7 +116,8 @@ def elementwise_scores(
     place: tuple[Value, Value, Value],
     values: Mapping[SSAValue, SSAValue],
 ) -> list[Value]:
-    """Two neighbouring scores after what follows, as f32: together where they lie so in operands.
+    """Return two neighbouring scores after what follows, as f32: together where they lie so in
+    operands.
 
     `place` is a batch, a row, and a column that may be behind the last one. Where all that follows
     is a `constant_factor`, it is left out.
@@ -208,7 +209,7 @@ def across(code: Code, value: Value, op: Any) -> Value:
 
 
 def packed(code: Code, pair: Sequence[Value], type: Any) -> Value:
-    """Two numbers, rounded, in one register."""
+    """Return two numbers, rounded, in one register."""
     narrow = [code.insert(arith.TruncFOp(value, type)) for value in pair]
     vector = code.vector(narrow)
     assert isinstance(vector.type, VectorType)

@@ -63,7 +63,7 @@ class HopperAttention:
 
     @staticmethod
     def of(plain: Attention, tiles: AttentionTiles, most_blocks: int) -> "HopperAttention | None":
-        """None where operands have no tensor maps."""
+        """Return the kernel; None where operands have no tensor maps."""
         scores, weighted = plain.scores.product.problem, plain.weighted.product
         queries = Boxes.of_operand(scores.a, True)
         rows = Boxes.of_operand(scores.b, True)
@@ -80,14 +80,16 @@ class HopperAttention:
 
     @property
     def order(self) -> Order:
-        """Of tiles of queries."""
+        """Order of tiles of queries."""
         problem = self.plain.scores.product.problem
         batches = problem.count(problem.batches)
         rows = self.tiles.rows
         return Order(batches, self.plain.row_tiles, 1, rows, self.tiles.columns, self.most_blocks)
 
     def tensor_maps(self, buffers: Sequence[SSAValue]) -> tuple[TensorMap, ...]:
-        """Of queries, keys, values, and of the result where it has one, as the entry takes them."""
+        """Return the tensor maps of queries, keys, values, and of the result where it has one, in
+        the entry's order.
+        """
         boxes, scores, weighted = self.boxes, self.plain.scores, self.plain.weighted
         lines = self.tiles.keys if boxes.keys_by_elements else self.tiles.key_width
         found = [
@@ -203,7 +205,7 @@ class _Group:
         self.leads = code.equal(self.lane, 0)
 
     def emit(self, code: Code, maps: Sequence[Value], scratch: Value | None) -> None:
-        """All tiles of queries of the block."""
+        """Emit all tiles of queries of the block."""
         set_registers(code, _MULTIPLYING_REGISTERS[self.tiles.groups], more=True)
         map = maps[3] if len(maps) > 3 else None
         results = self.whole.results
@@ -284,7 +286,9 @@ class _Group:
         registers: Sequence[Value],
         sums: Sequence[Value],
     ) -> list[Any]:
-        """Scores of a tile of keys, and sums with the values of the tile that was before."""
+        """Compute the scores of a tile of keys, and add the values of the previous tile,
+        weighted.
+        """
         stage, parity, turn = carried
         ring, tiles = self.ring, self.tiles
         next, next_parity = ring.following(code, stage, parity)
@@ -313,7 +317,7 @@ class _Group:
         return [next, next_parity, code.xor(turn, 1), running, next_registers, sums]
 
     def _scores(self, code: Code, stage: Value, parity: Value) -> list[Value]:
-        """Of a tile of keys, to come."""
+        """Start computing the scores of a tile of keys."""
         wait(code, self.ring.barrier(code, self.tiles.full(False), stage), parity)
         begin_products(code)
         scores = self.ring.multiply_keys(code, self.group, stage)
@@ -343,7 +347,7 @@ class _Group:
     def _elementwise(
         self, code: Code, sums: Sequence[Value], place: Tile, tile: Value, tail: bool
     ) -> list[Value]:
-        """Scores after what is elementwise on them; -∞ behind the last key, in the last tile."""
+        """Apply the elementwise ops to scores; -∞ beyond the last key, in the last tile."""
         batch, row, *_ = place
         product = self.whole.plain.scores.product
         first, key = code.add(row, self.row), code.mul(tile, self.tiles.keys)
@@ -363,7 +367,7 @@ class _Group:
         return scores
 
     def _packed(self, code: Code, weights: Sequence[Value]) -> list[Value]:
-        """Weights in pairs, as fragments hold them."""
+        """Return the weights in pairs, as fragments hold them."""
         operand = self.whole.plain.weighted.product.problem.b.value
         type = cast(MemRefType[Any], operand.type).element_type
         return [packed(code, weights[n : n + 2], type) for n in range(0, len(weights), 2)]

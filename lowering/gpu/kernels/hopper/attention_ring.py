@@ -51,11 +51,11 @@ class AttentionRing(Stages):
 
     @property
     def count(self) -> int:
-        """Of keys, and of values."""
+        """Number of slots of keys, and of slots of values."""
         return self.tiles.stages
 
     def at(self, code: Code, offset: int) -> Value:
-        """So many bytes into shared memory."""
+        """Return the address `bytes` into shared memory."""
         return code.at(self.shared, offset)
 
     def initialize(self, code: Code) -> None:
@@ -148,7 +148,7 @@ class AttentionRing(Stages):
     # ---- Threads that multiply ----
 
     def multiply_keys(self, code: Code, group: Value, stage: Value) -> list[Value]:
-        """Products of a group's queries and a tile of keys."""
+        """Return the products of a group's queries and a tile of keys."""
         tiles = self.tiles
         queries = self._low(code, 0, group, BLOCK_ROWS * LINE)
         keys = self._low(code, tiles.query_bytes, stage, tiles.key_bytes)

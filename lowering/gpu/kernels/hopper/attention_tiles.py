@@ -38,37 +38,37 @@ class AttentionTiles:
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """Threads of a block."""
         return WARPGROUP * (self.groups + 1)
 
     @property
     def blocks(self) -> int:
-        """Of rows that a group multiplies."""
+        """Blocks of rows that a group multiplies."""
         return 1
 
     @property
     def columns(self) -> int:
-        """Of the results of a block."""
+        """Columns of the results of a block."""
         return self.value_width
 
     @property
     def sums(self) -> int:
-        """Of a thread, of weighted values."""
+        """Sums of a thread, of weighted values."""
         return self.value_width // 2
 
     @property
     def query_bytes(self) -> int:
-        """Of the queries, which lie first."""
+        """Bytes of the queries, which lie first."""
         return 2 * self.rows * self.key_width
 
     @property
     def key_bytes(self) -> int:
-        """Of a tile of keys."""
+        """Bytes of a tile of keys."""
         return 2 * self.keys * self.key_width
 
     @property
     def value_bytes(self) -> int:
-        """Of a tile of values."""
+        """Bytes of a tile of values."""
         return 2 * self.keys * self.value_width
 
     @property
@@ -83,7 +83,7 @@ class AttentionTiles:
 
     @property
     def store_bytes(self) -> int:
-        """Of the boxes of a warp."""
+        """Bytes of the boxes of a warp."""
         return STORE_BUFFERS * STORE_ROWS * LINE
 
     @property
@@ -113,5 +113,5 @@ class AttentionTiles:
 
     @property
     def shared_bytes(self) -> int:
-        """Of a block."""
+        """Bytes of shared memory of a block."""
         return self.turn(self.groups)

@@ -30,18 +30,18 @@ def publish_barriers(code: Code) -> None:
 
 
 def arrive(code: Code, barrier: Value) -> None:
-    """One arrival."""
+    """Arrive once at an mbarrier."""
     code.assembly("mbarrier.arrive.shared::cta.b64 _, [$0];", [barrier])
 
 
 def expect(code: Code, barrier: Value, bytes: int) -> None:
-    """One arrival, and so many bytes of copies that the phase waits for."""
+    """Arrive once, and make the phase wait for `bytes` bytes of copies."""
     text = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;"
     code.assembly(text, [barrier, code.number(bytes)])
 
 
 def wait(code: Code, barrier: Value, parity: Value) -> None:
-    """Until the phase of this parity has ended."""
+    """Wait until the phase of this parity has ended."""
     instruction = "mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1"
     text = f"{{ .reg .pred p; again: {instruction}; @!p bra again; }}"
     code.assembly(text, [barrier, parity])
@@ -69,7 +69,7 @@ def store_box(code: Code, map: Value, at: Sequence[Value], source: Value) -> Non
 
 
 def wait_for_stores(code: Code, left: int) -> None:
-    """Until all but so many groups of the thread have read shared memory."""
+    """Wait until all but `left` groups of stores of the thread have read shared memory."""
     code.assembly(f"cp.async.bulk.wait_group.read {left};")
 
 
@@ -94,7 +94,7 @@ def begin_products(code: Code) -> None:
 
 
 def end_products(code: Code) -> None:
-    """Products until here are one group."""
+    """Commit the products so far as one group."""
     code.assembly("wgmma.commit_group.sync.aligned;")
 
 

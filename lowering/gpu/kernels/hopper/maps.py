@@ -28,7 +28,7 @@ class Boxes:
 
     @staticmethod
     def of(number: str, bytes: int, inner: Terms, outer: Terms, batches: Terms) -> "Boxes | None":
-        """None where strides are none that a tensor map can have."""
+        """Return the boxes; None where strides are none that a tensor map can have."""
         if len(inner) > 1 or len(outer) > 1 or len(batches) > _MOST_BATCHES:
             return None
         (extent, step), (lines, stride) = (*inner, (1, 1))[0], (*outer, (1, 0))[0]
@@ -41,7 +41,7 @@ class Boxes:
 
     @staticmethod
     def of_operand(operand: Operand, along_depth: bool) -> "Boxes | None":
-        """With depths inside, or else the operand's own dims."""
+        """Return boxes with K inside, or else the operand's own dims."""
         inner, outer = (
             (operand.depths, operand.lines) if along_depth else (operand.lines, operand.depths)
         )
@@ -49,11 +49,11 @@ class Boxes:
 
     @property
     def elements(self) -> int:
-        """Of a line of a box."""
+        """Elements of a line of a box."""
         return self.line // self.bytes
 
     def map(self, argument: int, lines: int) -> TensorMap:
-        """For boxes of so many lines."""
+        """Return the tensor map for boxes of `lines` lines."""
         dims = [(extent, stride * self.bytes) for extent, stride in self._moving]
         return TensorMap(
             argument,

@@ -52,7 +52,7 @@ class Order:
         carried: Sequence[Value],
         body: Callable[[Code, Tile, Sequence[Value]], Sequence[Value]],
     ) -> None:
-        """`body` for each tile of the block."""
+        """Emit `body` for each tile of the block."""
 
         def turn(own: Code, number: Value, values: Sequence[Value]) -> Sequence[Value]:
             return body(own, self._tile(own, number), values)

@@ -44,7 +44,7 @@ class Ring(Stages):
 
     @property
     def count(self) -> int:
-        """Of both operands together."""
+        """Number of stages of both operands together."""
         return self.tiles.stages
 
     @property
@@ -148,7 +148,7 @@ class Ring(Stages):
 
 
 def _block_bytes() -> int:
-    """Of the rows of A of one instruction."""
+    """Return the bytes of the rows of A of one instruction."""
     return 64 * LINE
 
 
@@ -158,7 +158,9 @@ def low_bits(code: Code, address: Value) -> Value:
 
 
 def descriptor(code: Code, low: Value, leading: int, line: int = LINE) -> Value:
-    """Of the matrix there, in lines of so many bytes, `leading` chunks from a line to its next."""
+    """Return the descriptor of a matrix in lines of `bytes` bytes, `leading` chunks from a line to
+    the next.
+    """
     eight = _ROWS_OF_ATOM * line >> 4
     rest = code.number(_SWIZZLES[line] << 62 | eight << 32 | leading << 16, i64)
     return code.insert(arith.OrIOp(code.wide(low), rest))

@@ -41,7 +41,7 @@ class HopperProduct:
 
     @staticmethod
     def of(plain: Product, tiles: HopperTiles, most_blocks: int) -> "HopperProduct | None":
-        """None where operands have no tensor maps."""
+        """Return the kernel; None where operands have no tensor maps."""
         assert not tiles.filled or plain.rows <= tiles.filled, "rows that are not copied"
         boxes = operand_boxes(plain.problem, tiles.b_line)
         if boxes is None:
@@ -54,7 +54,7 @@ class HopperProduct:
 
     @property
     def order(self) -> Order:
-        """Of tiles."""
+        """Order of tiles."""
         rows, columns = self.tiles.rows, self.tiles.columns
         return Order(
             self.plain.problem.count(self.plain.problem.batches),
@@ -67,7 +67,9 @@ class HopperProduct:
         )
 
     def tensor_maps(self, buffers: Sequence[SSAValue]) -> tuple[TensorMap, ...]:
-        """Of A, of B, and of the result where it has one, as the entry takes them."""
+        """Return the tensor maps of A, of B, and of the result where it has one, in the entry's
+        order.
+        """
         a, b, along_depth = self.boxes
         problem = self.plain.problem
         b_lines = self.tiles.b_columns if along_depth else a.elements

@@ -45,17 +45,17 @@ class ResultTiles(Protocol):
 
     @property
     def columns(self) -> int:
-        """Of the block."""
+        """Columns of the block."""
         ...
 
     @property
     def blocks(self) -> int:
-        """Of rows that a group multiplies."""
+        """Blocks of rows that a group multiplies."""
         ...
 
     @property
     def sums(self) -> int:
-        """Of a thread, in each of its blocks."""
+        """Sums of a thread, in each of its blocks."""
         ...
 
     @property
@@ -65,7 +65,7 @@ class ResultTiles(Protocol):
 
     @property
     def store_bytes(self) -> int:
-        """Of the boxes of a warp."""
+        """Bytes of the boxes of a warp."""
         ...
 
 
@@ -84,7 +84,7 @@ class Results:
 
     @property
     def box_columns(self) -> int:
-        """Of a box of results."""
+        """Columns of a box of results."""
         return LINE // 4 if self.boxes is None else self.boxes.elements
 
     def finish(
@@ -128,7 +128,7 @@ class Results:
                 self._copy(code, map, (batch, first, at), slot, lane)
 
     def last(self, code: Code, lane: Value) -> None:
-        """Before the threads end."""
+        """Wait for all stores, before the threads end."""
         if self.boxes is not None:
             code.choose(code.equal(lane, 0), lambda at: wait_for_stores(at, 0))
 
@@ -267,6 +267,6 @@ def result_boxes(problem: Contraction, epilogue: Epilogue, columns: int) -> Boxe
 
 
 def _wait_for_slot(code: Code, lane: Value, left: int) -> None:
-    """Until all but so many boxes of the warp have been read."""
+    """Wait until all but `left` boxes of the warp have been read."""
     code.choose(code.equal(lane, 0), lambda at: wait_for_stores(at, left))
     code.warp_barrier()

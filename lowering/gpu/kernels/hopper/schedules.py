@@ -67,7 +67,7 @@ class HopperCost:
         return sorted(found, key=self.seconds)[:_CANDIDATES]
 
     def seconds(self, tiles: HopperTiles) -> float:
-        """Of the kernel with such tiles, without what a launch takes."""
+        """Return the seconds of the kernel with such tiles, without what a launch takes."""
         size = self.size
         stages = -(-size.depth * size.element // (LINE * tiles.splits))
         count = self._tiles(tiles)
@@ -93,18 +93,20 @@ class HopperCost:
         return int(self.machine.fact("multiprocessors", 132))
 
     def _tiles(self, tiles: HopperTiles) -> int:
-        """Parts of tiles that there are."""
+        """Return the possible sizes of tiles."""
         size = self.size
         across = -(-size.rows // tiles.rows) * -(-size.columns // tiles.columns)
         return size.batches * across * tiles.splits
 
     def share(self, tiles: HopperTiles) -> float:
-        """Of the peak rate at most: few columns are multiplied as fast as shared memory is read."""
+        """Return the share of the peak rate that is reached: few columns are limited by reads of
+        shared memory.
+        """
         by_rate, by_memory = tiles.columns / 2, (tiles.columns + BLOCK_ROWS) * 32 / _SHARED_RATE
         return _TENSOR_SHARE * by_rate / max(by_rate, by_memory)
 
     def _stage(self, tiles: HopperTiles, rounds: int) -> float:
-        """Seconds from a stage to the next, of blocks that have so many tiles."""
+        """Return the seconds from a stage to the next, of blocks that have so many tiles."""
         depth = LINE // self.size.element
         work = 2 * tiles.rows * tiles.columns * depth * self._processors
         narrow = _NARROW * tiles.b_columns * (LINE * LINE // tiles.b_line - LINE)
@@ -133,7 +135,7 @@ class HopperCost:
                 yield self._fitting(replace(shape, splits=splits))
 
     def _fitting(self, tiles: HopperTiles) -> HopperTiles:
-        """With as many stages as shared memory holds."""
+        """Return the tiles with as many stages as shared memory holds."""
         limit = shared_memory(self.machine) - _RESERVED
         others = tiles.shared_bytes - tiles.stages * tiles.stage_bytes
         return replace(tiles, stages=min(tiles.stages, (limit - others) // tiles.stage_bytes))

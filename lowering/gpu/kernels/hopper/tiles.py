@@ -40,22 +40,22 @@ class HopperTiles(Schedule):
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """Threads of a block."""
         return WARPGROUP * (self.groups + 1)
 
     @property
     def blocks(self) -> int:
-        """Of rows that a group multiplies."""
+        """Blocks of rows that a group multiplies."""
         return self.rows // (BLOCK_ROWS * self.groups)
 
     @property
     def sums(self) -> int:
-        """Of a thread, in each of its blocks."""
+        """Sums of a thread, in each of its blocks."""
         return self.columns // 2
 
     @property
     def a_bytes(self) -> int:
-        """Of a stage."""
+        """Bytes of A in a stage."""
         return self.a_rows * LINE
 
     @property
@@ -87,7 +87,7 @@ class HopperTiles(Schedule):
 
     @property
     def stage_bytes(self) -> int:
-        """Of A and B."""
+        """Bytes of A and B in a stage."""
         return self.a_bytes + self.b_columns * LINE
 
     @property
@@ -106,7 +106,7 @@ class HopperTiles(Schedule):
 
     @property
     def store_bytes(self) -> int:
-        """Of the boxes of a warp."""
+        """Bytes of the boxes of a warp."""
         return STORE_BUFFERS * STORE_ROWS * LINE if self.copies_results else 0
 
     @property
@@ -124,11 +124,11 @@ class HopperTiles(Schedule):
 
     @property
     def shared_bytes(self) -> int:
-        """Of a block."""
+        """Bytes of shared memory of a block."""
         return self.empty(self.stages)
 
 
 def _padded(columns: int, line: int) -> int:
-    """Columns of 16 bits in whole lines of so many bytes."""
+    """Return the columns of 16 bits in whole lines of `bytes` bytes."""
     each = line // 2
     return -(-columns // each) * each
