@@ -22,15 +22,15 @@ class PausedClock:
     paused: float = 0.0
 
     def __call__(self) -> float:
-        """Seconds, without those of asking."""
+        """Return the seconds so far, without those of asking."""
         return self.clock() - self.paused
 
     def end(self) -> None:
-        """From now on every budget is spent that began before."""
+        """End every budget that began before now."""
         self.paused -= _ALL
 
     def while_asking(self, ask: Callable[Ps, R]) -> Callable[Ps, R]:
-        """`ask`, whose time does not count."""
+        """Run `ask`, whose time does not count."""
 
         def asked(*arguments: Ps.args, **named: Ps.kwargs) -> R:
             begin = self.clock()

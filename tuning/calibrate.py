@@ -99,7 +99,7 @@ def _timed(kernels: Sequence[tuple[str, RateKernel]]) -> Iterator[tuple[str, Rat
 
 
 def _requests(kernels: Sequence[RateKernel]) -> list[TimingRequest | None]:
-    """Compiled kernels; None for one that no code can be made of."""
+    """Return requests for compiled kernels; None for one that no code can be made of."""
     try:
         objects: list[bytes | None] = [*compile_kernels([each.kernel for each in kernels])]
     except BraidError:
@@ -145,7 +145,9 @@ def memory_levels(machine: Machine) -> list[_Level]:
 
 
 def cache_sizes() -> Mapping[int, int]:
-    """Bytes of the first core's caches for data, by level; empty where the system does not tell."""
+    """Return the bytes of the first core's caches for data, by level; empty where the system does
+    not tell.
+    """
     sizes: dict[int, int] = {}
     for directory in sorted(_CACHES.glob("index*")):
         try:
@@ -191,7 +193,9 @@ def _joining(threads: int) -> tuple[float, float]:
 def joining(
     threads: int, alone: tuple[float, float], together: tuple[float, float]
 ) -> tuple[float, float]:
-    """`join_seconds` and `thread_efficiency` from the times of a small and of a large kernel."""
+    """Return `join_seconds` and `thread_efficiency` from the times of a small and of a large
+    kernel.
+    """
     slope = (together[1] - together[0]) / (alone[1] - alone[0])
     speedup = min(max(1 / slope if slope > 0 else float(threads), 1.01), float(threads))
     join = max(together[0] - alone[0] / speedup, 0.0)

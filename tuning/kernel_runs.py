@@ -60,7 +60,7 @@ class Reference:
 
     @staticmethod
     def of(group: FusedOp, choice: LayoutChoice, seed: int = 0) -> "Reference | None":
-        """None for a group with ops that say no numpy semantics."""
+        """Return the runs; None for a group with ops without numpy semantics."""
         values = random_values(group, seed)
         if values is None:
             return None
@@ -74,7 +74,7 @@ class Reference:
         return Reference(_stored(operands, choice.operands), *results)
 
     def unwritten(self) -> tuple[Array, ...]:
-        """Results before a kernel has run: what is not written shows."""
+        """Return the results before a kernel has run: what is not written shows."""
         return tuple(np.full_like(array, 77) for array in self.results)
 
     def agrees(self, results: Sequence[Array]) -> bool:
@@ -97,7 +97,9 @@ def _stored(arrays: Sequence[Array], layouts: Sequence[Layout]) -> tuple[Array, 
 
 
 def _close(actual: Array, expected: Array, least: Array, most: Array) -> bool:
-    """Within what other sums may become, and floats also within the tolerance of their type."""
+    """Return whether results differ no more than reordered sums may, and floats also by their
+    type's tolerance.
+    """
     if not holds_floats(expected.dtype):
         return bool(((least <= actual) & (actual <= most)).all())
     wide, reference = actual.astype(np.float64), expected.astype(np.float64)

@@ -65,7 +65,7 @@ class KernelTask:
         return self.seconds / max(self.default[0].candidate.seconds(self.choice), 1e-12)
 
     def with_runs(self, runs: float, *counters: str) -> "KernelTask":
-        """Of a model that runs the kernel so much more often."""
+        """Return the task of a model that runs the kernel `runs` times more often."""
         seconds = self.seconds + runs * self.default[0].candidate.seconds(self.choice)
         return replace(self, seconds=seconds, counters=(*self.counters, *counters))
 
@@ -90,7 +90,9 @@ class KernelTask:
         return found.emit(symbol, point.schedule)
 
     def __str__(self) -> str:
-        """For people: the ops, the result's type and the layouts; of many ops how many of each."""
+        """Describe the task: the ops, the result's type and the layouts; of many ops how many of
+        each.
+        """
         ops = [op.name.removeprefix("braid.") for op in self.group.body.block.ops][:-1]
         shape = "x".join(map(str, shape_of(self.group.outputs[0])))
         if len(ops) > _LISTED_OPS:
@@ -159,7 +161,7 @@ def standing_tasks(
     target: Target | None = None,
     spaces: Sequence[FamilySpace] = (),
 ) -> list[KernelTask]:
-    """As `kernel_tasks`, of the groups that backends make themselves (`Backend.groups`).
+    """Return `kernel_tasks` of the groups that backends make themselves (`Backend.groups`).
 
     `module` is as their pass `selecting` sees it.
     """
@@ -188,7 +190,7 @@ def _standing_task(
     device: Device,
     spaces: Sequence[FamilySpace],
 ) -> KernelTask | None:
-    """None where the family does not take the group."""
+    """Return the task of a group; None where the family does not take it."""
     group, machine = standing.group, standing.machine
     found = match_group(family, group)
     if found is None:
@@ -216,7 +218,7 @@ class _OnDevice:
 
     @staticmethod
     def of(target: Target, device: Device) -> "_OnDevice | None":
-        """None for a device whose kernels nobody measures, or are of other groups."""
+        """Return the source of tasks; None for a device whose kernels nobody measures."""
         if device != target.host_device and meter_of(Job(target, device)) is None:
             return None
         if grouping_of(device) is not None:

@@ -51,7 +51,7 @@ class Candidate:
         return self.family is None or self.family.name == GENERIC
 
     def describe(self) -> str:
-        """For people: the ops, the result's type and the layouts."""
+        """Describe the candidate: the ops, the result's type and the layouts."""
         ops = [op.name for op in self.group.body.block.ops if op is not self.group.terminator]
         layouts = [str(x) for x in (*self.choice.operands, *self.choice.results)]
         shape = "x".join(map(str, shape_of(self.group.outputs[0])))
@@ -72,7 +72,7 @@ class Candidate:
 def layout_candidates(
     module: ModuleOp, families: Sequence[KernelFamily]
 ) -> Iterator[list[Candidate]]:
-    """Candidates that are only worth measuring together, each set once.
+    """Return the candidates that are only worth measuring together, each set once.
 
     One set holds all choices of one group, or all reorders of tensors of one type. `module` is
     what `select-layouts` would read. Groups with open dims are left out, and reorders of weights,
@@ -96,7 +96,8 @@ def layout_candidates(
 
 
 def group_candidates(group: FusedOp, families: Sequence[KernelFamily]) -> list[Candidate]:
-    """Every choice of every family, or of the generic lowering where no family takes `group`.
+    """Return every choice of every family, or of the generic lowering where no family takes
+    `group`.
 
     What the generic lowering is predicted to take many times as long for is left out: no
     measurement would let it win.

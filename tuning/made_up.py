@@ -24,7 +24,7 @@ class _Spec(Protocol):
 
 
 def made_up_array(shape: tuple[int, ...], dtype: "np.dtype[Any]", integer: int = 0) -> Array:
-    """Halves, whose products are normal numbers; integers are 0, a valid index.
+    """Return halves, whose products are normal numbers; integers are 0, a valid index.
 
     Another `integer` counts as far as `dtype` holds it.
     """
@@ -39,7 +39,7 @@ def made_up_array(shape: tuple[int, ...], dtype: "np.dtype[Any]", integer: int =
 
 
 def made_up_lengths(module: ModuleOp) -> Lengths:
-    """By the number of an input, with which value loops of the program turn as expected.
+    """Return by the number of an input the value with which loops of the program turn as expected.
 
     Raises BraidError for a profile that says no number.
     """
@@ -51,7 +51,7 @@ def made_up_lengths(module: ModuleOp) -> Lengths:
 
 
 def made_up_inputs(specs: Iterable[_Spec], lengths: Lengths) -> list[Array]:
-    """As large as inputs may be; integers are their `lengths`, or 0."""
+    """Return inputs as large as they may be; integers are their `lengths`, or 0."""
     return [
         made_up_array(spec.bound, np.dtype(spec.dtype), lengths.get(number, 0))
         for number, spec in enumerate(specs)

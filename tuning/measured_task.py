@@ -57,7 +57,9 @@ class MeasuredTask:
         yield from points
 
     def seconds(self, point: KernelSchedule) -> float | None:
-        """One run of the kernel by `point`; None where there is none, or it crashes or hangs."""
+        """Return the seconds of one run of the kernel by `point`; None where there is none, or it
+        crashes or hangs.
+        """
         if point not in self.made:
             rest = (each for each in self.waiting if each not in self.made and each != point)
             self._compile([point, *islice(rest, _TOGETHER - 1)])
@@ -68,7 +70,7 @@ class MeasuredTask:
         return seconds
 
     def library_seconds(self) -> float | None:
-        """One run of the library's fastest kernel that is right; None where there is none."""
+        """Return the seconds of the library's fastest correct kernel; None where there is none."""
         times: dict[LibraryKernel, float] = {}
         for kernel in self.task.library:
             request = kernel.request()
@@ -141,7 +143,7 @@ class MeasuredTask:
         return times
 
     def record_library(self, kernel: TunedKernel) -> None:
-        """Lets layouts be chosen by the library's time, where it wants weights stored otherwise.
+        """Let layouts be chosen by the library's time, where it wants weights stored otherwise.
 
         Times of layouts are predictions mostly: the library's is that of the default schedule, by
         as much less as was measured. One that is not kept has none, and none of before.
@@ -205,5 +207,5 @@ def _middle(times: Sequence[float], otherwise: float) -> float:
 
 
 def _is_less(times: Sequence[float], than: Sequence[float]) -> bool:
-    """Of times that are always the same."""
+    """Return whether one exact time is less than the other."""
     return bool(times and than) and times[0] < than[0]

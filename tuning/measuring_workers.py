@@ -14,11 +14,13 @@ class MeasuringWorker(Protocol):
     """Times and runs kernels, always on the same machine."""
 
     def seconds(self, request: TimingRequest) -> float | None:
-        """Seconds of one run as `time_kernel` says; None where the kernel crashes or hangs."""
+        """Return the seconds of one run as `time_kernel` says; None where the kernel crashes or
+        hangs.
+        """
         ...
 
     def results(self, request: RunRequest) -> tuple[Array, ...] | None:
-        """Results of one run; None where the kernel crashes or hangs."""
+        """Return the results of one run; None where the kernel crashes or hangs."""
         ...
 
 
@@ -49,7 +51,7 @@ class LocalWorker:
         self._worker = worker
 
     def for_each(self, numbers: int, search: Search) -> None:
-        """As `MeasuringWorkers`."""
+        """See `MeasuringWorkers`."""
         for number in range(numbers):
             search(number, self._worker)
 

@@ -50,7 +50,7 @@ class Turns:
     kernels: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
 
     def add(self, other: "Turns") -> None:
-        """Further turns of the same program."""
+        """Add further turns of the same program."""
         self.seconds += other.seconds
         for name, seconds in other.kernels.items():
             self.kernels.setdefault(name, []).extend(seconds)
@@ -60,7 +60,7 @@ class Programs:
     """What was sent, by its number."""
 
     def __init__(self, clock: Callable[[], float] = time.thread_time) -> None:
-        """Seconds are by `clock`: those of this thread, without what other processes take."""
+        """Measure seconds by `clock`: those of this thread, without what other processes take."""
         self._clock = clock
         self._sent: list[Program] = []
 
@@ -86,7 +86,9 @@ class Programs:
         return placed
 
     def _turns(self, programs: Sequence[Program], count: int) -> list[Turns]:
-        """Programs are loaded anew: where code and arenas lie is part of the noise."""
+        """Run turns of programs that are loaded anew: where code and arenas lie is part of the
+        noise.
+        """
         runs = [_Run(program, self._clock) for program in programs]
         found = [Turns() for _ in runs]
         for _ in range(count):

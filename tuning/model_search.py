@@ -81,7 +81,7 @@ class TimeModel:
         self._fitted: list[Any] = []
 
     def fit(self, rows: Floats, targets: Floats) -> None:
-        """Learns logarithms of times."""
+        """Learn logarithms of times."""
         self._fitted = []
         for seed in self._seeds:
             parameters = {
@@ -102,7 +102,7 @@ class TimeModel:
             self._fitted.append(self._library.train(parameters, data, num_boost_round=40))
 
     def predict(self, rows: Floats) -> tuple[Floats, Floats]:
-        """Means of what the trees say, and how far they differ."""
+        """Return the means of the trees' predictions, and how far they differ."""
         all = np.stack([np.asarray(each.predict(rows), np.float64) for each in self._fitted])
         return all.mean(axis=0), all.std(axis=0)
 
@@ -148,7 +148,7 @@ class ModelSearch(Generic[P]):
         is_spent: Callable[[], bool] = lambda: False,
         is_done: Callable[[], bool] = lambda: False,
     ) -> Mapping[P, float | None]:
-        """Measures points until the rule, or one of the others, says that it is enough."""
+        """Measure points until the rule, or one of the others, says that it is enough."""
         for point in self.order():
             if is_spent() or len(self.times) >= self.rule.trials:
                 break
@@ -237,7 +237,9 @@ class ModelSearch(Generic[P]):
         return min((t for t in self.times.values() if t is not None), default=math.inf)
 
     def _asked(self, left: dict[P, None], generator: random.Random) -> list[P]:
-        """Points whose times are predicted: all, or the neighbours of the best and others."""
+        """Return the points whose times are predicted: all, or the neighbours of the best and
+        others.
+        """
         if len(left) <= self.rule.asked:
             return list(left)
         points = list(left)

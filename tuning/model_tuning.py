@@ -124,7 +124,7 @@ def _step(
 
 
 def _shape_features(group: FusedOp) -> Row:
-    """Sizes of the result and of what is read, by powers of two."""
+    """Return the sizes of the result and of what is read, by powers of two."""
     result = shape_of(group.outputs[0])
     sizes = [math.prod(shape_of(value)) for value in group.inputs[:2]]
     numbers = [math.prod(result), result[-1] if result else 1, *sizes, *[1] * (2 - len(sizes))]

@@ -79,7 +79,7 @@ class Verdict:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """For a record."""
+        """Fields for a record."""
         return {
             "before": self.before,
             "after": self.after,

@@ -19,7 +19,7 @@ Run = Callable[[], float]
 
 
 def prepare_on_host(module: ModuleOp) -> Run:
-    """Compiles a module whose order is fixed and whose ops are groups already, for this machine.
+    """Compile a module whose order is fixed and whose ops are groups already, for this machine.
 
     Inputs and weights are halves, whose products are normal numbers, or 0, a valid index; lengths
     of loops are as long as is expected. Raises BraidError for what cannot be compiled.

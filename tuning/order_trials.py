@@ -23,7 +23,7 @@ class Trial:
 
     @staticmethod
     def on_one_stream(order: Sequence[int]) -> "Trial":
-        """One op after the other."""
+        """Return a schedule of one op after the other."""
         return Trial(tuple(order), (None,) * len(order))
 
     def within(self, piece: Sequence[int]) -> "Trial":
@@ -37,7 +37,7 @@ class Trial:
 
 
 def order_trials(problem: MemoryProblem, first: Trial, count: int) -> list[Trial]:
-    """Up to `count` different orders: `first`, then those of the least estimated memory.
+    """Return up to `count` different orders: `first`, then those of the least estimated memory.
 
     They are of all orders where there are few, otherwise of the classical ones.
     """
@@ -49,7 +49,8 @@ def order_trials(problem: MemoryProblem, first: Trial, count: int) -> list[Trial
 
 
 def inter_op_trials(problem: ProcessorProblem, first: Trial, count: int) -> list[Trial]:
-    """Up to `count` different schedules: `first`, then one op after the other on all streams.
+    """Return up to `count` different schedules: `first`, then one op after the other on all
+    streams.
 
     Behind them come those of list scheduling, the fastest first.
     """

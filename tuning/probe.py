@@ -73,7 +73,7 @@ class DeviceReport:
     failures: dict[str, str] = field(default_factory=dict[str, str])
 
     def describe(self) -> str:
-        """For people: a line, and one for each failure."""
+        """Describe the result: a line, and one for each failure."""
         if self.absent:
             return f"{self.device} is not here: {self.absent}"
         groups = f", {self.groups} groups of the model as a whole" if self.groups else ""

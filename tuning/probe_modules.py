@@ -29,13 +29,13 @@ _BEFORE_DEVICES = DEFAULT[: DEFAULT.index("assign-devices")]
 
 
 def simplify(context: Context, module: ModuleOp) -> None:
-    """Brings `module` to where devices are assigned."""
+    """Bring `module` to where devices are assigned."""
     with collect_remarks():
         run_pipeline(context, module, parse_pipeline(",".join(_BEFORE_DEVICES)))
 
 
 def distinct_ops(module: ModuleOp) -> dict[str, Operation]:
-    """One op of each text that is computed when the model runs, and has known shapes."""
+    """Return one op of each text that is computed when the model runs, and has known shapes."""
     found: dict[str, Operation] = {}
     known = ParameterExpressions()
     for function in runtime_functions(module):

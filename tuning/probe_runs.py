@@ -161,7 +161,7 @@ def _parsed(context: Context, trial: OpTrial) -> SourceModel:
 
 
 def _place(module: ModuleOp, device: str) -> None:
-    """Says of all ops that `device` takes that they run there."""
+    """Mark all ops that `device` takes as running there."""
     target = target_of(module)
     support, backend = ProbedSupport(target), target.device(device).backend
     for function in runtime_functions(module):

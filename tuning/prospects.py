@@ -47,7 +47,9 @@ def _density(x: float, degrees: int) -> float:
 
 
 def _probability(x: float, degrees: int) -> float:
-    """P(T ≤ x): Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.3 and 26.7.4."""
+    """Return P(T ≤ x): Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.3 and
+    26.7.4.
+    """
     angle = math.atan(x / math.sqrt(degrees))
     sine, cosine = math.sin(angle), math.cos(angle)
     odd = degrees % 2

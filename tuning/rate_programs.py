@@ -43,7 +43,7 @@ def launching_program(kernels: int, inputs: int) -> Program:
 
 
 def parallel_program(kernels: int, elements: int, threads: int) -> Program:
-    """So many kernels of so many elements one after the other, each on all threads."""
+    """Return a program of equal kernels one after the other, each on all threads."""
     lines = [f"%v{n + 1} = {_group(['tanh'], [f'%v{n}'], elements)}" for n in range(kernels)]
     type = f"tensor<{elements}xf32>"
     text = _function(f"%v0: {type}", lines, [(f"%v{kernels}", type)])

@@ -73,7 +73,9 @@ class MeasuringActor:
         return Announcement.of_this_machine()
 
     def answer(self, request: TimingRequest | RunRequest) -> object:
-        """Seconds of one run, or the results of one; None where the kernel crashes or hangs."""
+        """Return the seconds of one run, or the results of one; None where the kernel crashes or
+        hangs.
+        """
         if isinstance(request, RunRequest):
             return self._worker.results(request)
         return self._worker.seconds(request)
@@ -151,7 +153,7 @@ class _TakingTurns:
         self._ask, self._turn = ask, turn
 
     def seconds(self, request: TimingRequest) -> float | None:
-        """As `MeasuringWorker`; so is `results`."""
+        """See `MeasuringWorker`; so is `results`."""
         return self._answer(request)
 
     def results(self, request: RunRequest) -> tuple[Array, ...] | None:
@@ -211,7 +213,7 @@ def _look_for(address: str) -> None:
 
 
 def _actors(ray: Any) -> Iterator[Any]:
-    """One for each node, which keeps a CPU of it."""
+    """Return one actor for each node, which keeps a CPU of it."""
     strategies: Any = import_module("ray.util.scheduling_strategies")
     actor = ray.remote(MeasuringActor)
     for node in ray.nodes():

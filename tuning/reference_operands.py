@@ -47,7 +47,7 @@ _QUANTIZED = 100
 
 
 def random_values(group: FusedOp, seed: int) -> Values | None:
-    """Arrays for the arguments of a group, and what its ops compute of them.
+    """Return the arrays for the arguments of a group, and what its ops compute of them.
 
     None for a group with ops that say no numpy semantics, or with indices that no operands make
     valid.
@@ -71,7 +71,9 @@ def ops_of(group: FusedOp) -> list[Operation]:
 
 
 def _arguments(group: FusedOp, generator: np.random.Generator, is_plain: bool) -> Values:
-    """With `is_plain`, integers that an op may refuse are 0 or 1, which suit any shape and type."""
+    """Return random arguments; with `is_plain`, restricted integers are 0 or 1, which suit any
+    shape and type.
+    """
     scales, choosy = _scales(group), _choosy(group)
     values: Values = {}
     for value in group.body.block.args:
@@ -115,7 +117,7 @@ def _clear_zeros(group: FusedOp, values: Values) -> None:
 
 
 def _choosy(group: FusedOp) -> dict[SSAValue, Operation]:
-    """Values that operands are computed of which an op does not take with every number."""
+    """Return values from which operands are computed that accept only some numbers."""
     found: dict[SSAValue, Operation] = {}
     for op in reversed(ops_of(group)):
         behind = next((found[result] for result in op.results if result in found), None)
@@ -170,7 +172,7 @@ def _reach(value: SSAValue) -> float:
 
 
 def _integers(value: SSAValue, generator: np.random.Generator) -> Array:
-    """All that a type of up to 8 bits holds; of wider ones as many as `_WIDE` on either side.
+    """Return all numbers of a type of up to 8 bits; of wider ones `_WIDE` on either side of 0.
 
     Where they may be equal, so few that some are.
     """
@@ -218,7 +220,7 @@ def _computed(op: Operation, values: Values, generator: np.random.Generator) -> 
 
 
 def _fit_scale(op: Operation, values: Values, generator: np.random.Generator) -> None:
-    """Chooses the scale of quantized numbers by what it is applied to.
+    """Choose the scale of quantized numbers by what it is applied to.
 
     Where it is an argument, that no op before has used.
     """

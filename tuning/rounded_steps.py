@@ -83,7 +83,7 @@ def _makes_steps(op: Operation) -> bool:
 
 
 def _units(group: FusedOp, values: Values) -> dict[SSAValue, float]:
-    """Of floats that kernels may compute otherwise, a unit in the last place.
+    """Return a unit in the last place of the floats that kernels may compute otherwise.
 
     That of the narrowest type behind them. Whole numbers of steps are as they are, and so is one
     sum or product of numbers that are: there is one right way to round it.
@@ -104,7 +104,7 @@ def _units(group: FusedOp, values: Values) -> dict[SSAValue, float]:
 
 
 def _unit(array: Array) -> float:
-    """Of the last place of a number next to 1."""
+    """Return a unit in the last place of a number next to 1."""
     return float(np.spacing(np.ones(1, array.dtype))[0])
 
 

@@ -92,7 +92,7 @@ class LevelResult:
     spared: int = 0
 
     def __str__(self) -> str:
-        """One line for people; microseconds."""
+        """Return one line for people, in microseconds."""
         best = "none ran" if self.best is None else f"best {self.best * 1e6:.4g} µs"
         failed = f", {self.failed} failed" if self.failed else ""
         spared = f", {self.spared} promise too little" if self.spared else ""
@@ -104,7 +104,7 @@ class LevelResult:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """As records have it; no number where the ratio is infinite."""
+        """Fields as records have them; no number where the ratio is infinite."""
         return asdict(self) | {"ratio": self.ratio if math.isfinite(self.ratio) else None}
 
     @staticmethod
@@ -202,7 +202,7 @@ class _LevelSearch(Generic[P]):
     threshold: float | None = None
 
     def run(self) -> Found[P]:
-        """From level to level."""
+        """Run the search from level to level."""
         order = self._asked(0, None)
         level = None if order.stop else 0 if order.level is None else order.level
         while level is not None:
@@ -216,7 +216,7 @@ class _LevelSearch(Generic[P]):
         return Found(point, seconds, self.baseline, tuple(self.steps), times)
 
     def _step(self, level: int, only: Sequence[P] | None) -> LevelResult:
-        """Measures the points of a level, as far as the budget goes."""
+        """Measure the points of a level, as far as the budget goes."""
         every = self.space(level) if only is None else only
         points = [p for p in dict.fromkeys(every) if p not in self.seen]
         self.seen.update(points)
@@ -261,7 +261,7 @@ class _LevelSearch(Generic[P]):
         return self.rule.threshold(level) if self.threshold is None else self.threshold
 
     def _judged(self, step: LevelResult, last: int) -> LevelResult:
-        """With what the rule says of it."""
+        """Return the step with the verdict of the rule."""
         if step.stop is Stop.BUDGET:
             return step
         below = step.ratio < step.threshold
@@ -279,7 +279,7 @@ class _LevelSearch(Generic[P]):
         return order
 
     def _ordered(self, step: LevelResult, order: Order[P]) -> LevelResult:
-        """`step` with what the user makes of it."""
+        """Return `step` with the user's decision."""
         if order.stop:
             return replace(step, stop=Stop.USER)
         if order.threshold is not None:

@@ -72,11 +72,11 @@ class FamilySpace:
         return self.mode is Mode.RESTRICT and listed
 
     def added(self, match: Match) -> Iterator[Entries]:
-        """Schedules that the file adds, as far as the candidate takes them."""
+        """Return the schedules that the file adds, as far as the candidate takes them."""
         return (each for each in self.offered(match.default_schedule()) if match.takes(each))
 
     def offered(self, default: Entries) -> Iterator[Entries]:
-        """All that it adds to one whose default schedule is that."""
+        """Return all schedules that the file adds to a candidate with that default schedule."""
         if self.mode is Mode.RESTRICT:
             return
         yield from ({**default, **schedule} for schedule in self.schedules)
@@ -107,7 +107,7 @@ def schedules(match: Match, level: int, spaces: Sequence[FamilySpace]) -> Iterat
 
 
 def find_space(name: str) -> tuple[FamilySpace, ...]:
-    """Of the file of this name, or of an installed package.
+    """Return the file of this name, or that of an installed package.
 
     Raises BraidError where there is neither, or it does not hold.
     """
@@ -150,7 +150,7 @@ def read_space(path: Path) -> tuple[FamilySpace, ...]:
 
 
 def _heads(lines: Sequence[str]) -> dict[str, int]:
-    """In which line each table begins."""
+    """Return in which line each table begins."""
     found: dict[str, int] = {}
     for number, line in enumerate(lines):
         for head in _HEAD.finditer(line):
@@ -217,7 +217,7 @@ class _Table:
         return tuple(cast("list[dict[str, int]]", found))
 
     def _location(self, key: str) -> SourceLocation:
-        """Of a key in this table: readers of TOML and JSON tell no lines."""
+        """Return the location of a key in this table: readers of TOML and JSON report no lines."""
         start = self.start
         for number in range(start, len(self.lines) if key else start):
             line = self.lines[number]

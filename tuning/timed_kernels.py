@@ -33,13 +33,13 @@ class TimedKernels:
         ]
 
     def seconds(self, made: TimingRequest) -> float | None:
-        """As the worker says."""
+        """Return the worker's seconds."""
         return self.worker.seconds(made)
 
     def results(
         self, made: TimingRequest, operands: Sequence[Array], results: Sequence[Array]
     ) -> Sequence[Array] | None:
-        """As the worker says."""
+        """Return the worker's results."""
         return self.worker.results(
             RunRequest(
                 made.object_code,
@@ -53,7 +53,7 @@ class TimedKernels:
         )
 
     def _objects(self, kernels: Sequence[Kernel]) -> Iterator[bytes | None]:
-        """All at once; where one cannot be compiled, one after the other."""
+        """Compile all at once; where one cannot be compiled, one after the other."""
         try:
             yield from compile_kernels(kernels, jobs=self.jobs)
         except BraidError:

@@ -59,7 +59,8 @@ class TimingRequest:
 
 
 def time_kernel(request: TimingRequest, clock: Clock = time.thread_time) -> float:
-    """Seconds of one run: the first quartile of at least 3, after one that is not counted.
+    """Return the seconds of one run: the first quartile of at least 3, after one that is not
+    counted.
 
     The time is that of the CPU for this thread: what other processes take does not count, and
     what they push out of the caches only makes a run longer.
@@ -90,7 +91,7 @@ def time_kernel(request: TimingRequest, clock: Clock = time.thread_time) -> floa
 
 
 def stored_arguments(group: FusedOp, choice: LayoutChoice) -> tuple[tuple[str, int], ...]:
-    """Element types and counts of the operands and results of a group, as stored."""
+    """Return the element types and counts of the operands and results of a group, as stored."""
     arguments: list[tuple[str, int]] = []
     layouts = (*choice.operands, *choice.results)
     for value, layout in zip((*group.inputs, *group.outputs), layouts, strict=True):

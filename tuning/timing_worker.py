@@ -23,11 +23,13 @@ class TimingWorker:
         self._most_seconds = most_seconds
 
     def seconds(self, request: TimingRequest) -> float | None:
-        """Seconds of one run as `time_kernel` says; None where the kernel ended the process."""
+        """Return the seconds of one run as `time_kernel` says; None where the kernel ended the
+        process.
+        """
         return self._ask(request)
 
     def results(self, request: RunRequest) -> tuple[Array, ...] | None:
-        """Results of one run; None where the kernel ended the process."""
+        """Return the results of one run; None where the kernel ended the process."""
         return self._ask(request)
 
     def _ask(self, request: object) -> Any:

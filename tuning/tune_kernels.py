@@ -229,7 +229,9 @@ class _Meters:
             yield _Meters(host.machine, meters, here, refusals)
 
     def workers(self, tuning: Tuning) -> AbstractContextManager[MeasuringWorkers]:
-        """Who times. Raises BraidError where a cluster is asked for that is not there."""
+        """Return the measuring workers. Raises BraidError where a cluster is asked for that is not
+        there.
+        """
         return local_worker() if tuning.ray is None else ray_workers(tuning.ray, self.host)
 
     def of_task(
@@ -261,7 +263,7 @@ class _Meters:
 
 @contextmanager
 def _said_together(tuning: Tuning, count: int) -> Generator[Tuning]:
-    """With several kernels at once, what is said of one stands together."""
+    """Keep what is reported of one kernel together, while several are searched at once."""
     if count == 1:
         yield tuning
         return

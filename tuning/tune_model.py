@@ -123,7 +123,7 @@ def _tuned_in_rounds(
     kernels: Kernels,
     report: TuningReport,
 ) -> ModuleOp:
-    """Chooses layouts and searches in turns, until nothing is another; the last module.
+    """Choose layouts and search in turns, until nothing changes; return the last module.
 
     Layouts are those of a model that is compiled with `kernels`: a library's time, once it is
     known, may make others the best.

@@ -26,7 +26,7 @@ def is_faster(
 
 
 def noise(quotients: Sequence[float]) -> float:
-    """Their spread in as few turns as there are at least.
+    """Return the spread of times in as few turns as there are at least.
 
     It falls with the root of more turns, as that of a median does.
     """

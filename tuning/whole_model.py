@@ -65,7 +65,7 @@ class Snapshot:
 
     @staticmethod
     def now() -> "Snapshot":
-        """Of this user's store.
+        """Return the records of this user's store as they are now.
 
         A key counts with what stayed of it: what was found later, by a search that was interrupted
         or that compared nothing, was in no model yet.
@@ -105,7 +105,7 @@ def _stayed(store: RecordStore) -> Iterator[tuple[Kernels, str, Fields]]:
 
 
 def _rows(value: Fields) -> dict[str, Fields]:
-    """By key the rows that stayed in one model."""
+    """Return by key the rows that stayed in one model."""
     stayed = value.get("stayed")
     rows = cast("dict[str, object]", stayed) if isinstance(stayed, dict) else {}
     return {key: cast("Fields", row) for key, row in rows.items() if isinstance(row, dict)}
@@ -217,7 +217,9 @@ class _Trial:
         return replace(kernel, chosen=None, seconds=kernel.baseline, refused=refused)
 
     def taken_back_costs(self, keys: Changed) -> dict[str, str]:
-        """By key what is recorded of costs of a library's kernels, by which layouts are chosen."""
+        """Return by key what is recorded of costs of a library's kernels, by which layouts are
+        chosen.
+        """
         if self.kernels is not Kernels.BEST:
             return {}
         names = {f"{LIBRARY_COST}{self.found[key].what}" for key in keys}
@@ -238,7 +240,7 @@ class _Trial:
 
     @contextmanager
     def running(self) -> Generator[Callable[[Sequence[Changed], int], list[Turns]]]:
-        """Measures programs in a process of its own, which gets each of them once."""
+        """Measure programs in a process of its own, which gets each of them once."""
         lengths, numbers = self._lengths(), dict[Changed, int]()
         with worker_process(_WORKER) as worker:
 
@@ -253,7 +255,8 @@ class _Trial:
             yield measure
 
     def _lengths(self) -> Lengths:
-        """Made-up lengths of loops with which the model as before ends soon; none if it does not.
+        """Return synthetic lengths of loops with which the model as before ends soon; none if it
+        does not.
 
         A condition that is handed on, or arithmetic on a length, may make a loop endless.
         """
