@@ -51,7 +51,7 @@ class SectionKind(IntEnum):
 
 
 def digest(data: bytes | memoryview | Bytes) -> int:
-    """XXH64 of the bytes, with seed 0."""
+    """Return the XXH64 hash of the bytes, with seed 0."""
     array = np.frombuffer(data, np.uint8)
     return int(load_library().braid_digest(array.ctypes.data, array.size))
 

@@ -242,7 +242,9 @@ def _check_dtype(what: str, spec: TensorSpec, value: Buffer, hint: str) -> None:
 
 
 def describe_shape(spec: TensorSpec, sizes: Sequence[str] = ()) -> str:
-    """Text of a shape, such as `batch<=4, 3, ?<=8, length`; `sizes` are texts of its sizes."""
+    """Return the text of a shape, such as `batch<=4, 3, ?<=8, length`; `sizes` are texts of its
+    sizes.
+    """
     names = sizes or spec.dims or ("",) * len(spec.shape)
     dims = (
         str(size) if size >= 0 else (name or "?") + ("" if bound == UNBOUNDED else f"<={bound}")

@@ -169,7 +169,7 @@ class NativeExecutor:
         return context
 
     def _enough(self, threads: int) -> int:
-        """At least as many threads as inter-op streams need; 0 stands for all."""
+        """Return at least as many threads as inter-op streams need; 0 stands for all."""
         return max(threads, self._inter_op_streams) if threads else 0
 
     def _all_idle(self) -> list[NativeContext]:
@@ -282,7 +282,7 @@ class ElsewhereExecutor:
         return {}
 
     def profile(self) -> dict[str, ProfileEntry]:
-        """Nothing ran."""
+        """Return an empty profile: nothing ran."""
         return {}
 
     def reset_profile(self) -> None:

@@ -464,7 +464,7 @@ def _empty_outputs(model: NativeModel, shapes: Sequence[tuple[int, ...]]) -> lis
 
 
 def _place(weights: NDArray[np.uint8] | None) -> tuple[int | None, int]:
-    """Address and size."""
+    """Return the address and the size."""
     return (None, 0) if weights is None else (weights.ctypes.data, weights.nbytes)
 
 

@@ -234,7 +234,7 @@ class NativeStream:
         return self._handle
 
     def _ports(self, inputs: Sequence[Array]) -> list[tuple[tuple[int, ...], Any]]:
-        """Shape and dtype of the buffer of each output."""
+        """Return the shape and dtype of the buffer of each output."""
         dtypes = [numpy_dtype(spec.dtype) for spec in self.model.outputs]
         if self._shapes is None:
             shapes = [spec.bound for spec in self.model.outputs]

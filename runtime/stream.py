@@ -44,7 +44,9 @@ class Stream(Iterator[Result], AsyncIterator[Result]):
         return_errors: bool,
         copy: bool,
     ) -> None:
-        """Users call `Model.stream`; `bind` makes arrays in the model's order."""
+        """Open a stream; users call `Model.stream`, and `bind` makes arrays in the model's
+        order.
+        """
         self._stream = stream
         self._requests = requests
         self._bind = bind
