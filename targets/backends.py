@@ -96,7 +96,7 @@ def grouping_of(device: Device) -> Backend | None:
     Raises BraidError as `backend`.
     """
     own = None if _has_no_families(device) else backend(device.backend)
-    return own if own is not None and own.selecting else None
+    return own if own is not None and own.schedule_pass else None
 
 
 def _is_stood_for(name: str, settings: Settings) -> bool:

@@ -109,7 +109,7 @@ class DeviceKernels:
 
     task: KernelTask
     runner: DeviceRunner
-    what: str = MEASURED_THERE
+    quantity: str = MEASURED_THERE
     is_exact: bool = False
 
     def made_by(self, points: Sequence[KernelSchedule]) -> list[str]:

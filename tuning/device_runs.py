@@ -74,7 +74,7 @@ def _loaded(text: str, device: str) -> braid.Model:
 def _require_machine(target: Target, name: str) -> None:
     """Raise BraidError where the device that is here is another than the target's."""
     device = target.device(name)
-    here = backend(device.backend).machine_here(device)
+    here = backend(device.backend).local_machine(device)
     wanted = device.machine.cpu
     if here not in (None, wanted):
         raise BraidError(

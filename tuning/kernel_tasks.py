@@ -14,7 +14,7 @@ from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.names import names_of
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.variants import program_functions
-from braid.targets.backend import Job, StandingGroup
+from braid.targets.backend import BackendGroup, Job
 from braid.targets.backends import grouping_of, meter_of
 from braid.targets.costs.kernel_choice import KernelChoice
 from braid.targets.kernels.family_answers import check_families
@@ -155,7 +155,7 @@ def kernel_tasks(
     return sorted(tasks.values(), key=lambda task: -task.seconds)
 
 
-def standing_tasks(
+def backend_tasks(
     module: ModuleOp,
     selecting: str,
     target: Target | None = None,
@@ -169,31 +169,31 @@ def standing_tasks(
     tasks: dict[str, KernelTask] = {}
     for device in target.devices:
         grouping = grouping_of(device)
-        if grouping is None or grouping.selecting != selecting:
+        if grouping is None or grouping.schedule_pass != selecting:
             continue
         job = Job(target, device)
         family = grouping.group_family(job)
         check_families([family])
         for function in program_functions(module):
             for each in grouping.groups(function, job):
-                task = _standing_task(each, family, counts.of_block(each.block), device, spaces)
+                task = _backend_task(each, family, counts.of_block(each.block), device, spaces)
                 if task is not None:
                     known = tasks.get(task.key)
                     tasks[task.key] = task if known is None else known.with_runs(task.runs)
     return sorted(tasks.values(), key=lambda task: -task.seconds)
 
 
-def _standing_task(
-    standing: StandingGroup,
+def _backend_task(
+    found: BackendGroup,
     family: KernelFamily,
     runs: float,
     device: Device,
     spaces: Sequence[FamilySpace],
 ) -> KernelTask | None:
     """Return the task of a group; None where the family does not take it."""
-    group, machine = standing.group, standing.machine
-    found = match_group(family, group)
-    if found is None:
+    group, machine = found.group, found.machine
+    match = match_group(family, group)
+    if match is None:
         return None
     choice = stored_choice(group)
     return KernelTask(
@@ -201,9 +201,9 @@ def _standing_task(
         body_key(group, machine),
         group,
         choice,
-        [found],
-        (found, KernelSchedule.of(family.name, found.default_schedule())),
-        runs * found.candidate.seconds(choice),
+        [match],
+        (match, KernelSchedule.of(family.name, match.default_schedule())),
+        runs * match.candidate.seconds(choice),
         device,
         spaces=spaces,
     )

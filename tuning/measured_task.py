@@ -110,7 +110,7 @@ class MeasuredTask:
             str(self.task),
             levels=0 if _is_cut_short(found, rule) else rule.levels,
             body=self.task.body,
-            measure=self.meter.what,
+            measure=self.meter.quantity,
             steps=tuple(step.fields for step in found.steps),
             refused={str(point): why for point, why in self.refused.items()},
         )
@@ -189,7 +189,7 @@ class MeasuredTask:
         for number, point in enumerate(points):
             with suppress(BraidError):
                 kernels[point] = self.task.emit(point, f"candidate_{number}")
-        made = self.meter.made(list(kernels.values()), self.task.group)
+        made = self.meter.compiled(list(kernels.values()), self.task.group)
         self.made.update(zip(kernels, made, strict=True))
 
 

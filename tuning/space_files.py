@@ -73,7 +73,9 @@ class FamilySpace:
 
     def added(self, match: Match) -> Iterator[Entries]:
         """Return the schedules that the file adds, as far as the candidate takes them."""
-        return (each for each in self.offered(match.default_schedule()) if match.takes(each))
+        return (
+            each for each in self.offered(match.default_schedule()) if match.supports_schedule(each)
+        )
 
     def offered(self, default: Entries) -> Iterator[Entries]:
         """Return all schedules that the file adds to a candidate with that default schedule."""
@@ -278,7 +280,7 @@ def _check_entries(space: FamilySpace, matches: Sequence[Match]) -> None:
                 raise _refused(space, name, f"{name} = {value}", every)
     defaults = [(match, match.default_schedule()) for match in matches]
     for schedule in space.schedules:
-        if not any(match.takes({**default, **schedule}) for match, default in defaults):
+        if not any(match.supports_schedule({**default, **schedule}) for match, default in defaults):
             text = ", ".join(f"{name} = {value}" for name, value in schedule.items())
             raise _refused(space, "schedules", text, every)
 

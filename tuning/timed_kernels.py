@@ -21,10 +21,10 @@ class TimedKernels:
 
     worker: MeasuringWorker
     jobs: int | None
-    what: str = MEASURED
+    quantity: str = MEASURED
     is_exact: bool = False
 
-    def made(self, kernels: Sequence[Kernel], group: FusedOp) -> list[TimingRequest | None]:
+    def compiled(self, kernels: Sequence[Kernel], group: FusedOp) -> list[TimingRequest | None]:
         """Return what the worker is asked for each."""
         arguments = stored_arguments(group, stored_choice(group))
         return [

@@ -30,7 +30,7 @@ from braid.tuning.device_kernels import (
     DeviceRunner,
     runs_alone,
 )
-from braid.tuning.kernel_tasks import KernelTask, kernel_tasks, standing_tasks
+from braid.tuning.kernel_tasks import KernelTask, backend_tasks, kernel_tasks
 from braid.tuning.measured_task import WRONG, MeasuredTask
 from braid.tuning.measuring_workers import MeasuringWorker, MeasuringWorkers, local_worker
 from braid.tuning.model_classes import class_of, first_space
@@ -144,7 +144,7 @@ def tune_kernels(
     if selecting == SELECT_SCHEDULES:
         tasks = kernel_tasks(module, known, spaces)
     else:
-        tasks = standing_tasks(module, selecting, known, spaces)
+        tasks = backend_tasks(module, selecting, known, spaces)
     devices = [*dict.fromkeys([known.host_device, *(task.device for task in tasks)])]
     matches = [match for task in tasks for match in task.matches]
     families = [family for device in devices for family in kernel_families(device)]
@@ -307,8 +307,8 @@ class _KernelSearch:
         """Return what was found, which is in the store once it is said; None where nothing was."""
         measured, task, say = self.measured, self.measured.task, self.tuning.say
         say(str(task))
-        if measured.meter.what != MEASURED:
-            say(f"  {measured.meter.what} on {task.device.name}")
+        if measured.meter.quantity != MEASURED:
+            say(f"  {measured.meter.quantity} on {task.device.name}")
         default = measured.seconds(task.default[1])
         if default is None:
             say("  the default kernel could not be measured")

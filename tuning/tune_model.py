@@ -148,7 +148,7 @@ def _unmeasured(module: ModuleOp, target: Target) -> Iterator[str]:
     """
     groups = (op for op in module.walk() if isinstance(op, FusedOp))
     for device in dict.fromkeys(device_of(group, target) for group in groups):
-        if (reason := backend_of(device).schedules_by) is not None:
+        if (reason := backend_of(device).analytic_scheduling) is not None:
             yield f"nothing is searched for '{device.name}': {reason}"
 
 

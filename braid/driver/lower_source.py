@@ -128,7 +128,7 @@ def _check_open(module: ModuleOp, target: Target, budget: int | None, streams: i
     if not is_open(module) and not decides_sizes(module):
         return
     hint = f"give the sizes of the inputs, such as {_fixing_options(module)}"
-    fixed = [d.name for d in target.devices if not backend_of(d).takes_open_sizes]
+    fixed = [d.name for d in target.devices if not backend_of(d).supports_dynamic_shapes]
     if fixed:
         raise UnsupportedError(
             f"there is no code of open sizes for '{fixed[0]}', a device of '{target.name}'",

@@ -110,4 +110,4 @@ def given_settings(options: CompileOptions) -> dict[str, object]:
 def selecting_passes(target: Target) -> list[str]:
     """Return the passes by which backends of `target` select schedules of groups of their own."""
     found = (grouping_of(device) for device in target.devices)
-    return list(dict.fromkeys(each.selecting for each in found if each is not None))
+    return list(dict.fromkeys(each.schedule_pass for each in found if each is not None))

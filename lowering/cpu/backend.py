@@ -40,7 +40,7 @@ class CpuBackend(Backend):
 
     name: str
     stages: tuple[str, ...] = ("linalg",)
-    takes_open_sizes: bool = True
+    supports_dynamic_shapes: bool = True
 
     def families(self, device: Device, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:
         """See `cpu_families`."""

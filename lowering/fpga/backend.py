@@ -14,10 +14,10 @@ from xdsl.ir import Operation
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.lowering.fpga.circuit import Circuit
 from braid.lowering.fpga.part import part_name
-from braid.lowering.fpga.refusal import refusal
 from braid.lowering.fpga.report import report, taken_of
 from braid.lowering.fpga.schedule.select import budget_of, memory_of
 from braid.lowering.fpga.timeline import timeline
+from braid.lowering.fpga.unsupported_ops import unsupported_reason
 from braid.support.errors import BraidError
 from braid.support.option_names import by_door, option_text
 from braid.support.tar import tar_of
@@ -56,16 +56,16 @@ class FpgaBackend(Backend):
         return Preparation()
 
     @property
-    def schedules_by(self) -> str:
+    def analytic_scheduling(self) -> str:
         """Not a search: what a schedule takes of the part is counted, and its bound is proven."""
         return (
             "'select-hls-schedule' chooses those of circuits when a model is compiled, by counted "
             "resources and with a proven bound"
         )
 
-    def refusal(self, op: Operation, known: ParameterExpressions) -> str | None:
+    def unsupported_reason(self, op: Operation, known: ParameterExpressions) -> str | None:
         """Return why designs do not have `op`; None where they do."""
-        return refusal(op, known)
+        return unsupported_reason(op, known)
 
     def emit(self, kernels: Sequence[FuncOp], job: Job) -> "FpgaKernels":
         """Return kernels without code: `link` makes the design."""

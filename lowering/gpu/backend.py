@@ -73,7 +73,7 @@ class GpuBackend(Backend):
         """Return a static model's time, and what the emulator computes; see `gpu_meter`."""
         return gpu_meter(job)
 
-    def machine_here(self, device: Device) -> str | None:
+    def local_machine(self, device: Device) -> str | None:
         """Return the architecture by the driver; with the letter of `device` where it is
         that one.
         """

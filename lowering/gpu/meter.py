@@ -63,12 +63,12 @@ class GpuMeter:
     host: Machine
     jobs: int
     ending: ExitStack
-    what: str = "predicted time (static model)"
+    quantity: str = "predicted time (static model)"
     is_exact: bool = True
     process: WorkerProcess | None = field(default=None, init=False)
     best: dict[FusedOp, float] = field(default_factory=dict[FusedOp, float], init=False)
 
-    def made(self, kernels: Sequence[Kernel], group: FusedOp) -> list[MadeKernel | None]:
+    def compiled(self, kernels: Sequence[Kernel], group: FusedOp) -> list[MadeKernel | None]:
         """Return each kernel compiled and assembled; None for what a tool rejects, or fits no
         multiprocessor.
         """

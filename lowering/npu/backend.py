@@ -25,13 +25,13 @@ from braid.lowering.npu.tile_library import Tiles, kernel_library
 from braid.support.errors import BraidError
 from braid.targets.backend import (
     Backend,
+    BackendGroup,
     Code,
     EmittedKernels,
     Job,
     KernelMeter,
     KernelNeeds,
     Preparation,
-    StandingGroup,
 )
 from braid.targets.backends import backend_of, kernel_families
 from braid.targets.kernels.kernel_family import KernelFamily
@@ -58,19 +58,19 @@ class NpuBackend(Backend):
 
     name: str
     stages: tuple[str, ...] = ("linalg", STREAM, STREAM_TEXT)
-    selecting: str = SelectStreamSchedulesPass.name
+    schedule_pass: str = SelectStreamSchedulesPass.name
 
     def families(self, device: Device, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:
         """Return the families of the host, which computes."""
         host = device.host or load_target().with_settings(device.settings).host_device
         return (*installed, *kernel_families(host))
 
-    def groups(self, function: FuncOp, job: Job) -> Iterator[StandingGroup]:
+    def groups(self, function: FuncOp, job: Job) -> Iterator[BackendGroup]:
         """Yield what the device runs at once, each by a stream."""
         chip = job.target.backend_of(job.device)
         for part in stream_parts(function, job.target, (job.device.name,)):
             if part.device == job.device.name and (group := stream_group(part)) is not None:
-                yield StandingGroup(group, part.block, described_machine(chip))
+                yield BackendGroup(group, part.block, described_machine(chip))
 
     def group_family(self, job: Job) -> StreamFamily:
         """Return the family of streams, by their schedules."""
@@ -98,7 +98,7 @@ class NpuBackend(Backend):
         return replace(
             preparation,
             before_fusion=(
-                self.selecting,
+                self.schedule_pass,
                 "select-stream-splits",
                 "apply-splits{through-concats=true}",
                 # Parts of weights are weights.

@@ -54,7 +54,7 @@ class StreamCandidate(Candidate[StreamSchedule]):
         """See `stream_schedule.LEVELS`."""
         return stream_schedule.space(level)
 
-    def takes(self, schedule: StreamSchedule) -> bool:
+    def supports_schedule(self, schedule: StreamSchedule) -> bool:
         """Take any schedule with sensible values."""
         return schedule.is_sensible
 

@@ -48,7 +48,7 @@ class StreamMeter:
     chip: BackendDescription
     jobs: int
     ending: ExitStack
-    what: str = "simulated time"
+    quantity: str = "simulated time"
     is_exact: bool = True
     limits: dict[FusedOp, float] = field(default_factory=dict[FusedOp, float], init=False)
     started: list[WorkerProcess] = field(default_factory=list[WorkerProcess], init=False)
@@ -56,7 +56,7 @@ class StreamMeter:
         default_factory=queue.SimpleQueue[WorkerProcess], init=False
     )
 
-    def made(self, kernels: Sequence[Kernel], group: FusedOp) -> list[MadeStream | None]:
+    def compiled(self, kernels: Sequence[Kernel], group: FusedOp) -> list[MadeStream | None]:
         """Return each stream simulated; None for what does not fit the chip, or takes long
         to make.
         """

@@ -41,7 +41,7 @@ class SelectSchedulesPass(DecisionPass):
     count, and one whose result is a vendor's kernel does only where these are among what is chosen
     (`--kernels=best`). Groups without a record have the default; with `--on-miss=library` the
     vendor's kernel, where it has one. A remark says how many groups have a record. On devices whose
-    backend makes other groups (`selecting`), schedules are those of these.
+    backend makes other groups (`schedule_pass`), schedules are those of these.
 
     ```mlir
     %y = braid.fused(%x, %w) {braid.schedule = {family = "gemm", schedule = {rows = 4, …}}} : …

@@ -99,7 +99,7 @@ class KernelChoice:
         if match is None:
             names = ", ".join(match.family.name for match in takers) or "none"
             own = (match for match in takers if match.family.name == chosen.family)
-            reasons = "".join(f": {match.refusal(chosen.schedule)}" for match in own)
+            reasons = "".join(f": {match.unsupported_reason(chosen.schedule)}" for match in own)
             raise InvalidIRError(
                 f"no kernel family has the schedule '{chosen}' for this group{reasons}",
                 location=source_location(group),
@@ -127,7 +127,7 @@ class KernelChoice:
         ways = (
             [(match, offered) for match in matches for offered in match.layouts]
             if choice is None
-            else [(match, choice) for match in matches if match.offers(choice)]
+            else [(match, choice) for match in matches if match.supports_layout(choice)]
         )
         known, factor = [Measured() for _ in ways], None
         if self._measurements:

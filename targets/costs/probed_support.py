@@ -93,7 +93,7 @@ class ProbedSupport:
             return None
         key = op, name
         if key not in self._refusals:
-            self._refusals[key] = backend(name).refusal(op, self._known)
+            self._refusals[key] = backend(name).unsupported_reason(op, self._known)
         return self._refusals[key]
 
     def _on(self, op: Operation, backend: BackendDescription) -> int | None:

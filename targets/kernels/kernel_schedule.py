@@ -80,6 +80,6 @@ def set_schedule(op: Operation, chosen: KernelSchedule) -> None:
 def find_match(matches: Iterable[Match], chosen: KernelSchedule) -> Match | None:
     """Return the one among `matches` that takes the schedule; None where none does."""
     for match in matches:
-        if match.family.name == chosen.family and match.takes(chosen.schedule):
+        if match.family.name == chosen.family and match.supports_schedule(chosen.schedule):
             return match
     return None

@@ -46,7 +46,7 @@ class _Border(VectorCandidate):
         """Return the layouts in which that was decided."""
         return [stored_choice(self.group)]
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
+    def supports_strides(self, choice: LayoutChoice) -> bool:
         """Return whether there are neighbouring elements along the innermost dim."""
         return choice.results[0].storage_strides(shape_of(self.group.results[0]))[-1] == 1
 

@@ -66,7 +66,7 @@ class Concat(VectorCandidate):
         """Return the one choice."""
         return [row_major_choice(self.group)]
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
+    def supports_strides(self, choice: LayoutChoice) -> bool:
         """Return where pieces stay whole."""
         return self.nest.has_whole_pieces(choice)
 

@@ -144,7 +144,7 @@ class ConvolutionStorage(ProductStorage):
             group, last, {self.product.left.index: source, self.product.right.index: weight}
         )
 
-    def takes_strides(self, group: FusedOp, choice: LayoutChoice, step: int) -> bool:
+    def supports_strides(self, group: FusedOp, choice: LayoutChoice, step: int) -> bool:
         """See the base class; the weight is on its own."""
         return choice.operands[self.product.right.index].strides is None and results_alike(choice)
 

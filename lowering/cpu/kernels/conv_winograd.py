@@ -101,13 +101,13 @@ class _Convolution(ScheduledCandidate[WinogradSchedule]):
         found = [self._choice(self._best_vectors(results), results) for results in TRANSFORMS]
         return sorted(found, key=self.seconds)
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
+    def supports_strides(self, choice: LayoutChoice) -> bool:
         """Return whether vectors are contiguous; the weight is on its own."""
         if choice.operands[self.found.right.index].strides is not None:
             return False
-        return results_alike(choice) and self.makes(choice)
+        return results_alike(choice) and self.supports_open_layout(choice)
 
-    def makes(self, choice: LayoutChoice) -> bool:
+    def supports_open_layout(self, choice: LayoutChoice) -> bool:
         """Return where vectors are contiguous, and there is a transformed weight."""
         is_transformed = choice.operands[self.found.right.index].winograd > 0
         return is_transformed and self._found_nest(choice) is not None
@@ -125,7 +125,7 @@ class _Convolution(ScheduledCandidate[WinogradSchedule]):
                 parts = size.parts(tiles, vectors, self.unit.lanes)
                 yield WinogradSchedule(tiles, rows, unroll, parts)
 
-    def takes(self, schedule: WinogradSchedule) -> bool:
+    def supports_schedule(self, schedule: WinogradSchedule) -> bool:
         """Take any block of tiles, with a register tile that fits."""
         if min(schedule.parts, schedule.rows, schedule.tiles, schedule.unroll) < 1:
             return False

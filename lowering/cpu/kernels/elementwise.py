@@ -73,11 +73,11 @@ class ElementwiseCandidate(ScheduledCandidate[LoopSchedule]):
     def _nest(self, choice: LayoutChoice) -> PointwiseNest | None:
         return pointwise_nest(self.points, choice, self.extents_of)
 
-    def makes(self, choice: LayoutChoice) -> bool:
+    def supports_open_layout(self, choice: LayoutChoice) -> bool:
         """Return whether vectors are contiguous."""
         return self._nest(choice) is not None
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
+    def supports_strides(self, choice: LayoutChoice) -> bool:
         """Return whether vectors are contiguous."""
         return results_alike(choice) and self._nest(choice) is not None
 
@@ -88,7 +88,7 @@ class ElementwiseCandidate(ScheduledCandidate[LoopSchedule]):
         for unroll in {0: (2,), 1: (1, 4), 2: (3, 8)}.get(level, ()):
             yield LoopSchedule(unroll)
 
-    def takes(self, schedule: LoopSchedule) -> bool:
+    def supports_schedule(self, schedule: LoopSchedule) -> bool:
         """Take any unrolling within reason."""
         return 1 <= schedule.unroll <= _MOST_UNROLLED
 

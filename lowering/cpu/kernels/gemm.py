@@ -18,7 +18,7 @@ from braid.lowering.cpu.kernels.contraction.floats import FLOATS
 from braid.lowering.cpu.kernels.contraction.matmul import (
     matmul_size,
     stored_right,
-    takes_strides,
+    supports_strides,
     widens_fast,
 )
 from braid.lowering.cpu.kernels.contraction.microkernel import (
@@ -111,13 +111,13 @@ class MatmulStorage(ProductStorage):
         )
         return LayoutChoice(operands, (plain,) * len(group.outputs))
 
-    def takes_strides(self, group: FusedOp, choice: LayoutChoice, step: int) -> bool:
+    def supports_strides(self, group: FusedOp, choice: LayoutChoice, step: int) -> bool:
         """Take strides of floats, with neighbouring elements along the innermost dims; packed B has
         none.
         """
         right = choice.operands[self.product.right.index]
         packed = not right.is_row_major and right.strides is not None
-        return step == 1 and not packed and takes_strides(group, choice)
+        return step == 1 and not packed and supports_strides(group, choice)
 
     def stored(self, choice: LayoutChoice, unit: VectorUnit, step: int) -> "StoredMatmul":
         """See the base class."""

@@ -13,7 +13,7 @@ from braid.lowering.cpu.kernels.contraction.dots import DotKernel, dot_cycles, m
 from braid.lowering.cpu.kernels.contraction.matmul import (
     by_columns,
     matmul_size,
-    takes_strides,
+    supports_strides,
     widens_fast,
 )
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
@@ -58,9 +58,9 @@ class _Dots(VectorCandidate):
         """Return the one choice."""
         return [by_columns(self.group, self.product)]
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
+    def supports_strides(self, choice: LayoutChoice) -> bool:
         """Return whether there are neighbouring elements along the innermost dims."""
-        return takes_strides(self.group, choice)
+        return supports_strides(self.group, choice)
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Return the seconds of multiplying and adding up, or of memory where that is slower."""

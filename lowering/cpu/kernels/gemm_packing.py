@@ -17,7 +17,7 @@ from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel
 from braid.lowering.cpu.kernels.contraction.matmul import (
     by_columns,
     matmul_size,
-    takes_strides,
+    supports_strides,
 )
 from braid.lowering.cpu.kernels.contraction.microkernel import VECTORS, tile_cycles
 from braid.lowering.cpu.kernels.contraction.packed import PackedContraction, unpacked_kernel
@@ -63,9 +63,9 @@ class _Packing(ScheduledCandidate[TileSchedule]):
         """Return B row-major, or column-major."""
         return [row_major_choice(self.group), by_columns(self.group, self.product)]
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
+    def supports_strides(self, choice: LayoutChoice) -> bool:
         """Return whether there are neighbouring elements along the innermost dims."""
-        return takes_strides(self.group, choice)
+        return supports_strides(self.group, choice)
 
     def space(self, level: int) -> Iterator[TileSchedule]:
         """Return the tiles by predicted time; columns are outside: a block of them is for
@@ -74,9 +74,9 @@ class _Packing(ScheduledCandidate[TileSchedule]):
         every = tiling.schedules(self._size, VECTORS, self.unit, _FAR, level)
         return (schedule for schedule in every if schedule.columns_outside)
 
-    def takes(self, schedule: TileSchedule) -> bool:
+    def supports_schedule(self, schedule: TileSchedule) -> bool:
         """Take any tile that fits."""
-        fits = tiling.takes(schedule, self._size, VECTORS, self.unit)
+        fits = tiling.supports_schedule(schedule, self._size, VECTORS, self.unit)
         return fits and schedule.columns_outside
 
     def seconds(self, choice: LayoutChoice) -> float:

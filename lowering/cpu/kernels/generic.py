@@ -89,7 +89,7 @@ class _Generic(VectorCandidate):
             return [as_typed(self.group)]
         return flexible_choices(self.group)
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
+    def supports_strides(self, choice: LayoutChoice) -> bool:
         """Take strides, unless the group reshapes."""
         return not any(isinstance(op, ReshapeOp) for op in self.members)
 

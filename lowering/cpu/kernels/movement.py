@@ -83,11 +83,11 @@ class Copy(ScheduledCandidate[LoopSchedule]):
         """Return all pairs of layouts of operand and result."""
         return [choice for choice in _candidates(self.group) if self._nest(choice)]
 
-    def makes(self, choice: LayoutChoice) -> bool:
+    def supports_open_layout(self, choice: LayoutChoice) -> bool:
         """Return whether there are loops for these layouts."""
         return self._nest(choice) is not None
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
+    def supports_strides(self, choice: LayoutChoice) -> bool:
         """Return whether vectors are contiguous on either side."""
         nest = self._nest(choice)
         if nest is None:

@@ -76,11 +76,11 @@ class ReductionCandidate(VectorCandidate):
     def _nest(self, choice: LayoutChoice) -> ReductionNest | None:
         return reduction_nest(self.found, choice, self.extents_of)
 
-    def makes(self, choice: LayoutChoice) -> bool:
+    def supports_open_layout(self, choice: LayoutChoice) -> bool:
         """Return whether the innermost dim of what is read is contiguous."""
         return self._nest(choice) is not None
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
+    def supports_strides(self, choice: LayoutChoice) -> bool:
         """Return whether vectors are contiguous."""
         return results_alike(choice) and self._nest(choice) is not None
 

@@ -91,7 +91,7 @@ class TiledFamily(VectorFamily):
             return None
         return _Tiles(group, self.unit, members, extents, self.inner, self.machine)
 
-    def prefers_parts(self, group: FusedOp) -> bool:
+    def rejects_fusion(self, group: FusedOp) -> bool:
         """Return whether all attentions have few queries, few keys or one head.
 
         Separate kernels then read keys and values, or queries, faster than tiles do.
@@ -176,7 +176,7 @@ class _Tiles(ScheduledCandidate[TiledSchedule]):
             codes.append(TileCode(tiles, program.inputs, program.output, members))
         return tiled_kernel(self.group, symbol, self.unit, codes)
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
+    def supports_strides(self, choice: LayoutChoice) -> bool:
         """Return True: tiles whose elements are not contiguous are copied."""
         return True
 

@@ -165,7 +165,7 @@ class ProductCandidate(Candidate[S]):
         up to 16.
         """
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
+    def supports_strides(self, choice: LayoutChoice) -> bool:
         """Take any strides: each operand and result is addressed by its own."""
         return True
 

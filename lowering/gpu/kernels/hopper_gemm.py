@@ -84,7 +84,7 @@ class HopperGemmCandidate(ProductCandidate[HopperTiles]):
         """Layouts of the family without `wgmma`; of 8-bit operands only those that can be read."""
         return self.plain.layouts[: 1 if self.found.number is Number.S8 else None]
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
+    def supports_strides(self, choice: LayoutChoice) -> bool:
         """Take no strides: tensor maps are of whole tensors."""
         return False
 

@@ -54,9 +54,9 @@ class AmxCandidate(ScheduledCandidate[BlockSchedule]):
     storage: ProductStorage
     tiles: TileProduct
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
+    def supports_strides(self, choice: LayoutChoice) -> bool:
         """Return whether vectors are contiguous; B is on its own."""
-        takes = self.storage.takes_strides(self.group, choice, self.tiles.group)
+        takes = self.storage.supports_strides(self.group, choice, self.tiles.group)
         return takes and self._fits(choice)
 
     def choices(self) -> Sequence[LayoutChoice]:
@@ -73,10 +73,10 @@ class AmxCandidate(ScheduledCandidate[BlockSchedule]):
         choice = stored_choice(self.group)
         return tiling.schedules(self._size(choice), self._column_tiles(choice), self.unit, level)
 
-    def takes(self, schedule: BlockSchedule) -> bool:
+    def supports_schedule(self, schedule: BlockSchedule) -> bool:
         """Take any block that fits."""
         choice = stored_choice(self.group)
-        return tiling.takes(schedule, self._size(choice), self._column_tiles(choice))
+        return tiling.supports_schedule(schedule, self._size(choice), self._column_tiles(choice))
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Time of the best block, or of memory where that is slower."""

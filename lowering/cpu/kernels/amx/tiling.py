@@ -243,7 +243,7 @@ def block_of(schedule: BlockSchedule, size: AmxSize) -> Block:
     )
 
 
-def takes(schedule: BlockSchedule, size: AmxSize, column_tiles: int) -> bool:
+def supports_schedule(schedule: BlockSchedule, size: AmxSize, column_tiles: int) -> bool:
     """Return whether a kernel is made by it: a block that fits, of whole chunks and rows that
     exist.
     """

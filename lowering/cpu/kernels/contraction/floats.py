@@ -57,7 +57,7 @@ class FloatCandidate(TileCandidate):
         """Return the layouts of the matmul in which vectors are contiguous."""
         return [choice for choice in self._offers if self.fits(choice)]
 
-    def offers(self, choice: LayoutChoice) -> bool:
+    def supports_layout(self, choice: LayoutChoice) -> bool:
         """See `Candidate`."""
         return any(self.fits(each) for each in self._offers if each == choice)
 
@@ -117,7 +117,7 @@ class OpenProduct:
     unit: VectorUnit
     storage: ProductStorage
 
-    def makes(self, choice: LayoutChoice) -> bool:
+    def supports_open_layout(self, choice: LayoutChoice) -> bool:
         """Return where tensors fit each other at all sizes, and vectors are contiguous."""
         return self._stored(choice).exists
 

@@ -60,7 +60,7 @@ def by_columns(group: FusedOp, product: MatrixProduct) -> LayoutChoice:
     return stored_right(group, product, Layout.parse(f"{letters[:-2]}{letters[-1]}{letters[-2]}"))
 
 
-def takes_strides(group: FusedOp, choice: LayoutChoice) -> bool:
+def supports_strides(group: FusedOp, choice: LayoutChoice) -> bool:
     """Return whether results lie alike, and elements along innermost stored dims are neighbours."""
     values = (*group.inputs, *group.outputs)
     layouts = (*choice.operands, *choice.results)

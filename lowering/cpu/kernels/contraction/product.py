@@ -54,7 +54,7 @@ class ProductStorage(ABC):
         """Return layouts with B in blocks of columns and of a step's rows, and A in whole steps."""
 
     @abstractmethod
-    def takes_strides(self, group: FusedOp, choice: LayoutChoice, step: int) -> bool:
+    def supports_strides(self, group: FusedOp, choice: LayoutChoice, step: int) -> bool:
         """Return whether tensors may be so far apart, where the loops can be made."""
 
     @abstractmethod

@@ -43,10 +43,10 @@ class TileCandidate(ScheduledCandidate[TileSchedule]):
         """Return whether the loops can be made in these layouts."""
         return self.stored(choice).exists
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
+    def supports_strides(self, choice: LayoutChoice) -> bool:
         """Return whether vectors are contiguous; packed B is on its own."""
         step = self.arithmetic(choice).group
-        return self.storage.takes_strides(self.group, choice, step) and self.fits(choice)
+        return self.storage.supports_strides(self.group, choice, step) and self.fits(choice)
 
     def space(self, level: int) -> Iterator[TileSchedule]:
         """Return the tiles that fit the block of B, by predicted time."""
@@ -54,10 +54,12 @@ class TileCandidate(ScheduledCandidate[TileSchedule]):
         size, vectors = self.tile_size(stored), self.vectors(stored)
         return tiling.schedules(size, vectors, self.unit, stored.b_bytes, level)
 
-    def takes(self, schedule: TileSchedule) -> bool:
+    def supports_schedule(self, schedule: TileSchedule) -> bool:
         """Take any tile that fits."""
         stored = self.stored(stored_choice(self.group))
-        return tiling.takes(schedule, self.tile_size(stored), self.vectors(stored), self.unit)
+        return tiling.supports_schedule(
+            schedule, self.tile_size(stored), self.vectors(stored), self.unit
+        )
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Time of the best tile, or of memory where that is slower."""

@@ -260,7 +260,7 @@ def schedules(
                     yield TileSchedule(rows, count, factor * steps, columns_outside)
 
 
-def takes(
+def supports_schedule(
     schedule: TileSchedule, size: ContractionSize, vectors: Sequence[int], unit: VectorUnit
 ) -> bool:
     """Return whether a kernel is made by it: any tile that fits the registers, unrolled within

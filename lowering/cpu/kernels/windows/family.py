@@ -69,9 +69,13 @@ class WindowCandidate(ScheduledCandidate[WindowSchedule]):
 
     def choices(self) -> Sequence[LayoutChoice]:
         """Return channels last, then in blocks, then first."""
-        return [choice for choice in map(self._choice, self.map_layouts()) if self.makes(choice)]
+        return [
+            choice
+            for choice in map(self._choice, self.map_layouts())
+            if self.supports_open_layout(choice)
+        ]
 
-    def makes(self, choice: LayoutChoice) -> bool:
+    def supports_open_layout(self, choice: LayoutChoice) -> bool:
         """Return where vectors are contiguous."""
         return self._nest(choice) is not None
 
@@ -96,12 +100,12 @@ class WindowCandidate(ScheduledCandidate[WindowSchedule]):
         """
         return maps if maps.is_row_major else outputs_innermost(maps.rank)
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
+    def supports_strides(self, choice: LayoutChoice) -> bool:
         """Return whether vectors are contiguous; the weight is on its own."""
         weight = self.op.weight
         if weight is not None and choice.operands[weight.index].strides is not None:
             return False
-        return results_alike(choice) and self.makes(choice)
+        return results_alike(choice) and self.supports_open_layout(choice)
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Return the larger of arithmetic and memory traffic."""

@@ -41,7 +41,7 @@ class ProductCandidate(WindowCandidate):
                 if fits and schedule != default:
                     yield schedule
 
-    def takes(self, schedule: WindowSchedule) -> bool:
+    def supports_schedule(self, schedule: WindowSchedule) -> bool:
         """Take any tile with accumulators for half of the registers; lines have their own."""
         fits = 1 <= schedule.columns * schedule.vectors <= self.unit.registers // 2
         return fits and schedule.vectors in (1, 2, 4) and not self.has_lines

@@ -20,7 +20,7 @@ from braid.lowering.fpga.convert.values import Array
 from braid.support.errors import UnsupportedError
 
 
-def refusal(op: Operation, known: ParameterExpressions) -> str | None:
+def unsupported_reason(op: Operation, known: ParameterExpressions) -> str | None:
     """Return why designs do not have `op`, None where they do; `known` is of its module.
 
     It is tried alone, with weights of 1 that are not known yet: a sum of very many terms may be
