@@ -16,7 +16,7 @@ from braid.lowering.gpu.contraction.epilogue import Epilogue, merge_points, poin
 from braid.lowering.gpu.contraction.main_loop import Cores, MainLoop, Ring
 from braid.lowering.gpu.contraction.partial_sums import PartialSums, neighbours, sum_type
 from braid.lowering.gpu.contraction.plain_cores import PlainCores
-from braid.lowering.gpu.contraction.problem import Contraction, Number
+from braid.lowering.gpu.contraction.problem import Contraction, ElementKind
 from braid.lowering.gpu.contraction.single_points import (
     emit_neighbours,
     emit_single_points,
@@ -52,7 +52,7 @@ class Product:
 
     @staticmethod
     def of(
-        function: FuncOp, operands: int, tiles: Tiles, number: Number | None = None
+        function: FuncOp, operands: int, tiles: Tiles, kind: ElementKind | None = None
     ) -> "Product | None":
         """Return the kernel of a bufferized function: a fill with zeros, the contraction,
         elementwise nests.
@@ -69,7 +69,7 @@ class Product:
         problem = Contraction.of(found.product, epilogue.inner)
         if problem is None:
             return None
-        if number is Number.TF32:
+        if kind is ElementKind.TF32:
             problem = problem.as_tf32
         return Product(problem, epilogue, found.constants, tiles)
 
@@ -155,7 +155,7 @@ class Product:
 
     @property
     def _is_plain(self) -> bool:
-        return self.problem.a.number is Number.F32
+        return self.problem.a.kind is ElementKind.F32
 
     @cached_property
     def _b_along_depth(self) -> bool:
@@ -175,7 +175,7 @@ class Product:
         if self._b_along_depth:
             return Place(start, t.columns, t.depth, True)
         line = t.columns * self.problem.b.bytes
-        if self.problem.b.number is Number.TF32:
+        if self.problem.b.kind is ElementKind.TF32:
             # 4 lines of which lanes read 8 neighbours each, in different banks.
             return Place(start, self._stage_depth, line, False, PADDING)
         return Place(start, self._stage_depth, line, not self._is_plain)

@@ -42,8 +42,8 @@ def bufferized_product(group: FusedOp, symbol: str) -> FuncOp:
     return function
 
 
-class Number(Enum):
-    """What is multiplied."""
+class ElementKind(Enum):
+    """The kind of the elements that are multiplied, as `mma` instructions name it."""
 
     F32 = "f32"
     TF32 = "tf32"
@@ -59,7 +59,7 @@ Terms = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Part:
-    """So many steps along one dim of the nest, each of `factor` of its indices."""
+    """Steps along one dim of the nest, each over `factor` of its indices."""
 
     dim: int
     factor: int
@@ -68,10 +68,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Operand:
-    """A or B: a buffer, and its strides in elements along batches, its own dims and depths."""
+    """A or B: a buffer, and its strides in elements along batches, its own dims and K."""
 
     value: SSAValue
-    number: Number
+    kind: ElementKind
     batch: Terms
     lines: Terms
     depths: Terms
@@ -117,12 +117,12 @@ class Contraction:
     @property
     def is_integer(self) -> bool:
         """Whether bytes are multiplied."""
-        return self.a.number in (Number.S8, Number.U8)
+        return self.a.kind in (ElementKind.S8, ElementKind.U8)
 
     @property
     def as_tf32(self) -> "Contraction":
         """The same of f32, whose elements are rounded to tf32 before they are multiplied."""
-        a, b = (replace(operand, number=Number.TF32) for operand in (self.a, self.b))
+        a, b = (replace(operand, kind=ElementKind.TF32) for operand in (self.a, self.b))
         return replace(self, a=a, b=b)
 
     @property
@@ -211,7 +211,7 @@ def _kind(a: int, b: int, c: int) -> str | None:
     return "row" if a else "column" if b else "batch"
 
 
-def _numbers(nest: linalg.GenericOp) -> tuple[Number, Number] | None:
+def _numbers(nest: linalg.GenericOp) -> tuple[ElementKind, ElementKind] | None:
     """Return what a body multiplies that adds the product of its two operands to the result."""
     last = nest.body.block.last_op
     assert isinstance(last, linalg.YieldOp)
@@ -226,16 +226,18 @@ def _numbers(nest: linalg.GenericOp) -> tuple[Number, Number] | None:
         return None
     if not isinstance(total.type, Float32Type) and total.type != IntegerType(32):
         return None
-    found = [_number(value, nest.body.block.args) for value in product.operands]
+    found = [_element_kind(value, nest.body.block.args) for value in product.operands]
     numbers = {argument: number for own in found if own for argument, number in [own]}
     left, right = (numbers.get(argument) for argument in nest.body.block.args[:2])
     if left is None or right is None:
         return None
-    bytes_ = {Number.S8, Number.U8}
+    bytes_ = {ElementKind.S8, ElementKind.U8}
     return (left, right) if left is right or {left, right} <= bytes_ else None
 
 
-def _number(value: SSAValue, arguments: Sequence[SSAValue]) -> tuple[SSAValue, Number] | None:
+def _element_kind(
+    value: SSAValue, arguments: Sequence[SSAValue]
+) -> tuple[SSAValue, ElementKind] | None:
     """Return the argument of the body that a factor is, maybe after a conversion."""
     owner = value.owner
     source = value
@@ -245,13 +247,13 @@ def _number(value: SSAValue, arguments: Sequence[SSAValue]) -> tuple[SSAValue, N
         return None
     type: Attribute = source.type
     if isinstance(type, BFloat16Type):
-        return source, Number.BF16
+        return source, ElementKind.BF16
     if isinstance(type, Float16Type):
-        return source, Number.F16
+        return source, ElementKind.F16
     if isinstance(type, Float32Type) and source is value:
-        return source, Number.F32
+        return source, ElementKind.F32
     if type == IntegerType(8) and isinstance(owner, Operation):
-        return source, Number.U8 if isinstance(owner, arith.ExtUIOp) else Number.S8
+        return source, ElementKind.U8 if isinstance(owner, arith.ExtUIOp) else ElementKind.S8
     return None
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import gcd
 
 from braid.lowering.gpu.contraction.plain_cores import WARP_ROWS
-from braid.lowering.gpu.contraction.problem import Number
+from braid.lowering.gpu.contraction.problem import ElementKind
 from braid.lowering.gpu.contraction.tiles import CHUNK, LEAST_COPY, PADDING, Tiles
 from braid.targets.machines.machine import Machine
 
@@ -39,7 +39,7 @@ _SCATTERED = 0.33e-9
 convolutions of f32 took more than products on an H200."""
 _DEPTHS = ((128, 3), (64, 5), (64, 4), (64, 3), (128, 2), (128, 6), (128, 8))
 """Bytes of a stage along depths, and stages; the preferred first."""
-_ELEMENTS = {Number.F32: 4, Number.TF32: 4, Number.S8: 1, Number.U8: 1}
+_ELEMENTS = {ElementKind.F32: 4, ElementKind.TF32: 4, ElementKind.S8: 1, ElementKind.U8: 1}
 """Bytes; 2 of others."""
 _SPLITS = (2, 4, 8, 16, 32)
 """Blocks that have parts of the depths of one tile."""
@@ -83,14 +83,14 @@ class Size:
     rows: int
     columns: int
     depth: int
-    number: Number
+    kind: ElementKind
     bytes: int
     copied: tuple[int, int] = (CHUNK, CHUNK)
 
     @property
     def element(self) -> int:
         """Bytes of an element of the operands."""
-        return _ELEMENTS.get(self.number, 2)
+        return _ELEMENTS.get(self.kind, 2)
 
 
 def shared_memory(machine: Machine) -> int:
@@ -145,9 +145,9 @@ def seconds(size: Size, tiles: Tiles, machine: Machine) -> float:
     stage = tiles.depth // size.element
     depth = min(size.depth, -(-size.depth // (stage * tiles.splits)) * stage)
     turns = -(-depth // stage)
-    rate = peak_rate(size.number, machine) / processors
+    rate = peak_rate(size.kind, machine) / processors
     time = 2 * tiles.rows * tiles.columns * depth * beside / (rate * share_of(tiles, size))
-    if size.number is Number.F32:
+    if size.kind is ElementKind.F32:
         alone = 2 * tiles.warp_rows * tiles.warp_columns * depth * _QUARTERS / rate
         time = max(time, alone / _ALONE[tiles.warp_columns])
         if size.copied[1] <= LEAST_COPY:
@@ -161,27 +161,27 @@ def seconds(size: Size, tiles: Tiles, machine: Machine) -> float:
     return time
 
 
-def mma_rate(number: Number, machine: Machine) -> float:
+def mma_rate(kind: ElementKind, machine: Machine) -> float:
     """Return the operations a second by `mma.sync`, which is not every GPU's fastest way."""
-    kind, default = "bf16_flops", 312e12
-    if number is Number.TF32:
-        kind, default = "tf32_flops", 156e12
-    if number in (Number.S8, Number.U8):
-        kind, default = "int8_ops", 624e12
-    return machine.fact(f"mma_{kind}", machine.fact(f"tensor_{kind}", default))
+    fact, default = "bf16_flops", 312e12
+    if kind is ElementKind.TF32:
+        fact, default = "tf32_flops", 156e12
+    if kind in (ElementKind.S8, ElementKind.U8):
+        fact, default = "int8_ops", 624e12
+    return machine.fact(f"mma_{fact}", machine.fact(f"tensor_{fact}", default))
 
 
-def peak_rate(number: Number, machine: Machine) -> float:
+def peak_rate(kind: ElementKind, machine: Machine) -> float:
     """Return the operations a second of all multiprocessors, for f32 without tensor cores."""
-    if number is Number.F32:
+    if kind is ElementKind.F32:
         return machine.fact("flops", 19.5e12)
-    return mma_rate(number, machine)
+    return mma_rate(kind, machine)
 
 
 def share_of(tiles: Tiles, size: Size) -> float:
     """Return which part of that is assumed; of tiles beside the space, that of its slowest."""
     shape = (tiles.rows, tiles.columns, tiles.warp_rows, tiles.warp_columns)
-    if size.number is Number.F32:
+    if size.kind is ElementKind.F32:
         return _PLAIN.get(shape, min(_PLAIN.values()))
     share = _TENSOR.get(shape, min(_TENSOR.values()))
     depth = (tiles.depth, tiles.stages)
@@ -193,7 +193,7 @@ def schedules(size: Size, machine: Machine, level: int) -> Iterator[Tiles]:
     """Return the schedules of a level, the fastest first: the best two at level 0, the others at
     level 1.
     """
-    if size.number is Number.F32:
+    if size.kind is ElementKind.F32:
         shapes, depths = list(_PLAIN), ((64, 4),)
     else:
         shapes, depths = list(_TENSOR), _DEPTHS
@@ -218,7 +218,7 @@ def _side_by_side(size: Size, tiles: Tiles) -> int:
     """Return the blocks that keep all lanes of a multiprocessor busy; it then computes them in
     turns.
     """
-    return max(1, _LANES // tiles.threads) if size.number is Number.F32 else 1
+    return max(1, _LANES // tiles.threads) if size.kind is ElementKind.F32 else 1
 
 
 def _splits(size: Size, tiles: Tiles, machine: Machine) -> Iterator[int]:

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import Float16Type, Float32Type, VectorType, i32
 from xdsl.ir import Attribute
 
 from braid.lowering.gpu.contraction.code import Code, Value
-from braid.lowering.gpu.contraction.problem import Contraction, Number
+from braid.lowering.gpu.contraction.problem import Contraction, ElementKind
 from braid.lowering.gpu.contraction.tiles import CHUNK, Place, Tiles
 
 STEP_BYTES = 32
@@ -20,13 +20,13 @@ STEP_BYTES = 32
 _M, _N = 16, 8
 
 
-def multiply_name(a: Number, b: Number) -> str:
+def multiply_name(a: ElementKind, b: ElementKind) -> str:
     """Return LLVM's name of the instruction."""
-    if a is Number.BF16:
+    if a is ElementKind.BF16:
         return "llvm.nvvm.mma.m16n8k16.row.col.bf16"
-    if a is Number.TF32:
+    if a is ElementKind.TF32:
         return "llvm.nvvm.mma.m16n8k8.row.col.tf32"
-    if a is Number.F16:
+    if a is ElementKind.F16:
         return "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"
     types = a.value if a is b else f"{a.value}.{b.value}"
     return f"llvm.nvvm.mma.m16n8k32.row.col.{types}"
@@ -138,7 +138,7 @@ class TensorCores:
 
     @property
     def _is_tf32(self) -> bool:
-        return self.problem.a.number is Number.TF32
+        return self.problem.a.kind is ElementKind.TF32
 
     def _read(self, code: Code, place: Value, kind: str) -> list[Value]:
         name = f"llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4{kind}.b16.p3"
@@ -149,12 +149,12 @@ class TensorCores:
     ) -> list[Value]:
         """Return the sums and the products of a step."""
         values = list(sums)
-        if self.problem.a.number is Number.F16:
+        if self.problem.a.kind is ElementKind.F16:
             fragments = [
                 code.insert(llvm.BitcastOp(value, VectorType(Float16Type(), [2])))
                 for value in fragments
             ]
-        name = multiply_name(self.problem.a.number, self.problem.b.number)
+        name = multiply_name(self.problem.a.kind, self.problem.b.kind)
         columns = self.tiles.warp_columns // _N
         for block in range(self._blocks):
             a = fragments[4 * block : 4 * block + 4]

@@ -15,7 +15,7 @@ from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.contraction.code import Code
-from braid.lowering.gpu.contraction.problem import Number, bufferized_product
+from braid.lowering.gpu.contraction.problem import ElementKind, bufferized_product
 from braid.lowering.gpu.contraction.schedules import mma_rate, shared_limit
 from braid.lowering.gpu.contraction.tiles import Tiles
 from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
@@ -226,7 +226,7 @@ class BlockAttention(AttentionCandidate[AttentionSchedule]):
         """Return the seconds of the default tiles."""
         slow = 1.0 if choice == self.layouts[0] else 1.001
         rows = next(self.space(0)).rows
-        return slow * self.predicted(rows, mma_rate(Number.BF16, self.machine) * _RATE)
+        return slow * self.predicted(rows, mma_rate(ElementKind.BF16, self.machine) * _RATE)
 
     def space(self, level: int) -> Iterator[AttentionSchedule]:
         """Return the shapes of tiles that fit shared memory: the preferred at level 0, the others
@@ -263,7 +263,7 @@ class BlockAttention(AttentionCandidate[AttentionSchedule]):
         tiles, tile = -(-columns // keys), 2 * keys * (key + value)
         return BlockWork(
             2.0 * rows * tiles * keys * (key + value),
-            mma_rate(Number.BF16, self.machine),
+            mma_rate(ElementKind.BF16, self.machine),
             _RATE,
             2 * rows * key + tiles * tile,
             max(1, schedule.stages - 1) * tile,

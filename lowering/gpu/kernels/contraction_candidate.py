@@ -36,7 +36,7 @@ from braid.dialects.braid.regions import FusedOp
 from braid.lowering.common.loop_nest import in_place_arguments
 from braid.lowering.gpu.contraction.code import Code
 from braid.lowering.gpu.contraction.kernel import Product
-from braid.lowering.gpu.contraction.problem import Number, bufferized_product
+from braid.lowering.gpu.contraction.problem import ElementKind, bufferized_product
 from braid.lowering.gpu.contraction.schedules import (
     Size,
     peak_rate,
@@ -75,7 +75,7 @@ class ProductMatch:
     """A product of block arguments, and what it multiplies; the others are elementwise."""
 
     op: ProductOp
-    number: Number
+    kind: ElementKind
 
 
 def match_product(
@@ -90,10 +90,10 @@ def match_product(
     if len(products) != 1:
         return None
     op = products[0]
-    number = _number(op)
-    if number is Number.F32 and machine.fact(TF32, 0):
-        number = Number.TF32
-    if number is None or not all(isinstance(v, BlockArgument) for v in op.operands):
+    elements = _element_kind(op)
+    if elements is ElementKind.F32 and machine.fact(TF32, 0):
+        elements = ElementKind.TF32
+    if elements is None or not all(isinstance(v, BlockArgument) for v in op.operands):
         return None
     values = (*op.operands, *group.inputs, *group.outputs)
     if any(DYNAMIC in shape_of(v) or 0 in shape_of(v) for v in values):
@@ -108,7 +108,7 @@ def match_product(
         return None
     if any(result not in known for result in group.terminator.arguments):
         return None
-    return ProductMatch(op, number)
+    return ProductMatch(op, elements)
 
 
 def _follows(op: Operation, known: set[SSAValue], shape: tuple[int, ...]) -> bool:
@@ -120,16 +120,16 @@ def _follows(op: Operation, known: set[SSAValue], shape: tuple[int, ...]) -> boo
     return shape_of(op.results[0]) == shape
 
 
-def _number(op: ProductOp) -> Number | None:
+def _element_kind(op: ProductOp) -> ElementKind | None:
     left, right = (element_type_of(operand) for operand in op.operands)
     if op.accumulator == i32 and is_byte(left) and is_byte(right):
-        return Number.S8
+        return ElementKind.S8
     if op.accumulator is not None or left != right:
         return None
-    numbers: dict[type[Attribute], Number] = {
-        Float32Type: Number.F32,
-        BFloat16Type: Number.BF16,
-        Float16Type: Number.F16,
+    numbers: dict[type[Attribute], ElementKind] = {
+        Float32Type: ElementKind.F32,
+        BFloat16Type: ElementKind.BF16,
+        Float16Type: ElementKind.F16,
     }
     return numbers.get(type(left))
 
@@ -157,7 +157,7 @@ class ProductCandidate(Candidate[S]):
         values = (*self.group.inputs, *self.group.outputs)
         bytes_ = sum(storage_bytes(v.type) for v in values)
         layouts = [layout_of(operand.type) for operand in self.found.op.operands]
-        return Size(*self.extents(), self.found.number, bytes_, self.copied(layouts))
+        return Size(*self.extents(), self.found.kind, bytes_, self.copied(layouts))
 
     @abstractmethod
     def copied(self, layouts: Sequence[Layout]) -> tuple[int, int]:
@@ -208,7 +208,7 @@ class TiledProduct(ProductCandidate[Tiles]):
         parts up.
         """
         function = bufferized_product(self.group, symbol)
-        product = Product.of(function, len(self.group.inputs), schedule, self.found.number)
+        product = Product.of(function, len(self.group.inputs), schedule, self.found.kind)
         if product is None:
             return emit_fallback(self.group, symbol)
         entries = [
@@ -227,7 +227,7 @@ class TiledProduct(ProductCandidate[Tiles]):
         kernel = product_kernel(entries, function, symbol, self.group, self.machine, scratch)
         work = BlockWork(
             product.block_flops,
-            peak_rate(self.found.number, self.machine),
+            peak_rate(self.found.kind, self.machine),
             share_of(schedule, self.size),
             product.copied_bytes,
             product.in_flight_bytes,

@@ -16,7 +16,7 @@ from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.gpu.contraction.problem import Number
+from braid.lowering.gpu.contraction.problem import ElementKind
 from braid.lowering.gpu.contraction.schedules import copied_together
 from braid.lowering.gpu.kernels.contraction_candidate import TiledProduct, match_product
 from braid.targets.kernels.kernel_family import KernelFamily
@@ -76,7 +76,7 @@ class _Convolution(TiledProduct):
         choice = LayoutChoice(operands, tuple(map(channels_last, self.group.outputs)))
         weight = self.found.op.operands[1]
         assert isinstance(weight, BlockArgument)
-        if self.found.number is not Number.F32 or weight.uses.get_length() > 1:
+        if self.found.kind is not ElementKind.F32 or weight.uses.get_length() > 1:
             return [choice]
         filters_last = Layout.parse(_FILTERS_LAST[len(shape_of(weight))])
         turned = tuple(
@@ -94,7 +94,7 @@ class _Convolution(TiledProduct):
         filters, *weight = shape_of(op.operands[1])
         element = bytes_of(element_type_of(op.operands[1]))
         channels, window = weight[0] * element, prod(weight) * element
-        if self.found.number is Number.F32:
+        if self.found.kind is ElementKind.F32:
             assert isinstance(op, ConvOp)
             is_last = layouts[1].tag[-1] == "a"
             own = filters // op.groups.value.data * element

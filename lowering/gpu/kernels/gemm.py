@@ -15,7 +15,7 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.gpu.contraction.problem import Number
+from braid.lowering.gpu.contraction.problem import ElementKind
 from braid.lowering.gpu.contraction.schedules import copied_together
 from braid.lowering.gpu.kernels.contraction_candidate import TiledProduct, match_product
 from braid.targets.kernels.kernel_family import KernelFamily
@@ -50,7 +50,7 @@ class _Gemm(TiledProduct):
         letters = Layout.row_major(rank).tag
         transposed = Layout.parse(letters[:-2] + letters[-1] + letters[-2])
         order = (Layout.row_major(rank), transposed)
-        is_bytes = self.found.number is Number.S8
+        is_bytes = self.found.kind is ElementKind.S8
         choices = [self._choice(layout) for layout in (order[::-1] if is_bytes else order)]
         shapes = [shape_of(value) for value in (*self.found.op.operands, *self.group.outputs)]
         if is_bytes or rank < 3 or any(shape[:-2] != shapes[0][:-2] for shape in shapes):
@@ -93,10 +93,10 @@ class _Gemm(TiledProduct):
         depth, columns = shape_of(right)[-2:]
         plain = layouts[1].tag[-1] == Layout.row_major(len(shape_of(right))).tag[-1]
         line = (columns if plain else depth) * element
-        apart = plain if element == 1 else not plain and self.found.number is Number.F32
+        apart = plain if element == 1 else not plain and self.found.kind is ElementKind.F32
         return copied_together(depth * element), element if apart else copied_together(line)
 
     @property
     def slowdown(self) -> float:
         """Bytes of a row-major B are gathered one by one."""
-        return 3.0 if self.found.number is Number.S8 else 1.01
+        return 3.0 if self.found.kind is ElementKind.S8 else 1.01

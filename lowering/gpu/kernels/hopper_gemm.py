@@ -11,7 +11,7 @@ from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.contraction.code import Code
 from braid.lowering.gpu.contraction.kernel import Product
-from braid.lowering.gpu.contraction.problem import Number, bufferized_product
+from braid.lowering.gpu.contraction.problem import ElementKind, bufferized_product
 from braid.lowering.gpu.contraction.tiles import Tiles
 from braid.lowering.gpu.kernels.contraction_candidate import (
     ProductCandidate,
@@ -29,7 +29,7 @@ from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 from braid.targets.machines.machine import Machine
 
 _ARCHITECTURE = "sm_90a"
-_WITHOUT = (Number.F32, Number.TF32)
+_WITHOUT = (ElementKind.F32, ElementKind.TF32)
 LEAST = 33
 """Rows, columns and depth of products that fill tiles of 64 more than half."""
 _LEAST_ROWS = 1
@@ -62,12 +62,12 @@ def hopper_candidate(plain: TiledProduct, least_rows: int) -> "HopperGemmCandida
     """Return what `plain` makes, by `wgmma`; None where that, or tensor maps, cannot read its
     operands.
     """
-    number, (_, rows, columns, depth) = plain.found.number, plain.extents()
-    if plain.machine.cpu != _ARCHITECTURE or number in _WITHOUT:
+    kind, (_, rows, columns, depth) = plain.found.kind, plain.extents()
+    if plain.machine.cpu != _ARCHITECTURE or kind in _WITHOUT:
         return None
     if rows < least_rows or min(columns, depth) < LEAST:
         return None
-    element = 1 if number is Number.S8 else 2
+    element = 1 if kind is ElementKind.S8 else 2
     if depth * element % _CHUNK or columns * element % _CHUNK:
         return None
     return HopperGemmCandidate(plain.group, plain.machine, plain.found, plain)
@@ -82,7 +82,7 @@ class HopperGemmCandidate(ProductCandidate[HopperTiles]):
     @property
     def layouts(self) -> Sequence[LayoutChoice]:
         """Layouts of the family without `wgmma`; of 8-bit operands only those that can be read."""
-        return self.plain.layouts[: 1 if self.found.number is Number.S8 else None]
+        return self.plain.layouts[: 1 if self.found.kind is ElementKind.S8 else None]
 
     def supports_strides(self, choice: LayoutChoice) -> bool:
         """Take no strides: tensor maps are of whole tensors."""

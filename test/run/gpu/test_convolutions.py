@@ -37,7 +37,7 @@ from test.schedules import emitted
 def emit(group: FusedOp, symbol: str, schedule: Entries | None = None) -> GpuKernel:
     found = ConvFamily(gpu("sm_80")).match(group)
     assert found is not None
-    small = PLAIN if found.found.number.value == "f32" else SMALL
+    small = PLAIN if found.found.kind.value == "f32" else SMALL
     made = emitted(found, schedule or small, symbol=symbol)
     return made_by_tiles(made)
 

@@ -141,7 +141,7 @@ class HopperAttention:
     ) -> None:
         shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
         scores = self.plain.scores.product
-        ring = AttentionRing(shared, self.tiles, self.boxes, scores.problem.a.number, scores.depth)
+        ring = AttentionRing(shared, self.tiles, self.boxes, scores.problem.a.kind, scores.depth)
         emit_roles(
             code,
             self.tiles.groups,

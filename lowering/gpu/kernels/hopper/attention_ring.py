@@ -7,7 +7,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type
 
 from braid.lowering.gpu.contraction.code import Code, Value
-from braid.lowering.gpu.contraction.problem import Number
+from braid.lowering.gpu.contraction.problem import ElementKind
 from braid.lowering.gpu.kernels.hopper.attention_tiles import LINE_ELEMENTS, AttentionTiles
 from braid.lowering.gpu.kernels.hopper.instructions import (
     BLOCK_ROWS,
@@ -46,7 +46,7 @@ class AttentionRing(Stages):
 
     tiles: AttentionTiles
     boxes: AttentionBoxes
-    number: Number
+    kind: ElementKind
     width: int
 
     @property
@@ -162,7 +162,7 @@ class AttentionRing(Stages):
             other = line * tiles.keys * LINE + inside if by_elements else step * _STEP * LINE
             right = descriptor(code, code.add(keys, other >> 4), leading)
             left = descriptor(code, own, 1)
-            numbers = (self.number, self.number)
+            numbers = (self.kind, self.kind)
             sums = multiply(code, sums, left, right, numbers, not by_elements, step > 0)
         return sums
 
@@ -176,7 +176,7 @@ class AttentionRing(Stages):
         for step in range(tiles.keys // _STEP):
             right = descriptor(code, code.add(values, step * _STEP * LINE >> 4), leading)
             left = weights[4 * step : 4 * step + 4]
-            made = multiply(code, made, left, right, (self.number, self.number), True)
+            made = multiply(code, made, left, right, (self.kind, self.kind), True)
         return made
 
     def _low(self, code: Code, start: int, number: Value, bytes: int) -> Value:

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from braid.lowering.gpu.contraction.code import Code, Value
-from braid.lowering.gpu.contraction.problem import Number
+from braid.lowering.gpu.contraction.problem import ElementKind
 
 WARPGROUP = 128
 """Threads that multiply together."""
@@ -109,7 +109,7 @@ def multiply(
     sums: Sequence[Value],
     a: Value | Sequence[Value],
     b: Value,
-    numbers: tuple[Number, Number],
+    numbers: tuple[ElementKind, ElementKind],
     b_by_rows: bool,
     adds: bool = True,
 ) -> list[Value]:
@@ -121,7 +121,7 @@ def multiply(
     what the sums were before does not matter.
     """
     count = len(sums)
-    depth = STEP_BYTES // {Number.S8: 1, Number.U8: 1}.get(numbers[0], 2)
+    depth = STEP_BYTES // {ElementKind.S8: 1, ElementKind.U8: 1}.get(numbers[0], 2)
     total = "s32" if sums[0].type == i32 else "f32"
     types = ".".join([total, *(number.value for number in numbers)])
     registers = ", ".join(f"${n}" for n in range(count))

@@ -45,7 +45,7 @@ class Boxes:
         inner, outer = (
             (operand.depths, operand.lines) if along_depth else (operand.lines, operand.depths)
         )
-        return Boxes.of(operand.number.value, operand.bytes, inner, outer, operand.batch)
+        return Boxes.of(operand.kind.value, operand.bytes, inner, outer, operand.batch)
 
     @property
     def elements(self) -> int:

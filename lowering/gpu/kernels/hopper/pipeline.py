@@ -7,7 +7,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import i64
 
 from braid.lowering.gpu.contraction.code import Code, Value
-from braid.lowering.gpu.contraction.problem import Number
+from braid.lowering.gpu.contraction.problem import ElementKind
 from braid.lowering.gpu.kernels.hopper.instructions import (
     arrive,
     begin_products,
@@ -39,7 +39,7 @@ class Ring(Stages):
     a: Boxes
     b: Boxes
     b_along_depth: bool
-    numbers: tuple[Number, Number]
+    numbers: tuple[ElementKind, ElementKind]
     turns: int
 
     @property

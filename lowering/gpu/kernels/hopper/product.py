@@ -106,7 +106,7 @@ class HopperProduct:
     ) -> None:
         shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
         problem = self.plain.problem
-        numbers = (problem.a.number, problem.b.number)
+        numbers = (problem.a.kind, problem.b.kind)
         turns = -(-self.plain.depth // (self.boxes[0].elements * self.tiles.splits))
         ring = Ring(shared, self.tiles, *self.boxes, numbers, turns)
         emit_roles(

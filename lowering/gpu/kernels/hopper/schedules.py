@@ -9,7 +9,7 @@ columns, 768 to 11008 depths, and tiles of all kinds: they are met within 5 % (r
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from braid.lowering.gpu.contraction.problem import Number
+from braid.lowering.gpu.contraction.problem import ElementKind
 from braid.lowering.gpu.contraction.schedules import Size, shared_memory
 from braid.lowering.gpu.kernels.hopper.instructions import BLOCK_ROWS
 from braid.lowering.gpu.kernels.hopper.tiles import LINE, HopperTiles
@@ -84,7 +84,7 @@ class HopperCost:
     @property
     def rate(self) -> float:
         """Operations a second at best."""
-        if self.size.number is Number.S8:
+        if self.size.kind is ElementKind.S8:
             return self.machine.fact("tensor_int8_ops", 1979e12)
         return self.machine.fact("tensor_bf16_flops", 989e12)
 
