@@ -16,7 +16,7 @@ from braid.support.option_names import option_text
 from braid.targets.backends import backend
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
-from braid.tuning.made_up import made_up_array
+from braid.tuning.synthetic_inputs import synthetic_array
 
 _KEPT = 16
 """Models that stay loaded, since candidates are timed in turns."""
@@ -26,7 +26,7 @@ _KEPT = 16
 class DeviceRun:
     """Run a module, as text behind `outline-kernels`, so often on `device`.
 
-    `operands` are those of its `@main` as stored; without them values are made up.
+    `operands` are those of its `@main` as stored; without them inputs are synthetic.
     """
 
     text: str
@@ -53,7 +53,7 @@ def run_on_device(request: DeviceRun) -> DeviceResults | str:
 
 
 def _run(request: DeviceRun, model: braid.Model) -> DeviceResults:
-    given = request.operands or [made_up_array(i.shape, np.dtype(i.dtype)) for i in model.inputs]
+    given = request.operands or [synthetic_array(i.shape, np.dtype(i.dtype)) for i in model.inputs]
     inputs = [array.reshape(spec.shape) for array, spec in zip(given, model.inputs, strict=True)]
     seconds: list[float] = []
     results: Sequence[Array] = ()

@@ -15,7 +15,7 @@ from braid.lowering.host.profile_counters import LAYOUT_MARK
 from braid.runtime.native import NativeContext, NativeModel
 from braid.support.errors import BraidError
 from braid.support.shared_objects import need_libraries
-from braid.tuning.made_up import made_up_inputs
+from braid.tuning.synthetic_inputs import synthetic_inputs
 
 _LEAST_SECONDS = 5e-4
 """Of a turn: what takes less is run several times in one."""
@@ -98,7 +98,7 @@ class Programs:
 
 
 class _Run:
-    """A program that is loaded, with arguments made up, and has run."""
+    """A loaded program with synthetic arguments that has run once."""
 
     def __init__(self, program: Program, clock: Callable[[], float]) -> None:
         need_libraries(program.libraries, "the model")
@@ -106,7 +106,7 @@ class _Run:
         weights = program.weights if program.weights.size else None
         native = NativeModel.from_descriptor(code.address(SYMBOL), weights, code)
         self._context, self._clock = NativeContext(native, 1), clock
-        self._inputs = made_up_inputs(native.inputs, program.lengths)
+        self._inputs = synthetic_inputs(native.inputs, program.lengths)
         self._context.run(self._inputs)
         began = clock()
         self._context.run(self._inputs)

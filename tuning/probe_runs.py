@@ -37,7 +37,7 @@ from braid.targets.costs.op_amounts import computed_type, kind_name, main_op
 from braid.targets.costs.probed_support import ProbedSupport
 from braid.targets.kernels.keys import canonical_kernel_text
 from braid.targets.machines.resolve import device_of, set_target, target_of
-from braid.tuning.made_up import made_up_inputs, made_up_lengths, made_up_parameters
+from braid.tuning.synthetic_inputs import synthetic_inputs, synthetic_lengths, synthetic_parameters
 
 _KERNELS = "outline-kernels"
 """Behind it, kernels are not ops any more that costs could be asked of."""
@@ -108,10 +108,10 @@ def _run(trial: OpTrial | ModelTrial, outcome: Outcome) -> None:
         source = _parsed(context, trial)
     else:
         source = read_to_compile(context, trial.path, trial.options)
-        made_up = made_up_parameters(source.module, source.parameters)
-        source = replace(source, parameters=chain_parameters(source.parameters, made_up))
+        synthetic = synthetic_parameters(source.module, source.parameters)
+        source = replace(source, parameters=chain_parameters(source.parameters, synthetic))
         _place(source.module, trial.device)
-    lengths = made_up_lengths(source.module)
+    lengths = synthetic_lengths(source.module)
     decided = _decide(context, source.module)
     outcome.groups = _groups(decided, trial.device)
     compiled = partial(
@@ -123,7 +123,7 @@ def _run(trial: OpTrial | ModelTrial, outcome: Outcome) -> None:
         compiled(load=False)
         outcome.at_load = True
         raise
-    inputs = made_up_inputs(model.inputs, lengths)
+    inputs = synthetic_inputs(model.inputs, lengths)
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     _time(lambda: model.run(inputs), model, trial, outcome)
 
@@ -153,11 +153,11 @@ def _time(
 
 
 def _parsed(context: Context, trial: OpTrial) -> SourceModel:
-    """Return the module of one op, whose weights are made up."""
+    """Return the module of one op, whose weights are synthetic."""
     module = parse_mlir(context, trial.text, "op.mlir").module
     set_target(module, trial.target)
     write_settings(module, {})
-    return SourceModel("op", module, made_up_parameters(module))
+    return SourceModel("op", module, synthetic_parameters(module))
 
 
 def _place(module: ModuleOp, device: str) -> None:

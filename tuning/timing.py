@@ -15,7 +15,7 @@ from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.call import LoadedKernel
 from braid.support.sizes.expression import known
 from braid.targets.kernels.kernel_family import Kernel
-from braid.tuning.made_up import made_up_array
+from braid.tuning.synthetic_inputs import synthetic_array
 
 _COLD_BYTES = 8 << 20
 """Together, the copies of all arguments exceed the caches of one core."""
@@ -75,7 +75,7 @@ def time_kernel(request: TimingRequest, clock: Clock = time.thread_time) -> floa
     bytes_each = sum(np.dtype(name).itemsize * count for name, count in request.arguments)
     copies = min(_MOST_COPIES, -(-_COLD_BYTES // max(bytes_each, 1))) if request.cold else 1
     calls = [
-        kernel.bound(*(made_up_array((n,), np.dtype(name)) for name, n in request.arguments))
+        kernel.bound(*(synthetic_array((n,), np.dtype(name)) for name, n in request.arguments))
         for _ in range(max(copies, 1))
     ]
     for call in calls:

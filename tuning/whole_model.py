@@ -39,16 +39,16 @@ from braid.targets.costs.schedule_records import (
 )
 from braid.targets.machines.identity import processor_name
 from braid.tuning.kernel_tasks import kernel_tasks
-from braid.tuning.made_up import made_up_lengths, made_up_parameters
 from braid.tuning.measured_task import LIBRARY_COST, SLOWER_IN_MODEL
 from braid.tuning.model_runs import Program, Turns, TurnsRequest
 from braid.tuning.model_verdict import MODEL_KIND, Changed, Verdict, judge
+from braid.tuning.synthetic_inputs import synthetic_lengths, synthetic_parameters
 
 _WORKER = "braid.tuning.model_worker"
 _MOST_SECONDS = 300.0
 """For turns, after which a model counts as one that hangs."""
 _TRIAL_SECONDS = 20.0
-"""For the first turn of a model whose loops turn as often as inputs say that are made up."""
+"""Seconds for the first turn of a model whose loops turn as often as synthetic inputs say."""
 
 
 @dataclass(frozen=True)
@@ -146,8 +146,8 @@ class WholeModel:
         """Return the model with these kernels, and with values for the parameters that it lacks."""
         model = self.read()
         write_settings(model.module, {"kernels": kernels})
-        made_up = made_up_parameters(model.module, known=model.parameters)
-        return replace(model, parameters=chain_parameters(model.parameters, made_up))
+        synthetic = synthetic_parameters(model.module, known=model.parameters)
+        return replace(model, parameters=chain_parameters(model.parameters, synthetic))
 
     def _confirmed(self, kernels: Kernels, say: Callable[[str], None]) -> list[Verdict]:
         trial = _Trial.of(self, kernels)
@@ -260,7 +260,7 @@ class _Trial:
 
         A condition that is handed on, or arithmetic on a length, may make a loop endless.
         """
-        lengths = made_up_lengths(self.model.read().module)
+        lengths = synthetic_lengths(self.model.read().module)
         if not lengths:
             return lengths
         with worker_process(_WORKER) as worker:
