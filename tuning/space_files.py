@@ -27,6 +27,7 @@ from typing import cast
 from braid.support.entry_points import installed_names, installed_path
 from braid.support.errors import BraidError, SourceLocation, did_you_mean
 from braid.support.input_files import parse_json, read_text, read_toml, reason
+from braid.targets.kernels.family_names import current_name
 from braid.targets.kernels.group_matches import Match
 from braid.targets.kernels.kernel_family import LEVELS
 from braid.targets.kernels.schedules import Entries
@@ -200,7 +201,12 @@ class _Table:
         names = dict.fromkeys((*values, *named, *(key for key in _KEYS if key in data), ""))
         locations = {name: self._location(name) for name in names}
         return FamilySpace(
-            self.name, Mode(cast("str", mode)), cast("int", level), values, schedules, locations
+            current_name(self.name),
+            Mode(cast("str", mode)),
+            cast("int", level),
+            values,
+            schedules,
+            locations,
         )
 
     def _values(self, key: str, values: object) -> tuple[int, ...]:

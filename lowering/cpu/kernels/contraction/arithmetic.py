@@ -85,7 +85,7 @@ class FloatArithmetic(Arithmetic):
 FLOATS = FloatArithmetic()
 
 
-class NarrowArithmetic(Arithmetic):
+class LowPrecisionArithmetic(Arithmetic):
     """Numbers of less than 32 bits, whose products are added up in 32.
 
     Columns are padded where the machine has no masks for such numbers: see `has_masks`.
@@ -131,7 +131,7 @@ _HALF_PRODUCTS = {4: "llvm.x86.avx512bf16.dpbf16ps.128", 8: "llvm.x86.avx512bf16
 
 
 @dataclass(frozen=True)
-class HalfArithmetic(NarrowArithmetic):
+class HalfArithmetic(LowPrecisionArithmetic):
     """Two bf16 numbers of A and of every column, in f32, by `instruction`.
 
     A column's numbers of a step are neighbours. The instruction takes numbers below the normal
@@ -189,7 +189,7 @@ _BYTE_PAIR_PRODUCTS = {4: "llvm.x86.ssse3.pmadd.ub.sw.128", 8: "llvm.x86.avx2.pm
 _PAIR_FEATURES = {4: "sse2", 8: "avx2", 16: "avx512bw"}
 
 
-class ByteArithmetic(NarrowArithmetic):
+class ByteArithmetic(LowPrecisionArithmetic):
     """Unsigned bytes of A times signed bytes of every column, in i32 and exact.
 
     A column's bytes of a step are neighbours.
@@ -327,9 +327,9 @@ class SingleArithmetic(QuadArithmetic):
         return sum
 
 
-def narrow_arithmetic(
+def low_precision_arithmetic(
     op: ConvOp | MatmulOp, machine: Machine, lanes: int
-) -> NarrowArithmetic | None:
+) -> LowPrecisionArithmetic | None:
     """Return what multiplies elements of A and B, None where nothing does: of bytes, A is
     unsigned.
     """

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerType, VectorType, f32, 
 from braid.lowering.common.emitted_dialects import vector
 from braid.lowering.cpu.kernels.contraction.arithmetic import (
     ByteArithmetic,
-    NarrowArithmetic,
+    LowPrecisionArithmetic,
     PairArithmetic,
     bitcast,
     i16,
@@ -29,7 +29,7 @@ _TURNED = 0x80
 
 
 @dataclass(frozen=True)
-class WordArithmetic(NarrowArithmetic):
+class WordArithmetic(LowPrecisionArithmetic):
     """Words of A and B, which are f32 elements of scratch memory, multiplied as `inner` does.
 
     A lies there as well if `stages`, else in its own bytes. Where it is `turned`, sums begin with
@@ -127,7 +127,7 @@ class WordArithmetic(NarrowArithmetic):
 
 
 @dataclass(frozen=True)
-class UnpackedArithmetic(NarrowArithmetic):
+class UnpackedArithmetic(LowPrecisionArithmetic):
     """Words of B made as they are multiplied, of `pitch` bytes long rows: for few rows of A.
 
     Both operands lie in their own bytes; what is in a vector of columns are bytes, too.

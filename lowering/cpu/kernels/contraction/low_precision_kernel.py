@@ -1,4 +1,4 @@
-"""The kernel of a product of narrow numbers, by what the machine multiplies them with."""
+"""Kernels of low-precision matmuls and convolutions, by the instructions of the machine."""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,7 +8,7 @@ from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction import tiling
 from braid.lowering.cpu.kernels.contraction.arithmetic import (
     BytePairArithmetic,
-    NarrowArithmetic,
+    LowPrecisionArithmetic,
     PairArithmetic,
 )
 from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel
@@ -26,7 +26,7 @@ _ROWS = 64
 
 def takes_nest(
     nest: Contraction | None,
-    arithmetic: NarrowArithmetic,
+    arithmetic: LowPrecisionArithmetic,
     positions: Positions,
     block: int,
 ) -> bool:
@@ -38,13 +38,13 @@ def takes_nest(
     return not isinstance(arithmetic, PairArithmetic) or takes_pairs(nest)
 
 
-def narrow_kernel(
+def low_precision_kernel(
     group: FusedOp,
     symbol: str,
     unit: VectorUnit,
     nest: Contraction,
     schedule: tiling.TileSchedule,
-    arithmetic: NarrowArithmetic,
+    arithmetic: LowPrecisionArithmetic,
     positions: Positions,
 ) -> Kernel:
     """Return a kernel of one tile per grid iteration, or of a block of rows that is staged once."""
