@@ -51,7 +51,7 @@ def _close_with(owner: object, close: Callable[[int], None], handle: int) -> Non
 
 
 def cpu_supports(feature: str) -> bool:
-    """Tell whether this CPU has the feature of that LLVM name; False for unknown names."""
+    """Return whether this CPU has the feature of that LLVM name; False for unknown names."""
     return load_library().braid_cpu_supports(feature.encode()) == 1
 
 
@@ -355,7 +355,7 @@ class NativeContext:
             raise last_error()
 
     def _set_input_values(self, index: int, array: Buffer) -> tuple[int, ...]:
-        """Let an input tell sizes; return them."""
+        """Read sizes that an input holds, and return them."""
         if load_library().braid_context_set_input_values(self._handle, index, address_of(array)):
             raise last_error()
         return tuple(map(int, np.asarray(array).reshape(-1)))

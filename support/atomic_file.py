@@ -82,7 +82,7 @@ def _way_out(path: str | os.PathLike[str], error: OSError) -> str:
         return f"make the directory '{Path(path).parent}' first"
     if error.errno == errno.EISDIR:
         return "name a file in it"
-    return "choose another place with room and write permission"
+    return "choose another place with free space and write permission"
 
 
 @contextlib.contextmanager

@@ -43,11 +43,12 @@ def stamped_packages() -> frozenset[str]:
     found = {_OWN}
     for metadata in _distributions():
         found |= _extensions(metadata / "entry_points.txt")
-    return frozenset(found - {"xdsl"})  # whose version tells
+    return frozenset(found - {"xdsl"})  # its version identifies it
 
 
 def _search_path() -> Iterator[str]:
-    """Yield a line for each distribution, whose times tell of another one of the same version.
+    """Yield a line for each distribution, whose times distinguish it from another one of the same
+    version.
 
     And one for each archive, whatever is in it.
     """

@@ -37,7 +37,7 @@ def package() -> str:
 
     """
     for name in _PACKAGES:
-        # The `mlir-python-bindings` on PyPI is an empty placeholder: only `ir` tells.
+        # The `mlir-python-bindings` on PyPI is an empty placeholder: only `ir` shows which it is.
         if find_spec(name) is not None and find_spec(f"{name}.ir") is not None:
             return name
     if _BUNDLED.is_dir():

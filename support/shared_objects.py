@@ -53,7 +53,7 @@ def digest_of_sources(directory: Path) -> str:
 def check_sources(library: CDLL, function: str, packages: Iterable[str]) -> None:
     """Check that a library was built from the sources that lie beside the Python code, if any do.
 
-    Structs and functions may mean something else in others. `function` of the library tells the
+    Structs and functions may mean something else in others. `function` of the library returns the
     digest of its own; `packages` are the directories of the package that it belongs to.
 
     Raises:

@@ -51,8 +51,8 @@ class _Level:
 def calibrate(machine: Machine, notify: Notify = lambda text: None) -> Calibration:
     """Return what is measured of `machine`, on which this process runs; takes less than a minute.
 
-    `notify` is told what comes next. What cannot be measured, such as types that LLVM has no code
-    for here, or threads where there is one core, is left out.
+    `notify` is called with what comes next. What cannot be measured, such as types that LLVM has no
+    code for here, or threads where there is one core, is left out.
     """
     facts: dict[str, float] = {}
     details: dict[str, str] = {}
@@ -132,7 +132,7 @@ def memory_levels(machine: Machine) -> list[_Level]:
     """Return what is copied at each level that costs ask about: a core's part of the last cache,
     and more.
 
-    Sizes are those that the system tells, else those that are assumed of the machine.
+    Sizes are those that the system reports, else those that are assumed of the machine.
     """
     sizes = cache_sizes()
     own = sizes.get(2, int(machine.fact("cache_bytes")))

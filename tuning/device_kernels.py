@@ -1,4 +1,4 @@
-"""What `braid tune` is told of kernels of a device that this machine has: they run on it."""
+"""The meter of kernels for a device that this machine has: they run on it."""
 
 import math
 from collections.abc import Iterable, Sequence

@@ -190,7 +190,7 @@ def ray_workers(address: str, machine: Machine) -> Generator[RayWorkers]:
             reason = next(iter(str(error).splitlines()), type(error).__name__)
             raise BraidError(
                 f"there is no Ray cluster at '{address}': {reason}",
-                hint="'ray start --head' makes one, of which the others are told; "
+                hint="'ray start --head' makes one, whose address the others get; "
                 f"{option_text('ray', 'local')} takes this machine alone",
             ) from error
     actors: list[Any] = []

@@ -1,6 +1,6 @@
 """Which records this braid does not use, and why: `braid records check`.
 
-A key is a digest of what a record is about, so that a record without a model to look it up tells
+A key is a digest of what a record is about, so that a record without a model to look it up shows
 only by its value and its row whether it can count. Records of other machines are theirs to judge.
 """
 

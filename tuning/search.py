@@ -34,7 +34,7 @@ class Stop(StrEnum):
     BELOW = "the ratio is below the threshold"
     LAST = "there is no finer level"
     BUDGET = "the budget is spent"
-    USER = "it was told to stop"
+    USER = "the user stopped it"
     PREDICTED = "nothing better is predicted"
 
 

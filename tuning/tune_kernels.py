@@ -182,8 +182,8 @@ def _tune(
                     report.left += 1
                 else:
                     measured = MeasuredTask(task, meters.of_task(task, worker, tuning.jobs))
-                    with _said_together(tuning, workers.count) as told:
-                        found = _KernelSearch(measured, told, budget.part(number)).recorded()
+                    with _reported_together(tuning, workers.count) as own:
+                        found = _KernelSearch(measured, own, budget.part(number)).recorded()
                     _count(report, task, found)
 
         workers.for_each(len(waiting), search)
@@ -262,7 +262,7 @@ class _Meters:
 
 
 @contextmanager
-def _said_together(tuning: Tuning, count: int) -> Generator[Tuning]:
+def _reported_together(tuning: Tuning, count: int) -> Generator[Tuning]:
     """Keep what is reported of one kernel together, while several are searched at once."""
     if count == 1:
         yield tuning

@@ -35,7 +35,7 @@ def noise(quotients: Sequence[float]) -> float:
 
 
 def is_open(times: Sequence[float], than: Sequence[float]) -> bool:
-    """Return whether times seem to be shorter, and more turns may tell."""
+    """Return whether times seem to be shorter, and more turns may show it."""
     return ratio(times, than) < 1 - LEAST_GAIN and not is_faster(times, than)
 
 

@@ -92,7 +92,7 @@ class Snapshot:
 def _stayed(store: RecordStore) -> Iterator[tuple[Kernels, str, Fields]]:
     """Yield the rows that stayed in models as a whole: by whose kernels, and under which keys.
 
-    What stayed within the noise does not count: a machine that does less may tell.
+    What stayed within the noise does not count: a machine that does less may show it.
     """
     for value in store.read(MODEL_KIND).values():
         kernels, verdict = value.get("kernels"), Verdict.of(value)

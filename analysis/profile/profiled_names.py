@@ -1,7 +1,7 @@
 """How often control flow ran, by the names of ops beside it: for control flow without keys.
 
-All ops of a block run equally often, so the first of them that a profile knows tells how often
-the block ran. A name that ops of several blocks carry tells nothing, nor does what is computed
+All ops of a block run equally often, so the first of them in a profile gives how often
+the block ran. A name that ops of several blocks share gives nothing, nor does what is computed
 from parameters alone: that runs once, when the model is loaded.
 """
 
@@ -27,7 +27,7 @@ class ProfiledNames:
                 self._blocks.setdefault(name, set()).add(op.parent)
 
     def of_op(self, op: Operation) -> float | None:
-        """Return how often `op` ran; None where its names tell nothing."""
+        """Return how often `op` ran; None where its names give nothing."""
         if is_leaf(op) or (op.results and self._expressions.is_known(op.results[0])):
             return None
         names = [name for name in names_of(op) if self._blocks.get(name) == {op.parent}]

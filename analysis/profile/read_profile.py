@@ -36,7 +36,7 @@ class OpStatistics:
     count: float
     seconds: float | None
     layouts: Mapping[str, "OpStatistics"] = field(default_factory=dict[str, "OpStatistics"])
-    """The same by choice of layouts, as far as the profile tells (see `profile_record`)."""
+    """Statistics by choice of layouts, as far as the profile has them (see `profile_record`)."""
 
     names: tuple[str, ...] = ()
     """Names of all ops of the model that were measured as this one kernel."""

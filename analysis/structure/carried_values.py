@@ -22,7 +22,7 @@ class Carried:
 
     @property
     def value(self) -> SSAValue:
-        """One of the values, to tell the type of all."""
+        """One of the values; all have its type."""
         if self.makes:
             return self.makes[0]
         user, index = self.reads[0]

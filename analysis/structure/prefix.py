@@ -102,7 +102,7 @@ class _Proof:
             case ParameterOp(), ParameterOp():
                 agree = self._parameters(small.key.data, large.key.data)
                 return None if agree else "is a parameter that depends on the size"
-            case FailOp(), FailOp():  # the texts may tell sizes
+            case FailOp(), FailOp():  # the texts may contain sizes
                 return None
             case _ if isinstance(small, _TERMINATORS):
                 return None
@@ -132,7 +132,7 @@ class _Proof:
 
 
 def _cases(op: Operation) -> tuple[object, ...]:
-    """Return what tells which region of control flow is which."""
+    """Return what distinguishes the regions of control flow."""
     numbers = op.cases if isinstance(op, scf.IndexSwitchOp) else None
     return numbers, *(len(region.blocks) for region in op.regions)
 

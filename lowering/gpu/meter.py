@@ -1,4 +1,4 @@
-"""What `braid tune` is told of kernels of a GPU: predictions from machine code, and results.
+"""The meter of GPU kernels for `braid tune`: predictions from machine code, and results.
 
 The time is that of a static model (`machine_analysis/static_model.py`), which needs no GPU: of the
 registers that the assembler gives an entry, and of the main loop in the disassembler's text. What

@@ -63,7 +63,7 @@ def plan_bytes(functions: Sequence[FuncOp], kernels: Mapping[str, Launches]) -> 
     """Return the plan of functions whose memory is planned; `kernels` are those they call, by
     symbol.
 
-    Raises UnsupportedError for a function with control flow, which is the host's affair.
+    Raises UnsupportedError for a function with control flow, which only the host can run.
     """
     parts = [MAGIC, _words(VERSION, len(functions))]
     for function in functions:
@@ -104,7 +104,7 @@ class _Steps:
                 raise UnsupportedError(
                     f"'{op.name}' cannot be part of a function that a GPU runs",
                     location=source_location(op),
-                    hint="let the host run it: control flow around launches is its affair",
+                    hint="let the host run it: it runs the control flow around launches",
                 )
 
     def _bind(self, op: Operation) -> None:

@@ -112,7 +112,7 @@ class AttachStreamsPass(ModulePass):
             self.name,
             f"{subgraphs} subgraphs: {compiled} compiled, {subgraphs - compiled} reused; "
             f"{instructions} instructions, {1e6 * seconds:.3f} us"
-            + (f"; {homeless} buffers have no room in one piece" if homeless else ""),
+            + (f"; {homeless} buffers do not fit in one piece" if homeless else ""),
             streams=len(built),
             instructions=instructions,
             seconds=seconds,

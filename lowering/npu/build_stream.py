@@ -34,7 +34,7 @@ class BuiltStream:
     """A linked stream of `subgraphs` objects, of which so many were `compiled` for it.
 
     The others were the same as one of these, or came from the cache. Where `homeless` buffers
-    find no room in one piece, it can be simulated, but not run.
+    do not fit in one piece, it can be simulated, but not run.
     """
 
     program: StreamProgram
@@ -48,7 +48,7 @@ class BuiltStream:
 
     @property
     def homeless(self) -> int:
-        """Buffers that find no room in one piece."""
+        """Buffers that do not fit in one piece."""
         return self.program.homeless
 
     def __str__(self) -> str:

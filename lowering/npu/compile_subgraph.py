@@ -62,7 +62,8 @@ def _sources() -> str:
 def compile_subgraph(source: SubgraphSource) -> StreamObject:
     """Return the object of a subgraph whose ops and values fit the chip.
 
-    What is read several times stays on the chip while there is room, as in a stream of one piece.
+    What is read several times stays on the chip while there is free memory, as in a stream of one
+    piece.
     """
     problem, count = source.problem, len(source.problem)
     traffic = problem.traffic
@@ -138,7 +139,7 @@ class _Recorder:
 
 @dataclass
 class _RecordedResidency(Residency[Events]):
-    """Leaves to the linker when room is free, and hands on what is there at the end."""
+    """Lets the linker decide when memory is free, and passes on what is on the chip at the end."""
 
     recorder: _Recorder = field(kw_only=True)
 

@@ -21,7 +21,7 @@ from braid.targets.simulator.stream_object import Placement
 class Cut:
     """The ops of `block` in `pieces`, in data-flow order.
 
-    What only the next piece reads stays on the chip between them, as far as there is room. All
+    What only the next piece reads stays on the chip between them, as far as it fits. All
     else that a later piece reads goes through memory, and what comes from outside is loaded by
     each piece that reads it.
     """

@@ -45,10 +45,10 @@ def link(
 ) -> Linked:
     """Return the stream that runs `objects` one after the other.
 
-    Instructions get their numbers and waits their syncs, also across objects: one waits for
-    what it needs of an earlier one and for room on the chip, not for the end of all of it. Of
-    units that share their work the one that is free first gets an instruction, as if each ran
-    alone on its unit: as the search for the order has it.
+    Instructions get their numbers and waits their syncs, also across objects: one waits for what it
+    needs of an earlier one and for free memory on the chip, not for the end of all of it. Of units
+    that share their work the one that is free first gets an instruction, as if each ran alone on
+    its unit: as the search for the order has it.
     """
     linker = _Linker(backend, transfers)
     for part, placement in objects:
@@ -188,7 +188,7 @@ class _Linker:
         return after
 
     def _reserve(self, size: int) -> Token:
-        """Return when `size` bytes are free, for what is issued next; the oldest room goes
+        """Return when `size` bytes are free, for what is issued next; the oldest memory goes
         first.
         """
         while self.credit < size:

@@ -56,7 +56,7 @@ def answer(request: StreamRequest) -> StreamAnswer:
         keys = [op.key.data for op in module.walk() if isinstance(op, ParameterOp)]
         built = _built(module, request)
         if not built.stream.executes:
-            return StreamAnswer(refusal=f"{built.homeless} buffers have no room in one piece")
+            return StreamAnswer(refusal=f"{built.homeless} buffers do not fit in one piece")
         if request.operands is None:
             return StreamAnswer(simulate(built.stream, request.chip).seconds)
         arguments = len(request.operands) - len(keys)

@@ -81,7 +81,7 @@ def group_module(group: FusedOp) -> ModuleOp:
 
 
 def described_machine(chip: BackendDescription) -> Machine:
-    """Return the machine of a chip, told from others of its name by all that its
+    """Return the machine of a chip, distinguished from others of its name by all that its
     description says.
     """
     known = {field.name: getattr(chip, field.name) for field in fields(chip)}

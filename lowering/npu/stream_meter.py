@@ -1,4 +1,4 @@
-"""What `braid tune` is told of streams: simulated seconds, and what they compute.
+"""The meter of streams for `braid tune`: simulated seconds, and what they compute.
 
 Streams are made, and run on the bytes of a simulated chip, in processes of their own, several at
 once: what ends one, or takes long, costs no more than its own answer.

@@ -49,7 +49,7 @@ def plan_bytes(
     """Return the plan of functions whose memory is planned.
 
     `streams` are those of the kernels that are streams, by symbol; other kernels are the host's.
-    Raises UnsupportedError for a function with control flow, which is the host's affair.
+    Raises UnsupportedError for a function with control flow, which only the host can run.
     """
     parts = [MAGIC, _words(VERSION), _chip(chip), _words(len(functions))]
     for function in functions:
@@ -101,7 +101,7 @@ class _Steps:
                 raise UnsupportedError(
                     f"'{op.name}' cannot be part of a function that a chip runs",
                     location=source_location(op),
-                    hint="let the host run it: control flow around launches is its affair",
+                    hint="let the host run it: it runs the control flow around launches",
                 )
 
     def _bind(self, op: Operation) -> None:

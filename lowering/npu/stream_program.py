@@ -30,7 +30,7 @@ class StreamProgram:
 
     `kernels` has a function for each kernel. Tensor n outside of the chip is `outside[n]`, a value
     of the block that was lowered. `results` are for each of the block's the kernel that makes it,
-    "" for a copy, and the tensors it reads. Where `homeless` buffers found no room in one piece,
+    "" for a copy, and the tensors it reads. Where `homeless` buffers do not fit in one piece,
     and where an op only declares what it takes, the stream can be simulated, but not run.
     """
 
@@ -120,7 +120,7 @@ def stream_program(
 
 
 SHARES = (0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.45, 0.4, 0.35, 0.3)
-"""Of the chip's memory that a stream may fill: tried until buffers have room in one piece."""
+"""Shares of the chip's memory that a stream may fill: tried until buffers fit in one piece."""
 
 
 def with_addresses(

@@ -136,7 +136,7 @@ def _is_inside(value: SSAValue, op: Operation) -> bool:
 
 
 def _forget_names(function: func.FuncOp) -> None:
-    """Leave out what tells equal kernels apart."""
+    """Leave out what distinguishes equal kernels."""
     for op in function.walk():
         for value in op.results:
             value.name_hint = None

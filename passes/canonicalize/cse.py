@@ -3,7 +3,7 @@
 Available expressions are looked up in a stack of scopes that follows the dominator tree, as in
 MLIR's own pass (and in P. Briggs, K. Cooper, L. T. Simpson, "Value Numbering", 1997, section 4).
 A read is available until the next op that may write: a counter of the writes seen so far, kept
-with each read, tells that in constant time.
+with each read, gives that in constant time.
 """
 
 from dataclasses import dataclass

@@ -28,7 +28,7 @@ class Instrumentation:
 
 
 class CountedPasses(Instrumentation):
-    """Tells whoever asked for progress of each pass that has ended."""
+    """Reports each pass that has ended to the listener of progress."""
 
     def __init__(self, passes: Sequence[ModulePass]) -> None:
         self._steps = Steps("passes", len(passes))

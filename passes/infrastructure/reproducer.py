@@ -77,7 +77,7 @@ def run_reproducibly(
 ) -> None:
     """Run passes on a module in place, without verifying it after each.
 
-    Raises what `run_pipeline` raises. A crash leaves, where there is room, a temporary file with
+    Raises what `run_pipeline` raises. A crash leaves, if the disk has space, a temporary file with
     the IR before the pass that crashed, which `PassCrashError.reproducer` names. That IR is made
     again from the module that `read_again` gives, so that runs that do not crash need not keep it.
     """

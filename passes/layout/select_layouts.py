@@ -150,7 +150,7 @@ class SelectLayoutsPass(DecisionPass):
     layouts included, in the order of the module (see `memory_rows`); with `change-signature`,
     arguments and results of functions that nothing calls take what layout is best too. The remark
     says the cost, a lower bound that no choice of layouts goes below, the gap, and who knew the
-    costs. Where nothing tells what an op or a reorder costs, it says of how many, and no gap.
+    costs. Where costs are unknown, it reports for how many ops and reorders, and no gap.
     Another remark names each group of more than 1 % of the time that no kernel family but the
     generic loops takes.
 

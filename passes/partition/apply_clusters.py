@@ -211,7 +211,7 @@ def _take_streams(member: Operation, placement: Placement, function: FuncOp) -> 
 
 
 def _tokens(values: Sequence[SSAValue]) -> list[SSAValue]:
-    """Return what tells that the launches have ended that make `values`."""
+    """Return the tokens of the launches that make `values`."""
     owners = dict.fromkeys(value.owner for value in values)
     return [owner.token for owner in owners if isinstance(owner, LaunchOp)]
 

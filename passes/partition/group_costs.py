@@ -1,6 +1,6 @@
 """Costs of ops as members of the groups that passes would form, found by a trial on a copy.
 
-Ops of the copy are named by number, and rewriting keeps names, so that a group tells which ops it
+Ops of the copy are named by number, and rewriting keeps names, so that a group shows which ops it
 is made of, whatever passes do to them. Inputs of the copy lose their names: passes name what they
 do to an input after it, and an input may be called "0".
 """

@@ -117,7 +117,7 @@ def _outline(op: Operation, block: Block, module: ModuleOp, symbol: str, device:
 
 
 def _tokens(values: Iterable[SSAValue]) -> list[SSAValue]:
-    """Return what tells that the launches have ended that make `values`."""
+    """Return the tokens of the launches that make `values`."""
     owners = dict.fromkeys(value.owner for value in values)
     return [owner.token for owner in owners if isinstance(owner, LaunchOp)]
 

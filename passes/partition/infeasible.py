@@ -50,13 +50,13 @@ def _too_small(problem: PartitionProblem, devices: Sequence[Device]) -> list[str
     for pattern in np.unique(runs, axis=0):
         mine = [k for k, able in enumerate(pattern.tolist()) if able]
         held = problem.bytes[(runs == pattern).all(axis=1)]
-        room = problem.capacity[mine]
-        if mine and (held.sum() > room.sum() or held.max() > room.max()):
+        available = problem.capacity[mine]
+        if mine and (held.sum() > available.sum() or held.max() > available.max()):
             names = " or ".join(devices[k].name for k in mine)
             found.append(
                 f"{len(held)} ops that may run only on {names} "
                 f"hold {format_size(int(held.sum()))}, the largest "
                 f"{format_size(int(held.max()))}; memory is "
-                f"{' and '.join(format_size(int(bytes)) for bytes in room)}"
+                f"{' and '.join(format_size(int(bytes)) for bytes in available)}"
             )
     return found

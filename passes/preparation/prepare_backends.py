@@ -47,7 +47,7 @@ class PrepareBackendsPass(ModulePass):
                 "fusion": preparation.before_fusion,
                 "kernels": preparation.before_kernels,
             }[self.before]
-            # On one device there is nothing to tell apart.
+            # On one device there is nothing to distinguish.
             restricted = devices if len(target.devices) > 1 else ()
             for pass_ in parse_pipeline(",".join(names)):
                 found.append(_for(pass_, self.target, restricted))

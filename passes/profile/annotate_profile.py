@@ -60,7 +60,7 @@ class AnnotateProfilePass(ModulePass):
     (next + 1) / enter times (`braid.check_count` says so of a while's first region). Profiles of
     braid count the regions themselves, which is preferred to both. `braid.profile_keys` names the
     ops to count by; where it is missing, or the profile does not know its names, the first named
-    op of each region, of the condition and of the block around tell. A branch that was seen more
+    op of each region, of the condition and of the block around count. A branch that was seen more
     rarely than `unseen` gets that probability, so that its layouts are not arbitrary.
 
     What has no counts keeps the attribute that it has; without one later passes take branches as

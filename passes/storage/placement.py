@@ -222,7 +222,7 @@ class _BeforeOutput:
         return taken[meets]
 
     def _lowest(self, storage: Storage, beside: npt.NDArray[np.int64]) -> int:
-        """Return where there is room below and above the others."""
+        """Return where there is a gap below and above the others."""
         offset, size = 0, self._size(storage)
         spans: list[list[int]] = beside[:, 2:].tolist()
         for low, high in sorted(spans):

@@ -285,11 +285,11 @@ class PlanMemoryPass(ModulePass):
             lower_bound=arena.lower_bound,
             gap=arena.gap,
         )
-        room = memories.bytes.get(arena.memory, arena.size)
-        if arena.size > room:
+        available = memories.bytes.get(arena.memory, arena.size)
+        if arena.size > available:
             raise InfeasibleError(
                 f"the tensors in memory '{arena.memory}' take {arena.size} bytes at once, it has "
-                f"{room}",
+                f"{available}",
                 location=source_location(function),
                 hint="split the ops that need them, or keep fewer of them there",
             )

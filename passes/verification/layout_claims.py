@@ -89,7 +89,7 @@ class LayoutTotal:
     """Adds up what the ops of a function cost after `apply-layouts`.
 
     `weights` are the layouts in which the functions added before read each weight, on each device:
-    a function that reads one in another pays for the copy. It is told of those of this function.
+    a function that reads one in another pays for the copy. It is given those of this function.
     """
 
     def __init__(

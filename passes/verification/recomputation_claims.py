@@ -45,7 +45,7 @@ def check_selection(
     _apply(context, copy.module)
     for remark in claims_about(remarks, pass_, "sets"):
         _check_counts(remark)
-    # Whether there was a profile is told by the module: its only mark may be on what was erased.
+    # The module says whether there was a profile: its only mark may be on what was erased.
     counts = ExecutionCounts(ExecutionCounts.of(module).is_profiled)
     seconds = CostSource(target_of(copy.module)).expected_seconds(counts)
     for remark in claims_about(remarks, pass_, "peak_bytes"):

@@ -105,7 +105,7 @@ class JobBounds:
     def _distances(self, seconds: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """Return per job the least time from the end of each ancestor to its start, or -inf.
 
-        Also tells which jobs are followed by more than the longest path.
+        Also finds which jobs are followed by more than the longest path.
         """
         size = len(self.jobs)
         table, raised = np.full((size, size), -inf), np.zeros(size, bool)

@@ -1,11 +1,11 @@
 """What the units of a chip do in every order, and the jobs of one of them.
 
 Ops of one unit that share all operands but one form a group. Where the operands and the result of
-any of them leave no room for the other one's own operand, that operand comes onto the chip after
-the op before it in the group has run, and until then the op waits: a setup, as in a sequence on
-one machine with sequence-dependent setup times. Whatever else runs meanwhile, a group takes its
-work and a setup for each own operand but the first; which that is, an order decides, so that the
-longest is left out.
+any of them leave too little memory for the other one's own operand, that operand comes onto the
+chip after the op before it in the group has run, and until then the op waits: a setup, as in a
+sequence on one machine with sequence-dependent setup times. Whatever else runs meanwhile, a group
+takes its work and a setup for each own operand but the first; which that is, an order decides, so
+that the longest is left out.
 """
 
 from collections.abc import Sequence
@@ -156,8 +156,8 @@ def setups(stages: Stages, traffic: Traffic) -> dict[int, Setup]:
             groups.setdefault((stages[op][0][0], shared), []).append((op, own))
     found: dict[int, Setup] = {}
     for number, members in enumerate(groups.values()):
-        room = traffic.capacity - min(_held(traffic, op) for op, _ in members)
-        if min(traffic.values[own].size for _, own in members) > room:
+        free = traffic.capacity - min(_held(traffic, op) for op, _ in members)
+        if min(traffic.values[own].size for _, own in members) > free:
             found |= {op: Setup(number, own, traffic.values[own].load) for op, own in members}
     return found
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class UnitStage:
     """A part of an op: `duration` seconds on one unit of the kind `unit`.
 
-    `waits` tells whether it needs the op's predecessors; loading weights does not.
+    `waits` says whether it needs the op's predecessors; loading weights does not.
     """
 
     unit: int

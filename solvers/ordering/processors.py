@@ -1,10 +1,10 @@
 """Ops on identical processors that run side by side: P | prec | Cmax in three-field notation.
 
-An op runs on one processor, or on all of them at once, which is faster by itself but leaves no room
-for others (a moldable task). A schedule is an order of ops and which of them run on all processors:
-taken in this order, each op starts as early as it can. Ordered by their starts, the ops of every
-schedule start no later that way, because at any time no more processors are busy; so an order and a
-choice of least makespan are among those that are searched.
+An op runs on one processor, or on all of them at once, which is faster by itself but leaves no
+processor for others (a moldable task). A schedule is an order of ops and which of them run on all
+processors: taken in this order, each op starts as early as it can. Ordered by their starts, the ops
+of every schedule start no later that way, because at any time no more processors are busy; so an
+order and a choice of least makespan are among those that are searched.
 """
 
 from __future__ import annotations

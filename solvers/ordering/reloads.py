@@ -20,7 +20,9 @@ from braid.solvers.ordering.job_graph import JobGraph
 from braid.solvers.ordering.traffic import Traffic
 
 MAX_SUMS = 4096
-"""Sums of sizes that are listed to find the most that fits; with more, all room counts as used."""
+"""Sums of sizes that are listed to find the most that fits; with more, all memory counts as
+used.
+"""
 
 Transfer = tuple[int, float]
 """Bytes, and the seconds that it takes to load them."""
@@ -70,11 +72,11 @@ class Reloads:
         volume = _bytes(need.loaded) + np.cumsum(amounts[found])
         if not need.made or volume[-1] <= self.traffic.capacity - self._held[found].max():
             return None
-        room = np.maximum.accumulate(self._room(need.values)[found])
+        free = np.maximum.accumulate(self._free_bytes(need.values)[found])
         waits = np.zeros(len(found))
         known: dict[tuple[int, int], float] = {}
-        for place in np.flatnonzero(volume > room):
-            case = int(volume[place]), int(room[place])
+        for place in np.flatnonzero(volume > free):
+            case = int(volume[place]), int(free[place])
             if case not in known:
                 makers = found[: place + 1][amounts[found[: place + 1]] > 0]
                 made = [transfer for other in makers for transfer in need.made[int(other)]]
@@ -90,8 +92,8 @@ class Reloads:
         """
         operands = [self.traffic.values[v] for v in self.operands(job)]
         transfers = [(value.size, value.load / self.units) for value in operands]
-        room, ancestors = self.traffic.capacity - self._held, distances[job] > -inf
-        if _bytes(transfers) <= room[ancestors].min(initial=self.traffic.capacity):
+        free, ancestors = self.traffic.capacity - self._held, distances[job] > -inf
+        if _bytes(transfers) <= free[ancestors].min(initial=self.traffic.capacity):
             return None
         # What an ancestor itself reads or makes is on the chip.
         lacks = np.ones((len(operands), len(self.jobs)), bool)
@@ -101,11 +103,11 @@ class Reloads:
                 row[:] = distances[:, maker] > -inf if maker is not None else False
             row[[self.jobs.ops[op] for op in value.consumers if op in self.jobs.ops]] = False
         volume = np.array([size for size, _ in transfers]) @ lacks
-        found = np.flatnonzero(ancestors & (volume > room))
+        found = np.flatnonzero(ancestors & (volume > free))
         waits = np.where(ancestors, 0.0, -inf)
         known: dict[tuple[int, bytes], float] = {}
         for other in found:
-            case = int(room[other]), lacks[:, other].tobytes()
+            case = int(free[other]), lacks[:, other].tobytes()
             if case not in known:
                 lacked = compress(transfers, lacks[:, other].tolist())
                 known[case] = _missing([*lacked], case[0])
@@ -126,7 +128,7 @@ class Reloads:
             held[job] = sum(self.traffic.values[v].size for v in used)
         return held
 
-    def _room(self, values: frozenset[int]) -> NDArray[np.int64]:
+    def _free_bytes(self, values: frozenset[int]) -> NDArray[np.int64]:
         """Return the bytes for `values` at the end of each job, with what it holds of others."""
         others = self._held.copy()
         for v in values:
@@ -172,14 +174,14 @@ def _bytes(transfers: Sequence[Transfer]) -> int:
     return sum(size for size, _ in transfers)
 
 
-def _missing(transfers: Sequence[Transfer], room: int) -> float:
+def _missing(transfers: Sequence[Transfer], free: int) -> float:
     """Return the least seconds of loading what of `transfers`, each as a whole, does not fit."""
     kept = {0: 0.0}
     for size, seconds in transfers:
         for used, saved in [*kept.items()]:
-            if used + size <= room:
+            if used + size <= free:
                 kept[used + size] = max(kept.get(used + size, 0.0), saved + seconds)
         if len(kept) > MAX_SUMS:
             rate = min(seconds / size for size, seconds in transfers if size)
-            return (_bytes(transfers) - room) * rate
+            return (_bytes(transfers) - free) * rate
     return sum(seconds for _, seconds in transfers) - max(kept.values())

@@ -1,8 +1,8 @@
 """What is issued for a given order: loads, spills and reloads as `residency_plan` plans them.
 
-A result may lie over an operand of its size that dies with its op: it takes over the room.
+A result may lie over an operand of its size that dies with its op: it takes over the memory.
 
-Room is handed out in the order of issue: what is reserved waits for as many releases, the oldest
+Memory is handed out in the order of issue: what is reserved waits for as many releases, the oldest
 first, as it takes. A reservation so waits only for what is issued before, and nothing deadlocks.
 """
 

@@ -64,7 +64,7 @@ class Traffic:
 
     @cached_property
     def excess(self) -> float:
-        """Seconds of loading what is present by definition but finds no room at once."""
+        """Seconds of loading what is present by definition but does not fit at once."""
         present = [value for value in self.values if value.present and value.size]
         over = sum(value.size for value in present) - self.capacity
         rate = min((value.load / value.size for value in present), default=0.0)

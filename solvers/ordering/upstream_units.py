@@ -62,7 +62,7 @@ class _Trial:
 def upstream_unit_bound(ops: Side, upstream: Side, waits: Flags, known: float) -> float:
     """Return a bound on the makespan, or `known` if none found is greater.
 
-    `waits` tells for each op (row) for which upstream jobs it waits.
+    `waits` says for each op (row) for which upstream jobs it waits.
     """
     best = known
     trials = sorted(_trials(ops, upstream, waits, known), key=lambda trial: -trial.hope)

@@ -13,7 +13,7 @@ from braid.solvers.packing.bounds import maximal_live_sets
 from braid.solvers.packing.placement import Placer
 
 _LONGEST = 1e8
-"""Seconds beyond which no limit is told from none."""
+"""Seconds from which on a limit counts as none."""
 NONE, FOUND, CUT = range(3)
 """What a search ends with: a proof that there is no packing, a packing, or neither."""
 
@@ -124,7 +124,7 @@ class NativePacking:
         flat items.
 
         What scores least is kept: a step of the skyline scores 1 to 11, as `seed` says for each
-        place, room left empty `waste`.
+        place, empty space `waste`.
         """
         if self._has_fixed or not self.flat:
             return CUT, None

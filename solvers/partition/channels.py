@@ -1,11 +1,11 @@
-"""How many slots the channels of a pipeline need, so that none of its stages waits for room.
+"""How many slots the channels of a pipeline need, so that none of its stages waits for a slot.
 
 A stage works on one request at a time, in order, and holds a slot of each channel that it writes
 from when it begins until the last reader of that slot has ended: then the stage can take it again
 for the request that many behind. That is a marked graph (F. Commoner et al., "Marked Directed
-Graphs", 1971): data are edges without tokens, room is an edge back with as many tokens as there are
-slots, and the interval between results is the largest ratio of time to tokens over its circuits.
-Fewest bytes in slots at a given interval T is an integer program over when stages begin
+Graphs", 1971): data are edges without tokens, free slots an edge back with as many tokens as there
+are slots, and the interval between results is the largest ratio of time to tokens over its
+circuits. Fewest bytes in slots at a given interval T is an integer program over when stages begin
 (R. Govindarajan, G. Gao and P. Desai, "Minimizing Buffer Requirements under Rate-Optimal Schedule
 in Regular Dataflow Networks", 2002):
 
@@ -205,11 +205,11 @@ def simulated_interval(pipeline: Pipeline, depths: Sequence[int]) -> float:
     """Return the mean interval between results, by playing the pipeline for some requests."""
     stages = range(len(pipeline.times))
     sources: list[list[int]] = [[] for _ in stages]
-    rooms: list[list[tuple[int, int]]] = [[] for _ in stages]  # reader, depth
+    slots: list[list[tuple[int, int]]] = [[] for _ in stages]  # reader, depth
     for channel, depth in zip(pipeline.channels, depths, strict=True):
         for reader in channel.readers:
             sources[reader].append(channel.source)
-            rooms[channel.source].append((reader, depth))
+            slots[channel.source].append((reader, depth))
     total = _FEW * (2 + max(depths, default=1))
     done, begun = [0] * len(stages), [0] * len(stages)
     workers = [pipeline.workers_of(stage) for stage in stages]
@@ -222,7 +222,7 @@ def simulated_interval(pipeline: Pipeline, depths: Sequence[int]) -> float:
         return (
             request < total
             and all(done[source] > request for source in sources[stage])
-            and all(done[reader] > request - depth for reader, depth in rooms[stage])
+            and all(done[reader] > request - depth for reader, depth in slots[stage])
         )
 
     while finished < total:

@@ -157,8 +157,8 @@ class CutModel:
             twice = weighted_sum(
                 [held[tensor] for tensor in shared], [sizes[tensor] for tensor in shared]
             )
-            room = self.scale.capacity - need
-            fits = self.cp.add(total - twice <= room)
+            free = self.scale.capacity - need
+            fits = self.cp.add(total - twice <= free)
             fits.only_enforce_if(self.runs[stage, op])  # pyright: ignore[reportUnknownMemberType]
 
     def _add_counts(self, ceiling: int | None) -> None:

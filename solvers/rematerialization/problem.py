@@ -161,7 +161,7 @@ class Schedule:
 class InfeasibleBudgetError(Exception):
     """No schedule within `budget` exists, or none was found.
 
-    `proven` tells the two apart: it is True when `budget < lower_bound`, the bytes that each of
+    `proven` distinguishes the two: it is True when `budget < lower_bound`, the bytes that each of
     `blamed_ops` needs by itself, for `blamed_tensors` (without ops: what the graph's inputs and
     outputs need). `smallest_found` is the peak of the leanest schedule that was found.
     """

@@ -175,13 +175,13 @@ def _compose(
     if least < _LEAST:
         return None
 
-    def solve_part(part: Problem, room: int, share: float) -> tuple[int, ...] | None:
+    def solve_part(part: Problem, limit: int, share: float) -> tuple[int, ...] | None:
         begin = monotonic()
-        if room < structural_need(part).bytes or begin > search.composed:
+        if limit < structural_need(part).bytes or begin > search.composed:
             return None
         seconds = max(_PART_SECONDS, share * (search.composed - begin))
         alone = replace(search, begin=begin, time_limit=seconds, workers=1, orders=[])
-        progress = _search(part, room, alone, least // 3)
+        progress = _search(part, limit, alone, least // 3)
         return None if progress is None else progress.sequence
 
     return schedule_parts(problem, budget, least, solve_part)

@@ -74,7 +74,7 @@ def database_url(text: str) -> URL:
             f"'{text.partition(':')[0]}:…' is not the URL of a database",  # no password
             hint=_WHERE,
         ) from error
-    if "@" in (url.host or ""):  # the rest of a password, which no message is to tell
+    if "@" in (url.host or ""):  # the rest of a password, which no message may contain
         raise BraidError(
             "the URL of the database has several '@'", hint="write %40 for those of a password"
         )

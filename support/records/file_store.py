@@ -70,7 +70,7 @@ class FileStore(SqliteFile, RecordStore):
             raise BraidError(
                 f"measurements cannot be kept in '{self.path}': {reason(error)}",
                 hint="nothing is chosen by them; set BRAID_CACHE_DIR, or BRAID_RECORDS where it "
-                "is set, to a place with room that you may write to",
+                "is set, to a place with free space that you may write to",
             ) from error
 
     def damage(self) -> Iterator[tuple[str, str]]:

@@ -122,7 +122,7 @@ class SqliteFile:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF not in _NO_ROOM or self._has_log():
                 raise
-            database.close()  # readers need room for what they share
+            database.close()  # readers need disk space for what they share
             return self._file(_AS_IT_IS)
         if {name for (name,) in tables} <= _BEFORE_RECORDS:
             database.close()

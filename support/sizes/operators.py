@@ -313,7 +313,7 @@ def select(condition: Condition | bool, chosen: Extent, otherwise: Extent) -> Ex
 
 
 def _known_by(condition: Condition) -> tuple[Symbol, int] | None:
-    """Return the symbol whose value the condition tells, and that.
+    """Return the symbol whose value the condition gives, and that value.
 
     The least of a symbol and a larger number is the symbol; that of broadcasts is compared with 1.
     """

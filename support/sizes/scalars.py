@@ -47,7 +47,7 @@ class Scalar:
 
     @cached_property
     def order(self) -> Order:
-        """Return what tells it from others."""
+        """Return what distinguishes it from others."""
         operands = tuple(operand.order for operand in self.operands)
         return self.operation, self.width, self.bits, order_of(self.size), operands
 

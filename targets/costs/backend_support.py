@@ -34,7 +34,7 @@ _KNOWN = {op.name for op in Braid.operations}
 RELU = "relu"
 """What `maximum` with 0 may be called too."""
 _LONG = 3
-"""Characters of a name that can be told to be misspelled."""
+"""The shortest name for which a misspelling is suggested."""
 
 
 def require_supported(ops: Iterable[Operation], backend: BackendDescription) -> None:

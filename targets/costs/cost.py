@@ -9,7 +9,7 @@ class Source(StrEnum):
     """Who knew a figure.
 
     `CORRECTED` ones are predictions, by a family or the roofline, times what others of their kind
-    took for what they were predicted to. `UNKNOWN` ones count 0: nothing tells of the resource.
+    took for what they were predicted to. `UNKNOWN` ones count as 0: the resource has no costs.
     """
 
     DECLARED = "declared"

@@ -341,7 +341,7 @@ def _profiled(op: Operation, layouts: LayoutChoice | None) -> Cost | None:
 def _profiled_in(op: Operation, choice: LayoutChoice) -> float | None:
     """Return the seconds of a run in `choice`, if a profile knows them.
 
-    One that does not tell layouts tells of those in the types of the op.
+    Seconds without layouts are for those in the types of the op.
     """
     measured = measured_seconds(op, choice)
     is_told = measured is None or LAYOUT_SECONDS in op.attributes or choice == as_typed(op)

@@ -82,7 +82,7 @@ class LayoutCosts:
         return CostedChoice(choice, self._amount(cost, costs), source, cost.family)
 
     def tells_of(self, source: Layout, target: Layout) -> bool:
-        """Return whether anything tells of the resource of a reorder; what nothing tells of counts
+        """Return whether the costs of reorders are known for the resource; unknown costs count as
         0.
         """
         return self._resource in ESTIMATED or (source, target) in self._declared_reorders
@@ -225,7 +225,7 @@ class LayoutCosts:
         return CostedChoice(choice, amount, source)
 
     def _says(self, declared: DeclaredCost) -> bool:
-        """Return whether a declaration tells of the resource: a number is seconds."""
+        """Return whether a declaration has costs for the resource: a number is seconds."""
         return self._resource == "seconds" or (
             isinstance(declared, Mapping) and self._resource in declared
         )

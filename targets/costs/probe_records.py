@@ -1,11 +1,11 @@
 """What was tried on devices by `braid targets calibrate --model`, in this user's record store.
 
-A record is about one thing, by its text: an op of a model on its own (`of_op`), which tells whether
-the device runs it and how fast, or a group of a model that ran as a whole, in which it finds caches
-as it does in models. Records are kept under a digest of all that they depend on besides, the
-*scope*: the machine with what was measured of it, the backend and what the target says of its
-units, the plugin, and the versions of braid and of the code generators. So a record that no longer
-fits is never found.
+A record is about one thing, by its text: an op of a model on its own (`of_op`), which records
+whether the device runs it and how fast, or a group of a model that ran as a whole, in which it
+finds caches as it does in models. Records are kept under a digest of all that they depend on
+besides, the *scope*: the machine with what was measured of it, the backend and what the target says
+of its units, the plugin, and the versions of braid and of the code generators. So a record that no
+longer fits is never found.
 """
 
 import hashlib

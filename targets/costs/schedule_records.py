@@ -25,7 +25,7 @@ class TunedKernel:
     """What a search ended with: `seconds` of one run, and those of the default before it.
 
     `chosen` is None where the default schedule is the best that was found. `version` is that of the
-    family. `what` tells people which kernel it is. `library` are the seconds of a vendor's kernel
+    family. `what` describes the kernel for people. `library` are the seconds of a vendor's kernel
     in the same layouts, None where none was measured; `keeps_library` says that it is the result,
     and `vendor` which family it is of.
     `measure` says what the seconds are, see `KernelMeter`.

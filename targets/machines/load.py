@@ -31,7 +31,7 @@ def load_target(name: str = HOST) -> Target:
 
 @lru_cache(maxsize=256)
 def _loaded(name: str, path: Path, stamp: Stamp, host_stamp: Stamp) -> Target:
-    """Return the target at `path`; the stamps tell when it, and the host it may have, have
+    """Return the target at `path`; the stamps change when it, and the host it may have, have
     changed.
     """
     location = SourceLocation(str(path))

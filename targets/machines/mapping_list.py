@@ -127,7 +127,7 @@ def _types(table: Table) -> tuple[str, ...]:
 
 
 def _computes(table: Table) -> str:
-    """Return the type that ops are computed in; the tolerance has to be told with it."""
+    """Return the type that ops are computed in; the tolerance has to be given with it."""
     computes = table.get("computes", str, "")
     if not computes:
         return ""

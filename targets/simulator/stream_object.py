@@ -2,7 +2,7 @@
 
 An object names ops, values and events by its own numbers, so that equal subgraphs have one
 object wherever they stand. What depends on the rest of the stream is left to the linker: the
-numbers of instructions, the syncs, and the waits for room on the chip.
+numbers of instructions, the syncs, and the waits for memory on the chip.
 """
 
 import json

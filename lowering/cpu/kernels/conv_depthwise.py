@@ -51,7 +51,7 @@ class _Depthwise(ProductCandidate):
         the weights.
 
         Two vectors of channels read longer pieces of memory than one. With 16 registers they leave
-        no room for neighbouring outputs that share loads, which those of a stride do not.
+        no registers for neighbouring outputs that share loads, which those of a stride do not.
         """
         channels, width = self.op.channels, self.op.width
         if channels > self.unit.lanes and (self.is_strided or self.unit.registers >= 32):

@@ -84,8 +84,8 @@ class _Code:
     def address(self, symbol: str) -> SSAValue:
         return self.add(llvm.AddressOfOp(symbol, _POINTER))
 
-    def room(self, type: Attribute, count: int) -> SSAValue:
-        """Return the memory on the stack."""
+    def allocate(self, type: Attribute, count: int) -> SSAValue:
+        """Allocate memory for `count` elements on the stack."""
         return self.add(llvm.AllocaOp(self.integer(count, i64), type))
 
     def at(self, address: SSAValue, offset: int) -> SSAValue:
@@ -150,7 +150,10 @@ class _Module:
         """Emit the body of the kernel, which has a single iteration."""
         code = _Code(self, entry)
         arguments = self._program.arguments
-        memories, listed = code.room(_POINTER, len(arguments)), code.room(i64, 2 * len(arguments))
+        memories, listed = (
+            code.allocate(_POINTER, len(arguments)),
+            code.allocate(i64, 2 * len(arguments)),
+        )
         one = code.add(arith.ConstantOp(IntegerAttr(1, IndexType())))
         body = Block(arg_types=[IndexType()])
         begin, end = entry.args[-2:]

@@ -63,7 +63,7 @@ class _Top:
         self.weights: dict[SSAValue, int] = {
             op.output: at for at, op in enumerate(weights_of(design))
         }
-        # By the channel: what it is told, by names that are defined later.
+        # The inputs of the channel, by names that are defined later.
         self.number: dict[SSAValue, int] = {
             op.output: index for index, op in enumerate(self.channels)
         }

@@ -49,7 +49,7 @@ def weights_module(name: str, op: WeightsOp) -> HardwareModule:
     `row`.
 
     `base` is where the first word is, at an address that 4096 divides; it has to stay. A request is
-    made as soon as its burst has room; what is asked for is taken whenever it comes. What a memory
+    made as soon as its burst fits; what is asked for is taken whenever it comes. What a memory
     says of errors, and of last words, is not looked at.
     """
     module = HardwareModule(name)

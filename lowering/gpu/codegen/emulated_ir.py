@@ -48,7 +48,7 @@ _READ_ONLY, _WRITABLE, _SHARED = range(3)
 _NUMBER_BYTES = {"bf16": 2, "f16": 2, "f32": 4, "tf32": 4, "s8": 1, "u8": 1, "s32": 4}
 
 STATUS = "braid_gpu_status"
-"""The emulator's function that tells whether a launch has failed; see `KernelNeeds.status`."""
+"""The emulator's function that returns whether a launch has failed; see `KernelNeeds.status`."""
 
 _RUNTIME = """
 declare void @braid_gpu_read(ptr, i64, i64)

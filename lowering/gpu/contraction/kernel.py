@@ -57,7 +57,7 @@ class Product:
         """Return the kernel of a bufferized function: a fill with zeros, the contraction,
         elementwise nests.
 
-        What is multiplied may be told: f32 as tf32. None for other kernels.
+        `kind` overrides the kind of elements: f32 as tf32. None for other kernels.
         """
         found = product_nests(function)
         if found is None:

@@ -2,7 +2,7 @@
 
 A pass counts the elements of each digit among those whose digits so far are those of the last one
 that is wanted, and finds its next digit. It ends as soon as all that are left are wanted: mostly
-before digits of indices, which tell equal values apart. (T. Alabi et al., "Fast k-selection
+before digits of indices, which order equal values. (T. Alabi et al., "Fast k-selection
 algorithms for graphics processing units", 2012; J. Zhang et al., "Parallel Top-K Algorithms on
 GPU", SC 2023.)
 """
@@ -172,7 +172,7 @@ class Selection:
         """Return the bucket of the last one wanted, how many are in those above, and how many in
         it.
 
-        Each warp finds it for itself: the lane in whose buckets it is tells the others.
+        Each warp finds it for itself: the lane whose buckets contain it broadcasts it.
         """
         lane = code.rem(self.thread, _WARP)
         reversed_lane = code.xor(lane, _WARP - 1)

@@ -74,8 +74,8 @@ LOOP_ANNOTATION = "llvm.loop_annotation"
 def keep_rolled(loop: scf.ForOp) -> None:
     """Keep both LLVM and the assembler from unrolling the loop."""
     kind = UnregisteredAttr.with_name_and_type(LOOP_ANNOTATION, False)
-    told = kind(LOOP_ANNOTATION, False, False, "unroll = <disable = true>")
-    loop.attributes[LOOP_ANNOTATION] = told
+    loop_annotation = kind(LOOP_ANNOTATION, False, False, "unroll = <disable = true>")
+    loop.attributes[LOOP_ANNOTATION] = loop_annotation
 
 
 def limit_blocks(function: gpu.FuncOp, blocks: int) -> None:

@@ -31,7 +31,7 @@ from braid.lowering.gpu.nests.wide_access import (
 
 
 def shared_memory(program: RowProgram, symbol: str) -> list[memref.GlobalOp]:
-    """Return what the warps of a row tell each other: a slot a warp for every reduction, by
+    """Return what the warps of a row exchange: a slot a warp for every reduction, by
     types.
     """
     warps = program.threads_of_row // WARP

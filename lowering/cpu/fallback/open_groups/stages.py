@@ -55,7 +55,7 @@ def results_of(
 ) -> list[Tensor]:
     """Return the results of an op, of which the stages that others read are kept.
 
-    Raises UnsupportedError for an op of which the types do not tell how long its loops are.
+    Raises UnsupportedError for an op whose types do not give the lengths of its loops.
     """
     structure = op.structure()
     final = {

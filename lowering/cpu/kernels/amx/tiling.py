@@ -144,7 +144,7 @@ def cycles(
     line of weights.
 
     What is outside stays in the first cache for all of what is inside, where a block of both has
-    room there. Weights come from beyond the second cache once: asked for a block ahead where
+    space there. Weights come from beyond the second cache once: asked for a block ahead where
     columns are outside; otherwise the first group of rows waits for all of them, and every group
     where the second cache does not hold them. The epilogue of a block runs beside the next one.
     """

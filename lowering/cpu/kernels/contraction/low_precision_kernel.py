@@ -78,12 +78,12 @@ def row_block(
     rows, else `_ROWS` suffice.
     """
     extent = nest.row.extent
-    room = unit.cache_bytes // (2 if outside else 4)
+    available = unit.cache_bytes // (2 if outside else 4)
     wanted = extent * nest.outer[-1].extent if outside and nest.outer else extent
     wanted = wanted if outside else min(wanted, _ROWS)
 
     def fits(block: RowBlock) -> bool:
-        return staged(block).scratch_bytes <= room
+        return staged(block).scratch_bytes <= available
 
     rows = min(extent, -(-wanted // tile.rows) * tile.rows)
     while rows > tile.rows and not fits(RowBlock(1, rows)):

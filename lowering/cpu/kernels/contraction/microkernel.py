@@ -266,10 +266,10 @@ def feasible_tiles(
 
     LLVM moves the constants of an epilogue out of all loops, where they hold registers.
     """
-    room = unit.registers - 1 - constants
+    available = unit.registers - 1 - constants
     return tuple(
         (rows, vectors)
         for vectors in counts
         for rows in range(1, unit.registers)
-        if rows * vectors + vectors <= room
+        if rows * vectors + vectors <= available
     )

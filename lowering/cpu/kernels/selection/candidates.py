@@ -39,7 +39,7 @@ _GROUP = 4
 
 
 @dataclass(frozen=True)
-class Room:
+class SelectionScratch:
     """Scratch memory for the first `k` of `extent` elements: arrays of `word`, each whole vectors.
 
     `has_row` says that the keys of the whole row are kept: its elements are apart.
@@ -103,7 +103,7 @@ class Selection:
     """The selection from one row, whose first element and step in `source` are `row`."""
 
     e: Emitter
-    room: Room
+    layout: SelectionScratch
     element_type: Attribute
     largest: bool
     source: Buffer
@@ -115,8 +115,8 @@ class Selection:
 
         What is left behind whole groups is sorted unseen.
         """
-        e, extent, collected = self.e, self.room.extent, self.room.collected
-        if self.room.has_row:
+        e, extent, collected = self.e, self.layout.extent, self.layout.collected
+        if self.layout.has_row:
             e.loop(0, extent, 1, self._keep_key)
         each(e, collected, lambda i, mask: self._take(i, i, mask))
         size = _GROUP * e.lanes
@@ -134,11 +134,11 @@ class Selection:
     def write(self, buffer: Buffer, at: tuple[Index, Index], *, are_values: bool) -> None:
         """Write the first k elements, or their numbers as i64, from a place on by a step."""
         row = (self.source, self.row) if are_values else None
-        write_selected(self.e, self._candidates.numbers, self.room.k, row, (buffer, at))
+        write_selected(self.e, self._candidates.numbers, self.layout.k, row, (buffer, at))
 
     @cached_property
     def _arrays(self) -> tuple[Keyed, Keyed, Words, Words, Words]:
-        return self.room.arrays(self.scratch)
+        return self.layout.arrays(self.scratch)
 
     @property
     def _candidates(self) -> Keyed:
@@ -158,7 +158,7 @@ class Selection:
 
     def _keys(self, position: Index, mask: Value | None = None) -> Value:
         """Return the keys of the vector from `position` on."""
-        if self.room.has_row:
+        if self.layout.has_row:
             return self._arrays[4].load_vector(self.e, position)
         values = self.source.load(self.e, self._at(position), mask)
         return key_of(self.e, values, self.element_type, largest=self.largest)
@@ -167,14 +167,14 @@ class Selection:
         """Make a vector of the row candidates from `place` on, and whatever is behind it."""
         e, candidates = self.e, self._candidates
         candidates.keys.store_vector(e, self._keys(position, mask), place)
-        first = e.broadcast(e.make(arith.IndexCastOp, [e.index(position)], self.room.word))
+        first = e.broadcast(e.make(arith.IndexCastOp, [e.index(position)], self.layout.word))
         candidates.numbers.store_vector(
-            e, e.apply(arith.AddiOp, first, iota(e, self.room.word)), place
+            e, e.apply(arith.AddiOp, first, iota(e, self.layout.word)), place
         )
 
     def _look(self, position: Index) -> None:
         """Collect what comes before the last of the first k so far, from a group of vectors."""
-        e, k = self.e, self.room.k
+        e, k = self.e, self.layout.k
         count = self._state.load_index(e, 0)
 
         def sort() -> None:
@@ -182,7 +182,7 @@ class Selection:
             self._state.store_index(e, k, 0)
             self._state.store(e, self._candidates.keys.load(e, k - 1), 1)
 
-        e.when(e.insert(arith.CmpiOp(count, e.index(self.room.collected), "uge")), sort)
+        e.when(e.insert(arith.CmpiOp(count, e.index(self.layout.collected), "uge")), sort)
         last = self._state.load(e, 1)
         places = [e.add(position, i * e.lanes) for i in range(_GROUP)]
         keys = [self._keys(place) for place in places]
@@ -219,8 +219,8 @@ class Selection:
     def _sort(self, count: Index) -> None:
         """Bring the first k of `count` candidates to the front, in order."""
         candidates, spare, places, *_ = self._arrays
-        if self.room.are_few:
-            sort_few(self.e, candidates, count, self.room.k, spare, places)
+        if self.layout.are_few:
+            sort_few(self.e, candidates, count, self.layout.k, spare, places)
         else:
             sort_many(self.e, candidates, count, spare, places)
 

@@ -21,7 +21,7 @@ from braid.lowering.gpu.contraction.kernel import Product
 LOG2_E = log2(2.718281828459045)
 MINUS_INFINITY = float("-inf")
 _LARGE = 2.0**28
-"""Exponents of 2 from which f32 is too coarse to tell exponents from the largest one."""
+"""Exponents of 2 from which f32 cannot distinguish exponents from the largest one."""
 _CHAINS = 2
 """Maxima and sums of a row that do not wait for each other."""
 

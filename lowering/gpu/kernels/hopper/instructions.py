@@ -115,7 +115,7 @@ def multiply(
 ) -> list[Value]:
     """Add the product of two matrices to sums, to come when it is waited for.
 
-    The right one is told by its descriptor, the left one too or by its fragment: registers of
+    The right one is given by its descriptor, the left one too or by its fragment: registers of
     pairs of 16 bits, where the sums of a product are (PTX ISA, "Matrix Fragments for wgmma"). Of A
     by lines of depths, of B too unless `b_by_rows`: then by lines of columns. Unless it `adds`,
     what the sums were before does not matter.
