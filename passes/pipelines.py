@@ -33,9 +33,9 @@ DEFAULT = (
     "expand-transposed-convolutions",
     # Known operands are then on the right, where scales are folded into them and kernels pack them.
     "transpose-known-operands",
-    # Behind what reads weights, so that these stay in the types of the model.
+    # After what reads weights, so that these stay in the types of the model.
     "sink-conversions",
-    # Normalizations become part of weights while they still stand right behind the products;
+    # Normalizations become part of weights while they still stand right after the products;
     # fusion would hide them in groups.
     "fold-scale-into-weights",
     # What depends on weights alone leaves the graph before it is grouped, and what folding made

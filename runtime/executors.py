@@ -51,7 +51,7 @@ class Executor(Protocol):
         ...
 
     def set_threads(self, threads: int) -> None:
-        """Let runs that begin from now on take so many threads, 0 for one on each CPU.
+        """Let runs that begin from now on take this many threads, 0 for one on each CPU.
 
         Raises `BraidError` where nothing runs on threads.
         """
@@ -77,7 +77,9 @@ class NativeExecutor:
     """
 
     def __init__(self, model: NativeModel, threads: int, streams: int = 1) -> None:
-        """Run `model` on so many threads (0: all), and on no fewer than it has inter-op streams."""
+        """Run `model` on this many threads (0: all), and on no fewer than it has inter-op
+        streams.
+        """
         self._model = model
         self._inter_op_streams = streams
         self._threads = self._enough(threads)
@@ -135,7 +137,7 @@ class NativeExecutor:
         return self._threads
 
     def set_threads(self, threads: int) -> None:
-        """Let runs and streams that begin from now on take so many; those that run stay as is."""
+        """Let runs and streams that begin from now on take this many; those that run stay as is."""
         self._threads = self._enough(threads)
         for context in self._all_idle():
             self._end(context)

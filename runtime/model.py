@@ -404,7 +404,7 @@ def load(path: str | os.PathLike[str], *, threads: int = 1, emulate: bool = Fals
 
 
 def model_of(artifact: Artifact, package: Artifact | KeptArtifact, threads: int) -> Model:
-    """Return the model that runs an artifact on so many threads, and is saved as `package`.
+    """Return the model that runs an artifact on this many threads, and is saved as `package`.
 
     Raises:
         BraidError: as `load`.

@@ -162,7 +162,7 @@ class NativeStream:
             raise StreamEndedError(last_error().message)
 
     def pop(self, timeout: float) -> list[Array] | None:
-        """Take the outputs of the oldest request; None if they are not there in so many seconds.
+        """Take the outputs of the oldest request; None if they are not there in this many seconds.
 
         Raises:
             BraidError: the request has failed.

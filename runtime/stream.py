@@ -177,7 +177,7 @@ class Stream(Iterator[Result], AsyncIterator[Result]):
             except StopIteration:
                 self._drained = True
             except Exception as error:
-                self._drained, self._broken = True, error  # behind the results that are due
+                self._drained, self._broken = True, error  # after the results that are due
             else:
                 self._hand_in(request)
 

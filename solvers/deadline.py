@@ -62,7 +62,7 @@ class Deadline:
 
     @staticmethod
     def by_work(seconds: float) -> Deadline:
-        """Return the deadline after so many seconds of a new clock that goes by work."""
+        """Return the deadline after this many seconds of a new clock that goes by work."""
         return Deadline(seconds, Work(PATIENCE * seconds))
 
     def spend(self, seconds: float) -> None:

@@ -39,7 +39,7 @@ class Arrays:
         return array.ctypes.data
 
     def lists(self, lists: Sequence[Sequence[int]]) -> CLists:
-        """Return the lists, one behind the other."""
+        """Return the lists, one after the other."""
         begins = np.cumsum([0, *map(len, lists)]).tolist()
         items = [item for each in lists for item in each]
         return CLists(self.numbers(begins, np.int32), self.numbers(items, np.int32))

@@ -11,7 +11,7 @@ from braid.support.errors import BraidError
 from braid.support.private_files import open_private, private_directory
 
 _BYTES = 1 << 62
-"""Keys are bytes of a file that is empty, and locked far behind its end."""
+"""Keys are bytes of a file that is empty, and locked far beyond its end."""
 
 
 class Claims:

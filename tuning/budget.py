@@ -46,7 +46,7 @@ class PausedClock:
 class Budget:
     """`seconds` by `clock`, from now on, for kernels that take so much of a run (`weights`).
 
-    So many are searched `together`, each for as long.
+    This many are searched `together`, each for as long.
     """
 
     weights: Sequence[float]
@@ -65,7 +65,7 @@ class Budget:
     def part(self, number: int) -> Callable[[], bool]:
         """Return whether what the kernel of this number may take is spent, counted from now.
 
-        That is its part of the time that is left, for itself and those behind it: what others
+        That is its part of the time that is left, for itself and those after it: what others
         before did not need is theirs.
         """
         now = self.clock()

@@ -24,7 +24,7 @@ _KEPT = 16
 
 @dataclass(frozen=True)
 class DeviceRun:
-    """Run a module, as text behind `outline-kernels`, so often on `device`.
+    """Run a module, as text after `outline-kernels`, so often on `device`.
 
     `operands` are those of its `@main` as stored; without them inputs are synthetic.
     """

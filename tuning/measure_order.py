@@ -55,7 +55,7 @@ class MeasureOrderPass(ModulePass):
     a subgraph with at least two is the one of up to `candidates` that runs fastest: the one found
     by the search, and others of the least peak memory. Only one that is clearly faster replaces
     it. With `streams`, threads of the pool of `target`, it searches as `assign-inter-op-streams`
-    instead; what is timed are its schedule and those of list scheduling, each on so many threads,
+    instead; what is timed are its schedule and those of list scheduling, each on this many threads,
     and `braid.inter_op_stream` is written as well.
 
     Subgraphs are not begun after `time_limit` seconds; those with control flow, and functions with
@@ -121,7 +121,7 @@ class Measuring:
         function.attributes[ORDER] = order_attribute([block_order(block, joined)])
 
     def _candidates(self, block: BlockGraph) -> Candidates:
-        """Return the trials of the ops of a piece, behind those that are ordered already."""
+        """Return the trials of the ops of a piece, after those that are ordered already."""
         count, streams = self.options.candidates, self.options.streams
         if streams > 1:
             backend, _ = require_pool(self.target, streams)

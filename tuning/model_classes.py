@@ -18,7 +18,7 @@ from braid.tuning.space_files import FamilySpace, read_space
 
 _SPACES = Path(__file__).parent / "model_spaces"
 _SOFTMAX_FOR_PRODUCTS = 16
-"""A model of attention has a softmax for so many products at least."""
+"""A model of attention has a softmax for this many products at least."""
 
 
 class ModelClass(StrEnum):

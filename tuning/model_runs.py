@@ -36,7 +36,7 @@ class Program:
 
 @dataclass(frozen=True)
 class TurnsRequest:
-    """So many turns of the programs of these numbers, each loaded anew."""
+    """The number of turns of the programs of these numbers, each loaded anew."""
 
     programs: tuple[int, ...]
     turns: int

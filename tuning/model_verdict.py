@@ -27,7 +27,7 @@ SECONDS = 30.0
 Changed = frozenset[str]
 """Keys of the kernels that are made as was found, of those for which something was."""
 Measure = Callable[[Sequence[Changed], int], Sequence[Turns]]
-"""So many turns of the programs with these kernels."""
+"""The number of turns of the programs with these kernels."""
 Counters = Callable[[], Mapping[str, Sequence[str]]]
 """Of the model with all that was found: the names under which kernels are profiled, by key."""
 

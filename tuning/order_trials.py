@@ -52,7 +52,7 @@ def inter_op_trials(problem: ProcessorProblem, first: Trial, count: int) -> list
     """Return up to `count` different schedules: `first`, then one op after the other on all
     streams.
 
-    Behind them come those of list scheduling, the fastest first.
+    After them come those of list scheduling, the fastest first.
     """
     schedules = list_schedules(problem, sorted(range(len(problem)), key=first.order.index))
     together = schedules.pop("together")

@@ -92,7 +92,7 @@ class ProbeWorker:
         self._ending = ending
 
     def outcome(self, trial: OpTrial | ModelTrial, limit: float) -> Outcome:
-        """Return what came of `trial`, which may take so many seconds."""
+        """Return what came of `trial`, which may take this many seconds."""
         if self._process is None:
             self._process = self._ending.enter_context(worker_process(WORKER))
         try:

@@ -112,7 +112,7 @@ class RayWorkers:
 
 
 class _Work:
-    """Kernels that are `waiting`, the last one first, and being searched by so many threads."""
+    """Kernels that are `waiting`, the last one first, and being searched by this many threads."""
 
     def __init__(self, search: Search, waiting: list[int]) -> None:
         self.waiting = waiting

@@ -139,7 +139,7 @@ def _choosy_operands(op: Operation) -> Sequence[SSAValue]:
 
 
 def _scales(group: FusedOp) -> dict[SSAValue, float]:
-    """Return what operands of products are at most, where one product stands behind the other.
+    """Return what operands of products are at most, where one product stands after the other.
 
     Sums then stay as large as what they are of (He et al., "Delving deep into rectifiers", 2015),
     and do not leave the numbers of a type however many there are.

@@ -43,7 +43,7 @@ def stepped(group: FusedOp, values: Values, tolerance: float, direction: int) ->
     """Return what the ops of a group compute where steps are made of sums that are a little off.
 
     `values` are what they compute of exact ones, `direction` is 1 or -1. Sums are off by units in
-    the last place of the narrowest type behind them, and by `tolerance` of the largest one.
+    the last place of the narrowest type after them, and by `tolerance` of the largest one.
     """
     found, changed, units = dict(values), set[SSAValue](), _units(group, values)
     for op in ops_of(group):
@@ -85,7 +85,7 @@ def _makes_steps(op: Operation) -> bool:
 def _units(group: FusedOp, values: Values) -> dict[SSAValue, float]:
     """Return a unit in the last place of the floats that kernels may compute otherwise.
 
-    That of the narrowest type behind them. Whole numbers of steps are as they are, and so is one
+    That of the narrowest type after them. Whole numbers of steps are as they are, and so is one
     sum or product of numbers that are: there is one right way to round it.
     """
     units: dict[SSAValue, float] = {}

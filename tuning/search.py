@@ -153,7 +153,7 @@ class Turn(Generic[P]):
 class Order(Generic[P]):
     """What the user says between levels; without anything, the rule decides.
 
-    `threshold` holds for the level behind, and for those to come; `level` is the next one,
+    `threshold` holds for the level just searched, and for those to come; `level` is the next one,
     whatever the rule says; of its space only `points` are looked at, where they are given.
     """
 
@@ -249,7 +249,7 @@ class _LevelSearch(Generic[P]):
         return min((t for p, t in self.times.items() if p in self.seen), default=None)
 
     def _promises_little(self, left: int) -> bool:
-        """Return whether so many more points are not expected to be worth their time."""
+        """Return whether this many more points are not expected to be worth their time."""
         best = self._best()
         if best is None or best < self.baseline:
             return False

@@ -3,7 +3,7 @@
 A function of several streams (`braid.inter_op_streams`) runs the ops of its body in their order,
 but a call that has a stream (`braid.inter_op_stream`) waits only for the calls of its stream that
 stand before it and for those that make its operands. All other ops that run, such as control flow,
-run alone: whatever stands before such an op is done by then, and what stands behind it has not
+run alone: whatever stands before such an op is done by then, and what stands after it has not
 begun.
 
 What is known to be done is a vector clock (F. Mattern, "Virtual time and global states of
@@ -33,7 +33,7 @@ class InterOpStep:
     """An op that runs: the `number`-th of `stream`, counted from 1; of all streams if that is None.
 
     `clock` is what is done when it begins. Before it begins it waits until each stream of `waits`
-    has done so many calls; all else is done by then.
+    has done this many calls; all else is done by then.
     """
 
     stream: int | None

@@ -47,7 +47,7 @@ class ProfiledNames:
 
 
 def _maker(value: SSAValue) -> Operation | None:
-    """Return the op that computes `value`, behind casts, views and the reading of an element."""
+    """Return the op that computes `value`, after casts, views and the reading of an element."""
     owner = value.owner
     while isinstance(owner, Operation) and not names_of(owner) and _only_hands_on(owner):
         owner = owner.operands[0].owner

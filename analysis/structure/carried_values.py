@@ -1,4 +1,4 @@
-"""What control flow hands on: each value with its places inside and behind the op."""
+"""What control flow hands on: each value with its places inside and after the op."""
 
 from dataclasses import dataclass
 

@@ -25,7 +25,7 @@ SCRATCH_TARGET = 768 * 1024
 """Bytes that a tile may use: most of a second-level cache."""
 
 _SHARE_OF_INTERNAL = 32
-"""Tiles of products that would be too flat may use one part in so many of what is saved."""
+"""Flat tiles of products may lose at most one part in this many of what is saved."""
 
 _EFFICIENT_ROWS = 32
 """Rows of a product below which loading the other operand takes most of the time."""

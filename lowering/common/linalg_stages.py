@@ -193,7 +193,7 @@ def _sizes_read(access: Access, stage: Stage, value: SSAValue) -> list[int]:
 
 
 def _reached(stage: Stage, encoding: Attribute) -> Sequence[int]:
-    """Return how many indices of each dim are iterated over, open where blocks reach behind
+    """Return how many indices of each dim are iterated over, open where blocks reach after
     them.
     """
     if isinstance(encoding, LayoutAttr) and not encoding.layout.is_permutation:

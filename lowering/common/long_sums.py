@@ -23,7 +23,7 @@ them add 4e-6 to the error."""
 
 
 def is_long(steps: int, added: int) -> bool:
-    """Return whether a loop of so many steps, each with `added` numbers, is done in parts."""
+    """Return whether a loop of this many steps, each with `added` numbers, is done in parts."""
     return steps * added > LONGEST
 
 

@@ -60,7 +60,7 @@ class Emitter:
     """Appends ops to a function; every vector has as many elements as `unit` has lanes.
 
     Arithmetic on numbers and sizes is done here and leaves no ops. Constants stand once each at the
-    top of the function; a size that code reads becomes an argument of it, behind all others.
+    top of the function; a size that code reads becomes an argument of it, after all others.
     """
 
     def __init__(self, entry: Block, unit: Vectors) -> None:
@@ -143,7 +143,7 @@ class Emitter:
         return tuple(self._sizes)
 
     def stack(self, type: Attribute, count: int) -> Value:
-        """Return memory of the function's own for so many elements."""
+        """Return memory of the function's own for this many elements."""
         op = memref.AllocaOp.get(type, shape=[count])
         first = self._entry.first_op
         if first is None:

@@ -29,7 +29,7 @@ class ConvertBraidToHlsPass(ModulePass):
 
     In: a function of integer ops with constant weights, as `convert-qdq-to-integers` leaves it;
     quantization of arguments and dequantization of results stay with the caller. Out: stages, each
-    an op with windows and the elementwise ops behind it, scheduled by the cycle. They compute an
+    an op with windows and the elementwise ops after it, scheduled by the cycle. They compute an
     output at once; `select-hls-schedule` decides how much of it, and `select-channel-depths` how
     many places channels have, which are those for what is under way in their writer.
     Raises UnsupportedError naming what stages do not have.

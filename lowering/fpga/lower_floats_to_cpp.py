@@ -26,7 +26,7 @@ class LowerFloatsToCppPass(ModulePass):
     """Writes the function `function`, in f32, as C++ for Vitis HLS to the folder `output`.
 
     In: structured ops on f32 of known shapes. Out: the same; the folder has the files that
-    `lower-hls-to-cpp` writes. Arguments, parameters behind them, and results are arrays. Each op is
+    `lower-hls-to-cpp` writes. Arguments, parameters after them, and results are arrays. Each op is
     a loop nest, and elementwise ones join; the order of loops, what an iteration computes, and
     intervals are those with which the estimator finds the fewest cycles within `dsp` DSPs, or those
     of the target's FPGA. Nests that go through a tensor in one order stream it, others pass it on

@@ -34,7 +34,7 @@ _SPACES = {"arena": 0, "weights": 1, "input": 2, "output": 3}
 
 @dataclass(frozen=True)
 class Place:
-    """So many bytes into a memory of the function: number `number` of its space."""
+    """An address in a memory of the function: buffer `number` of its space."""
 
     space: int
     number: int

@@ -31,7 +31,7 @@ class SubgraphOptions:
 
 @dataclass(frozen=True)
 class BuiltStream:
-    """A linked stream of `subgraphs` objects, of which so many were `compiled` for it.
+    """A linked stream of `subgraphs` objects, of which this many were `compiled` for it.
 
     The others were the same as one of these, or came from the cache. Where `homeless` buffers
     do not fit in one piece, it can be simulated, but not run.

@@ -72,7 +72,7 @@ class Cut:
             replace(
                 self._value(number, piece, local),
                 over=tuple(place[o] for o in self.traffic.values[number].over if o in place),
-                # A load ahead of time still comes behind the stores of what it is a part of.
+                # A load ahead of time still comes after the stores of what it is a part of.
                 sources=tuple(place[s] for s in self.traffic.values[number].sources if s in place),
             )
             for number in self._values[piece]

@@ -39,7 +39,7 @@ class FuseConversionsPass(ModulePass):
     """Lets products read f16, bf16 and i8 where these lie, and widen them as they are loaded.
 
     In: groups as `apply-fusion` leaves them. Out: a conversion to f32 of the right operand of a
-    product, alone in its group, perhaps transposed or reshaped behind it, is in the group of that
+    product, alone in its group, perhaps transposed or reshaped after it, is in the group of that
     product, where kernels of the op's device cost less so: half of the bytes are read, and nothing
     is stored. So are conversions of weights that `hoist-parameter-expressions` has moved, which
     then stay in 8 or 16 bits, even where that takes up to a tenth longer.

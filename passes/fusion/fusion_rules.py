@@ -35,7 +35,7 @@ class FusionRules:
         return kind_of(op) in self.anchors
 
     def joins_tiles(self, producer: Operation, consumer: Operation, bytes: int) -> bool:
-        """Return whether a tensor of so many bytes between the two may exist as tiles only."""
+        """Return whether a tensor of this many bytes between the two may exist as tiles only."""
         return bytes >= self._tile_rule(producer, consumer).joins
 
     def starts_tiles(self, producer: Operation, consumer: Operation, bytes: int) -> bool:

@@ -38,7 +38,7 @@ _DROPPED_ONE_BY_ONE = 16
 
 @dataclass
 class _Growth:
-    """Ops in the order in which they joined; `last` are those behind which nothing joins."""
+    """Ops in the order in which they joined; `last` are those after which nothing joins."""
 
     joined: dict[Operation, None]
     last: set[Operation]
@@ -132,7 +132,7 @@ def tile_groups(block: Block, rules: FusionRules) -> list[list[Operation]]:
         growth = _grow(root, rules, taken, known)
         least = growth.starts(rules)
         if least is None:
-            # What grows from a member is a part of this, unless nothing could join behind it.
+            # What grows from a member is a part of this, unless nothing could join after it.
             fruitless |= growth.joined.keys() - growth.last
             continue
         # From the first members, the end of a long chain, a group would be too large.

@@ -23,7 +23,7 @@ ReorderCost = Callable[[Layout, Layout], float]
 Matrix = npt.NDArray[np.float64]
 
 MAX_LAYOUTS = 8
-"""All sets of so many layouts are enumerated; of more only some are, and nothing is proven."""
+"""The most layouts of which all sets are enumerated; of more only some are, without a proof."""
 
 
 @dataclass(frozen=True)

@@ -180,7 +180,7 @@ class ValueForms:
         return self.rows.seen_from(self._gap(item), item.block.first_op, block)
 
     def _gap(self, holder: Available) -> int:
-        """Return when reorders of a block run: behind the maker, or at the block's start."""
+        """Return when reorders of a block run: after the maker, or at the block's start."""
         owner = self.value.owner
         if isinstance(owner, Operation) and owner.parent is holder.block:
             return self.rows.at(owner) + 1

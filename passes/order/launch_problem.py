@@ -70,7 +70,7 @@ def _stages(
         expected = sum(inner.get(block, 0.0) for block in blocks_of(op))
         return _kept(UnitStage(units.host, expected), op, times, units)
     if not isinstance(op, LaunchOp):
-        # A wait as well: the host issues what comes behind it when it is over.
+        # A wait as well: the host issues what comes after it when it is over.
         return (UnitStage(units.host, times.of_op(op, target.host_device)),)
     function = times.callee(op)
     seconds = times.of(function)

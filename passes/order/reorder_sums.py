@@ -87,7 +87,7 @@ def reorder(function: func.FuncOp, place: dict[Operation, int]) -> int:
         return place.get(value.owner, -1) if isinstance(value.owner, Operation) else -1
 
     changed = 0
-    # The last sum first: the result of one may be a term of those behind it.
+    # The last sum first: the result of one may be a term of those after it.
     for total in reversed(list(sums_of(function))):
         terms = sorted(total.terms, key=key)
         if tuple(terms) != total.terms:
@@ -116,7 +116,7 @@ class ReorderSumsPass(ModulePass):
 
     A term can then be added, and its memory reused, as soon as it is there. Done for a function
     only if the best order found, in a share of `time_limit` seconds, needs less memory then. Run
-    it behind `split-concats`, before groups are made.
+    it after `split-concats`, before groups are made.
 
     In: any module. Out: sums of three terms and more, none of which is known at compile time, may
     be rounded in another order; with strict numerics none is.

@@ -89,7 +89,7 @@ class SubgraphSearch:
         return subgraphs, self._join(subgraphs)
 
     def local(self, subgraphs: Sequence[Subgraph], index: int) -> MemoryProblem | LatencyProblem:
-        """Return the problem of one of these subgraphs, behind those before it."""
+        """Return the problem of one of these subgraphs, after those before it."""
         done = [op for subgraph in subgraphs[:index] for op in subgraph.ops]
         return self._restrict(subgraphs[index].ops, done)
 

@@ -253,7 +253,7 @@ def _await(launch: LaunchOp) -> None:
 
 
 def _first_reader(launch: LaunchOp, readers: set[Operation]) -> Operation:
-    """Return the first op behind `launch` that is among `readers` or has one nested, or the last
+    """Return the first op after `launch` that is among `readers` or has one nested, or the last
     op.
     """
     block = launch.parent

@@ -42,7 +42,7 @@ _FLOATS = (Float16Type, BFloat16Type, Float32Type, Float64Type)
 
 @dataclass(frozen=True)
 class ApplyTypesPass(ModulePass):
-    """Computes ops in their `braid.compute_type`, with `braid.cast` before and behind them.
+    """Computes ops in their `braid.compute_type`, with `braid.cast` before and after them.
 
     Values are handed on between ops in the type that both compute in. What goes from one cluster to
     another goes in the narrower type, as far as the devices convert: the conversion stands on the

@@ -146,7 +146,7 @@ def _pipeline(
     seconds: Sequence[float],
     workers: Sequence[Sequence[str]],
 ) -> Pipeline:
-    """Return the stages behind the caller; the last channel is the caller's, of whole requests.
+    """Return the stages after the caller; the last channel is the caller's, of whole requests.
 
     What is in buffers of the caller, and read by other stages, is a channel without bytes.
     """

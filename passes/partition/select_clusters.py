@@ -45,7 +45,7 @@ class SelectClustersPass(DecisionPass):
 
     Neighbours are ops of a block that exchange a value or read the same one. No cluster waits for
     one that waits for it, also through others; control flow stands between what is before and
-    behind it. There are as few clusters as possible, and between so few as little is transferred as
+    after it. There are as few clusters as possible, and between so few as little is transferred as
     possible, both with a bound: a value goes once to each cluster that reads it, but its own, and
     to the host.
 
@@ -177,7 +177,7 @@ class SelectClustersPass(DecisionPass):
 class _BlockClusters:
     """The ops of each cluster of a block; there are no fewer than `lower_bound`.
 
-    So many bytes go from cluster to cluster in a run of the block.
+    This many bytes go from cluster to cluster in a run of the block.
     """
 
     members: list[list[Operation]]

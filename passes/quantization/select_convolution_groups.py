@@ -99,7 +99,7 @@ def _counts(conv: ConvOp) -> Sequence[int]:
 
 
 def _seconds(costs: CostSource, conv: ConvOp, count: int) -> float:
-    """Return what the best kernel of the convolution alone costs, with so many groups as one."""
+    """Return what the best kernel of the convolution alone costs, with this many groups as one."""
     outputs, depth, *window = shape_of(conv.weight)
     weight = TensorType(element_type_of(conv.weight), (outputs, count * depth, *window))
     groups = IntegerAttr(conv.groups.value.data // count, conv.groups.type)

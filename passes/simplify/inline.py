@@ -65,7 +65,7 @@ def _calls(function: FuncOp) -> list[CallOp]:
 
 
 def _callees_first(functions: dict[str, FuncOp], calls: dict[str, list[CallOp]]) -> list[str]:
-    """Return the names of all functions, each behind those that it calls; without recursion."""
+    """Return the names of all functions, each after those that it calls; without recursion."""
     order: list[str] = []
     done: set[str] = set()
     for root in functions:

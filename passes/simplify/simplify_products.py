@@ -40,7 +40,7 @@ class SimplifyProductsPass(ModulePass):
     """Scales small tensors instead of large ones, and repeats no operand for groups of batches.
 
     In: any module. Out: a number that the right operand of a `braid.matmul` of f32 or f64 is
-    multiplied or divided by, perhaps behind what moves it, is applied to the result, where that is
+    multiplied or divided by, perhaps after what moves it, is applied to the result, where that is
     smaller, or the left one is scaled too: so ONNX's attention scales its queries and keys. A right
     operand that is repeated for groups of batches, as keys are for several heads of queries, is
     not: rows of a group are rows of one product, up to 64. What converts it from 16 bits does so
@@ -81,7 +81,7 @@ def _scale_result(product: MatmulOp) -> MatmulOp:
     """Apply scales of operands to the result; the product then.
 
     That of the right operand, where the result is smaller; both, where both are scaled, since one
-    number behind the product takes the place of two passes over what it reads.
+    number after the product takes the place of two passes over what it reads.
     """
     if element_type_of(product.output) not in _FLOATS:
         return product
@@ -110,7 +110,7 @@ def _is_moderate(factor: float) -> bool:
 
 @dataclass(frozen=True)
 class _Scaled:
-    """An operand that is `scale`, which multiplies by `factor`, behind what moves it."""
+    """An operand that is `scale`, which multiplies by `factor`, after what moves it."""
 
     scale: ElementwiseOp
     factor: float
@@ -155,7 +155,7 @@ def _as_row(product: MatmulOp) -> MatmulOp:
 
 
 def _convert_first(product: MatmulOp) -> MatmulOp:
-    """Move the right operand behind its conversion from 16 bits, not before; the product then.
+    """Move the right operand after its conversion from 16 bits, not before; the product then.
 
     Products read what is moved where it lies, and convert it as they load it.
     """
@@ -204,7 +204,7 @@ def _erase_unread(ops: Sequence[Operation]) -> None:
 
 
 def _number(factor: float, product: MatmulOp) -> SSAValue:
-    """Return a number, behind a product, with as many dims as its result."""
+    """Return a number, after a product, with as many dims as its result."""
     shape = [1] * len(shape_of(product.output))
     new = ConstantOp.of(np.full(shape, factor, to_numpy(element_type_of(product.output))))
     Rewriter.insert_op(new, InsertPoint.after(product))

@@ -1,6 +1,6 @@
 """`sink-conversions`: weights of 8 and 16 bits stay so until they are computed with.
 
-A conversion of a known tensor to f32, and a scale behind it, would be computed when the model is
+A conversion of a known tensor to f32, and a scale after it, would be computed when the model is
 compiled: the artifact would hold the tensor in f32, which is up to four times as large.
 """
 
@@ -32,10 +32,10 @@ _MUL = ELEMENTWISE["mul"]
 
 @dataclass(frozen=True)
 class SinkConversionsPass(ModulePass):
-    """Moves conversions to f32 of known tensors, and their scales, behind what reads these.
+    """Moves conversions to f32 of known tensors, and their scales, after what reads these.
 
     In: any module. Out: rows of a table of 8 or 16 bits are gathered before they are converted and
-    scaled. A product by known weights of so many bits is scaled instead of the weights, where the
+    scaled. A product by known weights of this many bits is scaled instead of the weights, where the
     scale is one number per column or one for all; `fuse-conversions` then leaves the weights as
     they are. With strict numerics products are not scaled.
 

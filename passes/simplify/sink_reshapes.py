@@ -34,7 +34,7 @@ Shape = Sequence[int]
 
 @dataclass(frozen=True)
 class SinkReshapesPass(ModulePass):
-    """Moves reshapes of a product's result behind the elementwise ops that read them.
+    """Moves reshapes of a product's result after the elementwise ops that read them.
 
     In: any module. Out: those ops are in the product's own shape, so that fusion can make them its
     epilogue; their other operands are reshaped, which moves nothing. Importers and exporters write

@@ -32,7 +32,7 @@ from braid.targets.machines.target import Device, Target
 from braid.targets.simulator.steps import steps_of
 
 MARGIN = 8
-"""The default limit leaves one part in so many of the memory free, for code and constants."""
+"""The default limit leaves one part in this many of the memory free, for code and constants."""
 
 
 def memory_limits(

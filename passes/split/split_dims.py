@@ -180,7 +180,7 @@ def split_dims(
 
     Convolutions, pooling, resizes: batch, channels, then spatial dims. Transposes: first the dims
     that stay in place. Others: outermost in storage first, but those with a halo last. Reduced
-    dims come behind all others and only with `reductions`, since their parts must be joined.
+    dims come after all others and only with `reductions`, since their parts must be joined.
     None where it is decided where tensors of `op` lie. With `among` only dims with these numbers.
     """
     if has_storage(op):
@@ -224,7 +224,7 @@ def part_bytes(op: Operation, dims: Sequence[SplitDim], counts: Mapping[int, int
     """Return the bytes of the largest of the parts when each dim is split into `counts[dim]` parts.
 
     The largest parts along every dim are taken together; where a reduced dim is split, adding
-    two partial results counts as well. Infinite where a dim cannot be split into so many parts.
+    two partial results counts as well. Infinite where a dim cannot be split into this many parts.
     """
     cut: dict[int, Extents] = {}
     made: Extents = {}

@@ -58,7 +58,7 @@ def called_combination(t: StablehloNode) -> str:
         op for op in module.walk() if isinstance(op, FuncOp) and op.sym_name.data in names[:1]
     ]
     ops = list(functions[0].body.block.ops) if functions else []
-    # It stands before or behind the call, and may have been converted.
+    # It stands before or after the call, and may have been converted.
     kind = ops[0].name.partition(".")[2] if len(ops) == 2 else ""
     kind = _KINDS.get(kind, kind)
     if kind not in _KINDS.values() or set(ops[0].operands) != set(functions[0].args):

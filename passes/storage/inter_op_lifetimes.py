@@ -43,7 +43,7 @@ def write_moments(order: InterOpOrder, accessing: Mapping[Storage, Set[Operation
 
 
 def _together(ended: NDArray[np.int64], begun: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which storages are neither before nor behind each other; row by row, for the
+    """Return which storages are neither before nor one after the other; row by row, for the
     memory.
     """
     before = np.array([np.all(begun >= row, axis=1) for row in ended], dtype=bool)

@@ -94,7 +94,7 @@ def memory_report(function: FuncOp, target: str | None = None) -> MemoryReport:
 
 
 def _slot_bytes(function: FuncOp) -> int:
-    """Return what the channels behind launches hold, as the runtime lays their slots out."""
+    """Return what the channels after launches hold, as the runtime lays their slots out."""
     total = 0
     for op in function.body.block.ops:
         slots = op.attributes.get(SLOTS)

@@ -218,7 +218,7 @@ class PlanMemoryPass(ModulePass):
     other memories. Weights of the host that `expansion_of` knows have places in the space
     `expanded`, of `braid.expanded_bytes`, and `braid.stored_buffer` in the weights, perhaps of a
     `braid.stored_type`. Functions on
-    one device, or on devices that take turns, share their weights; those of devices stand behind
+    one device, or on devices that take turns, share their weights; those of devices stand after
     the model's, each at `braid.weights_offset`. A tensor may live in the memory of an output until
     that is written. In a function with streams, tensors share bytes only where all that accesses
     the one ends before anything that accesses the other begins, whichever stream is faster. Where

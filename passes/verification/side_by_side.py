@@ -23,7 +23,7 @@ class SideBySide:
     """The ops of a function's body, gone through in their order; which have ended is known.
 
     A call on a stream begins when the one before it on that stream has ended, and those that made
-    its operands; everything else that runs waits for all before it, and all behind wait for it.
+    its operands; everything else that runs waits for all before it, and all after wait for it.
     """
 
     def __init__(self, function: FuncOp) -> None:

@@ -91,7 +91,7 @@ class TaggedRun:
     def _granule(self) -> int:
         """Return a number of bytes of which all that begins or ends in a memory is a multiple.
 
-        Dense tensors may be taken as larger: what is behind them begins at a multiple too.
+        Dense tensors may be taken as larger: what is after them begins at a multiple too.
         """
         found = ALIGNMENT
         for op in self._function.walk():

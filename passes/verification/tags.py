@@ -29,7 +29,7 @@ class Place:
 
     @property
     def end(self) -> int:
-        """The byte behind the last one."""
+        """The byte after the last one."""
         return self.begin + self.size
 
     def begins_with(self, other: "Place") -> bool:

@@ -41,7 +41,7 @@ def fewest_passes(order: Integers, words: int, beat: int, banks: int) -> int:
 
 
 def _conflicts(order: Integers, words: int, group: int, banks: int) -> bool:
-    """Return whether so many numbers next to each other need two words of a bank."""
+    """Return whether this many numbers next to each other need two words of a bank."""
     word = (order // (order.size // words)).reshape(-1, group)
     passes = np.arange(len(word))[:, None]
     needed = np.unique(passes * words + word)
@@ -99,7 +99,7 @@ def loops_of(numbers: Integers) -> Loops | None:
 
 
 def _repeats(numbers: Integers, extent: int, stride: int) -> bool:
-    """Return whether each so many numbers follow each other by this stride."""
+    """Return whether each this many numbers follow each other by this stride."""
     if numbers.size % extent:
         return False
     rows = numbers.reshape(-1, extent)

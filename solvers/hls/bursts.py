@@ -25,9 +25,9 @@ def bursts_ahead(words: int, burst: int, latency: int) -> int:
     """Return the fewest requests with which a word can be taken in each cycle, after the first one.
 
     `words` are read in bursts, the last of them short, and then again. A request is made in the
-    cycle after the last word of a burst was taken, if so many bursts were asked for and not taken;
-    its first word comes `latency` cycles later, and can be taken in the cycle after. Until then the
-    words of the other bursts have to last, whichever these are.
+    cycle after the last word of a burst was taken, if this many bursts were asked for and not
+    taken; its first word comes `latency` cycles later, and can be taken in the cycle after. Until
+    then the words of the other bursts have to last, whichever these are.
     """
     whole, rest = divmod(words, burst)
     lengths = [burst] * whole + [rest] * bool(rest)

@@ -101,8 +101,8 @@ def fastest_measured(
     """Return the fastest choices as `fastest` does, where `measure` says what they really use.
 
     What is picked is measured and picked again, until all of it is: then it is the fastest of all
-    choices as they would be measured. After so many rounds, it is the fastest of those that were,
-    if these fit. So it is after so many `measures` if no other is faster: then others may be
+    choices as they would be measured. After this many rounds, it is the fastest of those that were,
+    if these fit. So it is after this many `measures` if no other is faster: then others may be
     cheaper, by what many stages would take long to measure.
     """
     known = [list(stage) for stage in stages]

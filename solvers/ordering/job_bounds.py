@@ -6,7 +6,7 @@ of a model to the next, where every tile of a layer waits for all of those befor
 heads and tails of J. Carlier, "The one-machine sequencing problem", EJOR 1982, adjusted by the
 sets of J. Carlier and E. Pinson, "An algorithm for solving the job-shop problem", Management
 Science 1989. Where a set has ops between which something must be loaded (see `job_graph`), it takes
-at least the work of these and their setups; what must be loaded behind the last of them comes
+at least the work of these and their setups; what must be loaded after the last of them comes
 before the job as well (see `reloads`). Two units together have a bound of their own (see
 `upstream_units`). Units of a kind count as one that is as fast as all of them (see
 `latency_bounds`).

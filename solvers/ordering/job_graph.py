@@ -41,8 +41,8 @@ class JobGraph:
     ) -> "JobGraph":
         """Return the jobs of ops with `stages` of (unit, seconds, waits).
 
-        A part of stored values is loaded behind their stores, where all ops that read it come
-        behind those that make them.
+        A part of stored values is loaded after their stores, where all ops that read it come
+        after those that make them.
         """
         jobs, moved = JobGraph(), traffic or NO_TRAFFIC
         ends = [0] * len(graph)

@@ -130,11 +130,11 @@ class LatencyProblem:
         return min(self.aheads, key=lambda ahead: self.seconds(order, ahead))
 
     def seconds(self, order: Sequence[int], ahead: int) -> float:
-        """Return the makespan of `order` where loads come so many ops early."""
+        """Return the makespan of `order` where loads come this many ops early."""
         return self.timeline(ahead).seconds(order)
 
     def timeline(self, ahead: int) -> Timeline:
-        """Return what makes schedules with loads so many ops early."""
+        """Return what makes schedules with loads this many ops early."""
         if ahead not in self._timelines:
             self._timelines[ahead] = Timeline(self._native, ahead)
         return self._timelines[ahead]

@@ -47,7 +47,7 @@ class LatencyBounds:
 
     @cached_property
     def stores(self) -> tuple[float, ...]:
-        """The seconds of the longest store behind each op."""
+        """The seconds of the longest store after each op."""
         found = [0.0] * len(self.graph)
         for value in self.traffic.values if self.traffic else ():
             if value.output and value.producer is not None:

@@ -93,7 +93,7 @@ class NativeChip:
     def __init__(
         self, graph: Graph, stages: PlainStages, traffic: Traffic | None, slots: Slots, units: int
     ) -> None:
-        """Describe `graph`, whose ops have these `stages` on so many kinds of `units`."""
+        """Describe `graph`, whose ops have these `stages` on this many kinds of `units`."""
         self._arrays = Arrays()
         self._longest = _longest(stages, traffic)
         self._shift = PRECISION - frexp(self._longest)[1]

@@ -4,7 +4,7 @@ Values that an op reads, or what they are made from, exist once the last op of a
 value on the way from each of these ops to the reader is then still needed. What does not fit
 beside that last op's other operands is not on the chip, so that it is loaded before the reader
 starts, whatever was stored when. This is the argument of J. Hong and H. Kung, "I/O complexity:
-the red-blue pebble game", STOC 1981, for the one cut of an order behind a set of ops.
+the red-blue pebble game", STOC 1981, for the one cut of an order after a set of ops.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class _Need:
-    """What an op needs of what exists behind ops of one unit.
+    """What an op needs of what exists after ops of one unit.
 
     `loaded` are operands that no op makes. For each job in `made` there are values of which each,
     or one that is no smaller, is needed once the job is done. All of these are among `values`.

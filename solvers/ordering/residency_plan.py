@@ -7,7 +7,7 @@ several that one of the highest number goes.
 
 What goes does so as soon as it is no longer read. What is so planned is then loaded ahead, while
 one of the last few ops runs: the earliest from which on it fits until its reader,
-behind what it comes from and behind all earlier loads, whose order stays.
+after what it comes from and after all earlier loads, whose order stays.
 """
 
 from bisect import bisect_right

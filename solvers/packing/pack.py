@@ -19,7 +19,7 @@ SEARCHING = 0.8
 HARD_MEMBERS = 150
 """Of more items, constraint programming seldom finds what the search does not."""
 SEARCHING_HARD = 0.95
-"""Share of the time for the search where there are so many."""
+"""The share of the time for the search where there are many."""
 EASY_MEMBERS = 30
 """Where there are no more items, constraint programming proves more in the same time."""
 

@@ -2,7 +2,7 @@
 
 A stage works on one request at a time, in order, and holds a slot of each channel that it writes
 from when it begins until the last reader of that slot has ended: then the stage can take it again
-for the request that many behind. That is a marked graph (F. Commoner et al., "Marked Directed
+for the request that many after. That is a marked graph (F. Commoner et al., "Marked Directed
 Graphs", 1971): data are edges without tokens, free slots an edge back with as many tokens as there
 are slots, and the interval between results is the largest ratio of time to tokens over its
 circuits. Fewest bytes in slots at a given interval T is an integer program over when stages begin
@@ -34,7 +34,7 @@ _NEAR = 1.001
 
 @dataclass(frozen=True)
 class Channel:
-    """Slots of so many bytes that stage `source` writes and `readers`, behind it, read."""
+    """Slots of this many bytes that stage `source` writes and `readers`, after it, read."""
 
     source: int
     readers: tuple[int, ...]

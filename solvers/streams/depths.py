@@ -1,6 +1,6 @@
 """The fewest places in channels with which nothing ends later than with unbounded ones.
 
-A schedule in which each channel holds at most so many beats can be run with channels of these
+A schedule in which each channel holds at most this many beats can be run with channels of these
 depths. Running each iteration as early as they allow gives the least solution of a monotone system,
 so nothing is later than in that schedule, whatever sources and sinks do beyond it: with them, the
 last beat leaves in the cycle in which it leaves with unbounded channels.
@@ -28,7 +28,7 @@ class Depths:
     """A depth for each channel, and cycles of `images` with them and without bounds.
 
     `fewest` says whether each was shown to be needed: with one place less, the images end later.
-    `goes_on` says whether all images behind them were shown to come at the rate of the slowest
+    `goes_on` says whether all images after them were shown to come at the rate of the slowest
     process too.
     """
 
@@ -108,7 +108,7 @@ def _latest(network: Network, times: Times) -> Times:
         writes[number] = slack + at_writes
         if process.name != SOURCE:
             at_reads = (starts + process.reads[None, :]).ravel()
-            # What is read behind the last write has no reader to wait for: as early as before.
+            # What is read after the last write has no reader to wait for: as early as before.
             later = np.searchsorted(at_writes, at_reads)
             last = slack.size - 1
             late = slack[np.minimum(later, last)] + at_reads

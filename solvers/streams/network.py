@@ -48,7 +48,7 @@ class Channel:
 class Network:
     """Processes in an order in which writers stand before readers, and the channels between them.
 
-    An iteration that writes takes a place in each channel behind it when it begins. A beat can be
+    An iteration that writes takes a place in each channel after it when it begins. A beat can be
     read in the cycle after it was written, and its place be taken in the cycle after it was read.
     """
 

@@ -99,7 +99,7 @@ def _union(sorted_numbers: Sequence[Integers]) -> Integers:
 
 
 class Timing:
-    """The earliest times of a network for so many images one after the other.
+    """The earliest times of a network for this many images one after the other.
 
     Begins are those of all iterations of each process that read or write.
     """
@@ -133,14 +133,14 @@ class Timing:
 
         With fewer places everything is as late as before or later, so that only what waits for
         something later is looked at again: at first the writers of the channels `lowered`, or all.
-        None where they wait for each other for ever, or something begins behind its deadline.
+        None where they wait for each other for ever, or something begins after its deadline.
         """
         channels = range(len(depths)) if lowered is None else lowered
         begins = list(before)
         left = {self.network.channels[index].writer for index in channels}
         numbers = range(len(self.events))
         while left:
-            # Writers wait for readers behind them, and these for the writers in front of them.
+            # Writers wait for readers after them, and these for the writers in front of them.
             for order in (reversed(numbers), numbers):
                 for number in order:
                     if number not in left:
@@ -161,8 +161,8 @@ class Timing:
     def goes_on(self, depths: Sequence[int]) -> bool:
         """Return whether images follow each other for ever at the rate of the slowest process.
 
-        They do if the times of one image, with those of others so many cycles apart, wait for each
-        other in no circle. That is not found where times still change after `_SWEEPS`.
+        They do if the times of one image, with those of others this many cycles apart, wait for
+        each other in no circle. That is not found where times still change after `_SWEEPS`.
         """
         assert self.images == 1, "others have the same times"
         interval = max(process.iterations for process in self.network.processes)
@@ -180,7 +180,7 @@ class Timing:
         return False
 
     def _apart(self, begins: Begins, interval: int, numbers: Sequence[int] | None = None) -> Begins:
-        """Return where an image's first iteration begins behind the last one of the image
+        """Return where an image's first iteration begins after the last one of the image
         before.
         """
         found = list(begins)
@@ -191,7 +191,7 @@ class Timing:
         return found
 
     def deadlines(self, cycles: int) -> Begins:
-        """Return the latest begins with which all ends within so many cycles, whatever the depths
+        """Return the latest begins with which all ends within this many cycles, whatever the depths
         are.
         """
         found = [np.full_like(events.when, cycles - 1) for events in self.events]
@@ -277,7 +277,8 @@ def earliest(
     images: int,
     depths: Sequence[int] | None = None,
 ) -> Times | None:
-    """Return times for so many images one after the other; channels are unbounded without `depths`.
+    """Return times for this many images one after the other; channels are unbounded without
+    `depths`.
 
     None where they wait for each other for ever.
     """

@@ -87,7 +87,7 @@ class DeviceRates:
         )
 
     def seconds_on_all(self, seconds: float, count: int) -> float:
-        """Return how long an op of so many `seconds` takes on `count` processors of the pool at
+        """Return how long an op of this many `seconds` takes on `count` processors of the pool at
         once.
         """
         pool, fact = self.backend.pool, self.machine.fact

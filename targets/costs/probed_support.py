@@ -161,7 +161,7 @@ class ProbedSupport:
 
 
 def places(seconds: Mapping[str, float]) -> dict[str, int]:
-    """Return the priorities of who takes so many seconds, equal for those who are as fast."""
+    """Return the priorities of who takes this many seconds, equal for those who are as fast."""
     taken = {name: max(own, _LEAST) for name, own in seconds.items()}
     return {
         name: BEST_PRIORITY + sum(other < _FASTER * own for other in taken.values())

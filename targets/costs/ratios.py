@@ -23,7 +23,7 @@ STRENGTH = 2.0
 """How many samples the coarser kind counts as."""
 
 FURTHEST = 1000.0
-"""Ratios beyond this, or below one part in so many, count as it: what moves nothing takes 0."""
+"""Ratios beyond this, or below one part in this many, count as it: what moves nothing takes 0."""
 
 
 @dataclass(frozen=True)

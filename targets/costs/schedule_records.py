@@ -29,7 +29,7 @@ class TunedKernel:
     in the same layouts, None where none was measured; `keeps_library` says that it is the result,
     and `vendor` which family it is of.
     `measure` says what the seconds are, see `KernelMeter`.
-    The search was one through up to so many `levels`; `body` is the `body_key` of the group.
+    The search was one through up to this many `levels`; `body` is the `body_key` of the group.
     `steps` are those of the search, by the names of their fields; `refused` says why schedules that
     were tried do not count.
     """

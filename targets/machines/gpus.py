@@ -40,7 +40,7 @@ def is_gpu(machine: Machine) -> bool:
 
 
 TF32 = "tf32"
-"""The fact that products of f32 may round what they multiply to 10 bits behind the point."""
+"""The fact that products of f32 may round what they multiply to 10 bits after the point."""
 CUBIN = "cubin"
 """The fact that there is machine code beside PTX, which no driver has to assemble."""
 

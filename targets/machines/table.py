@@ -53,7 +53,7 @@ class Table:
         return value
 
     def name(self) -> str:
-        """Return the `name`: of letters, digits and `.-/+_`, and `:0` behind it for one that is
+        """Return the `name`: of letters, digits and `.-/+_`, and `:0` after it for one that is
         counted.
 
         Names stand in attributes, artifacts and diagnostics.

@@ -134,7 +134,7 @@ class _Chip:
         return access
 
     def _sources(self, index: int, access: Access) -> list[Bytes]:
-        """Return what it reads; steps behind the first of an op read what is there of the
+        """Return what it reads; steps after the first of an op read what is there of the
         results.
         """
         if self.stream.instructions[index].kind is Kind.LOAD and access.tensors:

@@ -48,7 +48,7 @@ class Timeline:
     peak_bytes: int = 0
     """The most that buffers on the chip take at one time."""
     events: tuple[Event, ...] = ()
-    """What happened, in order; at equal times too, what waits for an end comes behind it."""
+    """What happened, in order; at equal times too, what waits for an end comes after it."""
 
 
 def fetch_seconds(backend: BackendDescription) -> float:

@@ -1,4 +1,4 @@
-"""A part of an instruction stream before it is linked: what is done, and behind what.
+"""A part of an instruction stream before it is linked: what is done, and after what.
 
 An object names ops, values and events by its own numbers, so that equal subgraphs have one
 object wherever they stand. What depends on the rest of the stream is left to the linker: the
@@ -21,7 +21,7 @@ class Action(IntEnum):
     ENTER = 0
     """An op of an earlier object has ended, and what it made and handed on is on the chip."""
     RESERVE = 1
-    """So many bytes on the chip are free."""
+    """Memory on the chip that is free."""
     LOAD = 2
     """A value is loaded."""
     STORE = 3

@@ -20,7 +20,7 @@ _MOST_LOADS = 2
 
 _EFFICIENCY, _FAR_EFFICIENCY, _NEAR_BYTES = 0.55, 0.42, 16
 """Part of the peak that is reached, measured beside what `conv-direct` says of vectors along lines:
-where shuffles stay within so many bytes, and where they do not."""
+where shuffles stay within this many bytes, and where they do not."""
 
 
 @dataclass(frozen=True)

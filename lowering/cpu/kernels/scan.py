@@ -103,7 +103,7 @@ class Scan(VectorCandidate):
             has_both = whole != 0 and rest != 0
             e.branch(block if has_both else 0, whole, lambda: walk(begin, size), left)
 
-        # What an exclusive scan writes is behind what it has read.
+        # What an exclusive scan writes is after what it has read.
         in_place = () if self.nest.is_exclusive else ((0, 0),)
         grid = blocks if is_short else blocks * outer
         return grid_kernel(self.group, symbol, self.unit, grid, iteration, in_place)
@@ -126,7 +126,7 @@ class Scan(VectorCandidate):
 class _Line:
     """Elements that are walked together, by vectors with this mask, or one by one.
 
-    The first of them is `begin` elements behind that of the tensor.
+    The first of them is `begin` elements after that of the tensor.
     """
 
     begin: Index

@@ -89,7 +89,7 @@ class _Code:
         return self.add(llvm.AllocaOp(self.integer(count, i64), type))
 
     def at(self, address: SSAValue, offset: int) -> SSAValue:
-        """Return the address some bytes behind another."""
+        """Return the address some bytes after another."""
         return self.add(llvm.GEPOp(address, [offset], pointee_type=i8))
 
     def load(self, address: SSAValue) -> SSAValue:

@@ -25,7 +25,7 @@ _TWO_OVER_PI = 0xA2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBB
 _DIGITS, _LEADING_ZEROS, _WORDS = 240, 5, 7
 """Binary digits of 2/π above, zeros put before them, and words of 32 bits that are kept of both.
 
-With so many zeros an angle needs the digits from its exponent minus `_LEAST_EXPONENT` on.
+With this many zeros an angle needs the digits from its exponent minus `_LEAST_EXPONENT` on.
 """
 
 
@@ -117,7 +117,7 @@ class Angles:
         product = d.integers(arith.ShLIOp, high, 32)
         product = d.integers(arith.AddiOp, product, middle)
         product = d.integers(arith.AddiOp, product, d.integers(arith.ShRUIOp, low, 32))
-        # Two bits before the point and 62 behind it; these as the nearest fraction, with a sign.
+        # Two bits before the point and 62 after it; these as the nearest fraction, with a sign.
         nearest = d.integers(arith.AddiOp, product, 1 << 61)
         quarters = d.converted(arith.TruncIOp, d.integers(arith.ShRUIOp, nearest, 62), i32)
         fraction = d.integers(arith.ShLIOp, product, 2)

@@ -83,7 +83,7 @@ class Head:
 def head_of(
     op: Operation, weights: Integers | None, input: SSAValue, pads: tuple[Pair, Pair], pad: int
 ) -> Head:
-    """Return the head of an op that reads `input` with `pads` before and behind, filled with `pad`.
+    """Return the head of an op that reads `input` with `pads` before and after, filled with `pad`.
 
     Raises UnsupportedError for what windows of two spatial dims do not cover.
     """

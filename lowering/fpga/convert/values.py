@@ -104,7 +104,7 @@ class BodyBuilder:
         return self.add(SelectOp(input, indices, by, ready_cycle(input)))
 
     def join(self, windows: list[SSAValue]) -> SSAValue:
-        """Return the lanes of windows behind each other."""
+        """Return the lanes of windows one after the other."""
         return self.add(JoinOp(windows, max(ready_cycle(window) for window in windows)))
 
     def lanes(self, value: Value, count: int, needed: int) -> SSAValue:
@@ -132,7 +132,7 @@ class BodyBuilder:
         return Lanes(self.combined(kind, lanes.value, count, bits_for(*limits)), limits)
 
     def combined(self, kind: str, value: SSAValue, count: int, bits: int) -> SSAValue:
-        """Return the same of a value, in so many bits."""
+        """Return the same of a value, in this many bits."""
         if lanes_of(value) > count:
             value = self.add(CombineOp(kind, value, count, bits, ready_cycle(value)))
         if self.parts > 1 or self.over_image:

@@ -36,7 +36,7 @@ class _Process:
 
 @dataclass(frozen=True)
 class _Names:
-    """Of the channels of a design, by the value that is read, and of those behind a stream."""
+    """Of the channels of a design, by the value that is read, and of those after a stream."""
 
     of: Mapping[SSAValue, str]
     behind: Mapping[SSAValue, list[str]]

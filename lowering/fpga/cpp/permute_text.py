@@ -12,7 +12,7 @@ from braid.solvers.hls.banks import Integers, loops_of
 
 
 def memory_declaration(name: str, op: PermuteOp) -> list[str]:
-    """Return the memory between the two functions, of so many images."""
+    """Return the memory between the two functions, of this many images."""
     kind, banks = stream_of(op.input), op.banks.value.data
     deep = -(-op.words // banks)
     return [

@@ -34,7 +34,7 @@ class CompiledDesign:
     def run(
         self, inputs: Sequence[Array], shapes: Sequence[tuple[int, ...]], images: int
     ) -> list[Array]:
-        """Return outputs of these shapes: so many images, one behind the other in the first
+        """Return outputs of these shapes: this many images, one after the other in the first
         dimension.
         """
         given = [np.ascontiguousarray(lanes_of_beats(one).astype(np.int64)) for one in inputs]

@@ -76,7 +76,7 @@ class Node:
 class Graph:
     """Nodes in the order of the program, what the function returns, and its known tensors.
 
-    `inputs` are its arguments, and behind them parameters whose numbers are not known.
+    `inputs` are its arguments, and after them parameters whose numbers are not known.
     """
 
     nodes: tuple[Node, ...]

@@ -179,7 +179,7 @@ class Pipeline:
 
 
 def _word(numbers: Sequence[int], bits: int) -> int:
-    """Return the numbers behind each other, the first in the lowest bits."""
+    """Return the numbers one after the other, the first in the lowest bits."""
     word = 0
     for lane, number in enumerate(numbers):
         word |= (number % (1 << bits)) << (lane * bits)

@@ -4,7 +4,7 @@ from braid.lowering.fpga.rtl.hardware import HardwareModule, Wire, index_bits
 
 
 def channel_module(name: str, bits: int, depth: int) -> HardwareModule:
-    """Return a channel of `depth` beats of so many bits.
+    """Return a channel of `depth` beats of this many bits.
 
     `reserve` takes a place, which `room` says there is; `write` with `data`, a fixed number of
     cycles later, fills it. `valid` says that `head` is there, which `take` removes.

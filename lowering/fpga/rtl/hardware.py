@@ -12,7 +12,7 @@ from braid.lowering.fpga.rtl.synthesis import resources_of_module
 
 @dataclass(frozen=True)
 class Wire:
-    """A signal of so many bits."""
+    """A signal of this many bits."""
 
     name: str
     bits: int
@@ -293,7 +293,7 @@ class HardwareModule:
         self._netlist.register(wire.name, self._bits(value), enabled, starts)
 
     def later(self, wire: Wire, cycles: int, *, reset: int | None = None) -> Wire:
-        """Return what a wire was so many cycles ago."""
+        """Return what a wire was this many cycles ago."""
         for _ in range(cycles):
             key = f"register {wire.name} {reset}"
             if key not in self._made:
@@ -397,6 +397,6 @@ def factor_bits(value: int, bits: int) -> int:
 
 
 def odd_factor(value: int, bits: int) -> int:
-    """Return a signed number of so many bits, given modulo 2^bits, without its powers of two."""
+    """Return a signed number of this many bits, given modulo 2^bits, without its powers of two."""
     value %= 1 << bits
     return (value - (value >> (bits - 1) << bits)) >> _zeros(value)

@@ -49,7 +49,7 @@ def permute_module(name: str, op: PermuteOp) -> HardwareModule:
 
 
 class _Memory:
-    """Banks of words: an image behind the other in each."""
+    """Banks of words: an image after the other in each."""
 
     def __init__(
         self, module: HardwareModule, op: PermuteOp, data: Wire, fill: Wire, deep: int

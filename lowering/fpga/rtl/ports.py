@@ -51,7 +51,7 @@ class StreamPort:
         return padded.view("<u4")
 
     def empty(self, beats: int) -> Array:
-        """Return the words for so many beats."""
+        """Return the words for this many beats."""
         return np.zeros((beats, self.words), np.uint32)
 
     def lanes(self, words: Array) -> Array:

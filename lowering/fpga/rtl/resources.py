@@ -76,6 +76,6 @@ def storage_of(words: int, bits: int, *, at_once: bool) -> Storage:
         return Storage(tables=bits * -(-(words - 1) // 3), ff=words * bits)
     if at_once or tables * _TABLE_COST < blocks * _BLOCK_COST:
         return Storage(tables=4 * tables)
-    # The row of blocks that has the word is chosen behind them, and in front of what is written.
+    # The row of blocks that has the word is chosen after them, and in front of what is written.
     choices = bits * -(-(rows - 1) // 3) + (rows if rows > 1 else 0)
     return Storage(half_blocks=blocks, tables=choices)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 _TABLE_BITS = 6
-"""Inputs of a table: a function of so many bits, or a choice of two bits between four."""
+"""Inputs of a table: a function of this many bits, or a choice of two bits between four."""
 _WIDE_BITS = 8
 """Of a function that multiplexers between tables choose, which are there without more tables."""
 

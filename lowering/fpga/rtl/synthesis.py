@@ -1,7 +1,7 @@
 """What a circuit takes of a part: what synthesis makes of the cells of its modules.
 
 DSP slices multiply 25 by 18 bits (the DSP48E1 of AMD's 7 series: UG479), wider products take some;
-a slice also holds registers of both factors and behind the product, and an adder with its register.
+a slice also holds registers of both factors and after the product, and an adder with its register.
 Logic of up to six signals is a look-up table, which takes in what only it reads; an adder has one
 for each bit of which both operands are unknown, beside its chain of carries. Choices of a known
 value for a register are its reset. Registers in a row without reset are shift registers of 16 in a
@@ -51,7 +51,7 @@ class _Synthesis:
         # Registers and sums that slices hold.
         self.held: set[int] = set()
         self.held_sums: set[Cell] = set()
-        # Flip-flops of addresses of memories that hold registers behind them.
+        # Flip-flops of addresses of memories that hold registers after them.
         self.addresses = 0
         # Sums that differ in what is added, and are one that adds what is chosen.
         self.chosen_sums: set[Cell] = set()
@@ -199,7 +199,7 @@ class _Synthesis:
                         self.inverted.add(max(left, right))
 
     def _take_in(self, bit: int, beside: int) -> frozenset[int]:
-        """Return the inputs of the table that only this one reads, if so many and `beside`
+        """Return the inputs of the table that only this one reads, if this many and `beside`
         are few.
         """
         own = self.inside.get(bit, frozenset[int]())

@@ -14,7 +14,7 @@ _INCREMENTING, _BUFFERABLE = 1, 3
 
 @dataclass(frozen=True)
 class MemoryPort:
-    """A read channel of AXI4, number `number`, with data of so many bits."""
+    """A read channel of AXI4, number `number`, with data of this many bits."""
 
     number: int
     bits: int

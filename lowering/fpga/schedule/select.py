@@ -113,7 +113,7 @@ def select_schedules(
     """Decide the folds, and write `unroll` on the stages of designs without folds.
 
     Designs share the budget by need: the slowest stage of all is as fast as can be, since what is
-    behind it waits, and the others are as cheap as that allows. Weights are on chip where they
+    after it waits, and the others are as cheap as that allows. Weights are on chip where they
     fit. Where they do not, or take most of the tables, each stage may read its own from `memory`,
     which `memory_latency` on it says, if that is faster. Raises BraidError naming the resource
     where the stages do not fit at their smallest; `kept` is what channels have of it.

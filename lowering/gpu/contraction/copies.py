@@ -1,6 +1,6 @@
 """Copies of an operand's tiles to shared memory, by `cp.async` where elements lie well.
 
-What lies behind the depths of the operand is filled with zeros. Lines and columns behind its end
+What lies after the depths of the operand is filled with zeros. Lines and columns beyond its end
 repeat the last ones instead: the results that they give are not stored.
 """
 
@@ -17,7 +17,7 @@ from braid.lowering.gpu.contraction.problem import Operand
 from braid.lowering.gpu.contraction.tiles import CHUNK, Place
 
 _FAR = 2**31
-"""Bytes: half of what 32 bits count to, as depths run a stage behind their end."""
+"""Bytes: half of what 32 bits count to, as depths run a stage beyond their end."""
 _GATHERED = 8
 """Elements that a thread gathers for a line: where each of them is takes a register."""
 
@@ -29,7 +29,7 @@ class TileCopy:
     A line in shared memory is `along_depth`, or else along the operand's own dims. A thread copies
     unit `unit` of line `first` and of lines that are `step` apart. Where lines begin is held as a
     `distance` in 32 bits where these hold it: a thread holds many of them. Tiles that are `whole`
-    have no depths behind the end.
+    have no depths beyond the end.
     """
 
     operand: Operand

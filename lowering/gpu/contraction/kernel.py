@@ -360,7 +360,7 @@ class Product:
 
 @dataclass(frozen=True)
 class ProductNests:
-    """What a bufferized kernel of a product consists of, behind a fill with `start`."""
+    """What a bufferized kernel of a product consists of, after a fill with `start`."""
 
     product: linalg.GenericOp
     others: tuple[linalg.GenericOp, ...]

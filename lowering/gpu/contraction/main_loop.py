@@ -113,7 +113,7 @@ class MainLoop:
         return [(copy, n) for copy in self.copies for n in range(copy.count)]
 
     def _issue(self, code: Code, slot: Value, at: Value, first: int, last: int) -> None:
-        """Copy number `first` to `last` of the stage that begins `at` depths behind the first."""
+        """Copy number `first` to `last` of the stage that begins `at` depths after the first."""
         depth = at if self.begin is None else code.add(self.begin, at)
         for copy, n in self._work[first:last]:
             copy.issue(code, slot, depth, [n])
@@ -142,7 +142,7 @@ class MainLoop:
     def _share(self, step: int) -> int:
         """Return how many copies are issued until the end of a step.
 
-        Behind the barrier, all threads have read what copies overwrite: the stage before, of which
+        After the barrier, all threads have read what copies overwrite: the stage before, of which
         some still read the last steps while others are at the first.
         """
         steps, tail = self.cores.steps, self.cores.tail

@@ -66,7 +66,7 @@ class PartialSums:
         code.store(code.vector(sums), pointer, 4 * len(sums))
 
     def total(self, code: Code, scratch: Value, place: Place, width: int) -> list[SSAValue]:
-        """Return the sums of all parts, of so many neighbours."""
+        """Return the sums of all parts, of this many neighbours."""
         start = code.at(scratch, self._offset(code, place))
         type = sum_type(self.is_integer)
 

@@ -83,7 +83,7 @@ class Operand:
 
     @property
     def reach(self) -> int:
-        """Bytes from a batch's first element to behind its last one, at most."""
+        """Bytes from a batch's first element to after its last one, at most."""
         return sum(extent * stride for extent, stride in (*self.lines, *self.depths)) * self.bytes
 
     def chunk(self, along_depth: bool) -> int:

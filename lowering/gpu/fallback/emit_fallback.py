@@ -229,7 +229,7 @@ def _steps(function: FuncOp) -> list[list[Operation]]:
 
 
 def _with_starts(steps: Sequence[list[Operation]]) -> list[list[Operation]]:
-    """Fill are one step with the nest behind them that starts from them."""
+    """Fill are one step with the nest after them that starts from them."""
     joined: list[list[Operation]] = []
     for step in steps:
         if joined and _started([*joined[-1], *step]) is not None:
@@ -241,7 +241,7 @@ def _with_starts(steps: Sequence[list[Operation]]) -> list[list[Operation]]:
 
 def _started(step: Sequence[Operation]) -> SSAValue | None:
     """Return what a nest that reduces starts from, where the step is a fill and the nest
-    behind it.
+    after it.
     """
     if len(step) != 2:
         return None

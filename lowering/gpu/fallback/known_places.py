@@ -259,7 +259,7 @@ def _constant(value: SSAValue) -> int | None:
 
 
 def _stays(buffer: SSAValue, since: Operation) -> bool:
-    """Return whether nothing surely writes a buffer behind an op; what has views of it may."""
+    """Return whether nothing surely writes a buffer after an op; what has views of it may."""
     if not isinstance(buffer.owner, Block | memref.AllocOp):
         return False
     users = {use.operation for use in buffer.uses}

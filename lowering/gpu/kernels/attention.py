@@ -152,7 +152,7 @@ class AttentionCandidate(Candidate[S]):
         make: Callable[["Inside"], ProductEntry],
         work: BlockWork,
     ) -> Kernel:
-        """Return the kernel of an entry, behind one that looks at masks where they leave
+        """Return the kernel of an entry, after one that looks at masks where they leave
         out keys.
         """
         function = bufferized_product(self.group, symbol)
@@ -257,7 +257,7 @@ class BlockAttention(AttentionCandidate[AttentionSchedule]):
         return max(2 * (rows * key + stages * keys * (key + value)), staged)
 
     def _work(self, schedule: AttentionSchedule, columns: int) -> BlockWork:
-        """Return the work of a block, over so many keys."""
+        """Return the work of a block, over this many keys."""
         rows, keys = schedule.rows, schedule.keys
         key, value = self.widths
         tiles, tile = -(-columns // keys), 2 * keys * (key + value)

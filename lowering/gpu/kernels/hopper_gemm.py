@@ -147,7 +147,7 @@ class HopperGemmCandidate(ProductCandidate[HopperTiles]):
         ]
         if partial is not None:
             entries.append(totals_entry(plain))
-        # Blocks stay: each has so many tiles, one after the other.
+        # Blocks stay: each has this many tiles, one after the other.
         size = self.size
         each = -(-product.order.tiles // product.order.blocks)
         stages = -(-size.depth * size.element // (LINE * schedule.splits))

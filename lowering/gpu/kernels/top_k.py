@@ -151,11 +151,13 @@ class _TopK(AlongDim):
         return seconds + self._comparing(count), tuple(rounds)
 
     def _comparing(self, count: int) -> float:
-        """Return the seconds in which so many elements of each row are compared with each other."""
+        """Return the seconds in which this many elements of each row are compared with each
+        other.
+        """
         return _LAUNCH + count * _COMPARISON + self._rows * count**2 / _COMPARISONS
 
     def _selecting(self, count: int, known: dict[int, _Plan]) -> _Plan:
-        """Return the fastest rounds, by digits, for so many elements of each row.
+        """Return the fastest rounds, by digits, for this many elements of each row.
 
         `known` are those of other counts, which rounds of several sizes come to.
         """

@@ -46,7 +46,7 @@ def gpu_function(
     tensor_maps: int = 0,
     single: bool = False,
 ) -> gpu.FuncOp:
-    """Return an empty entry for blocks of so many threads, with addresses of tensor maps at the
+    """Return an empty entry for blocks of this many threads, with addresses of tensor maps at the
     end.
 
     If `single`, a thread may have as many registers as if there were one block: those that give
@@ -79,7 +79,7 @@ def keep_rolled(loop: scf.ForOp) -> None:
 
 
 def limit_blocks(function: gpu.FuncOp, blocks: int) -> None:
-    """Leave a thread the registers that it may have with so many blocks on a multiprocessor.
+    """Leave a thread the registers that it may have with this many blocks on a multiprocessor.
 
     The assembler gives no more than as many blocks leave as there can be at all, and then reads one
     element after the other where several could be on their way.

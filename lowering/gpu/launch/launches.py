@@ -34,11 +34,11 @@ class TensorMap:
 
 @dataclass(frozen=True)
 class Launch:
-    """One start of `entry`, a `gpu.func`, on so many blocks of so many threads.
+    """One start of `entry`, a `gpu.func`, on this many blocks of this many threads.
 
     `arguments` are numbers of the kernel's buffers: its operands, its results, its scratch memory.
     Its blocks get `shared_bytes` of shared memory beyond what the entry declares: the external
-    array `dynamic_shared(entry)`. Behind the buffers an entry takes `tensor_maps`, each as a value
+    array `dynamic_shared(entry)`. After the buffers an entry takes `tensor_maps`, each as a value
     of 128 bytes. Where one of them does not begin at a multiple of 16 bytes, `unaligned_entry` is
     started instead, if there is one.
     """
@@ -90,5 +90,5 @@ def dynamic_shared(entry: str) -> str:
 
 
 def blocks_for(points: int, threads: int = THREADS) -> int:
-    """Return the blocks that have a thread for each of so many points."""
+    """Return the blocks that have a thread for each of this many points."""
     return -(-points // threads)

@@ -88,7 +88,7 @@ class Instruction:
 
     @property
     def ends(self) -> bool:
-        """Whether a block of instructions ends behind it."""
+        """Whether a block of instructions ends after it."""
         return self.base in (*_LEAVING, "BRA", "JMP")
 
     @property

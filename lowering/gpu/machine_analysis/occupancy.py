@@ -48,7 +48,7 @@ def multiprocessor(architecture: str) -> Multiprocessor:
 
 
 def blocks_at_once(architecture: str, threads: int, registers: int, shared: int) -> int:
-    """Return the blocks of so many threads, with registers a thread and bytes of shared memory a
+    """Return the blocks of this many threads, with registers a thread and bytes of shared memory a
     block.
     """
     own = multiprocessor(architecture)

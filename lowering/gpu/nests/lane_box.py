@@ -14,7 +14,7 @@ from braid.lowering.gpu.nests.linear_access import LinearAccess
 
 @dataclass(frozen=True)
 class LaneBox:
-    """So many points along each of the dims of a nest of these extents."""
+    """A box of points along the dims of a nest of these extents."""
 
     extents: tuple[int, ...]
     counts: tuple[int, ...]
@@ -72,7 +72,7 @@ class LaneBox:
     def piece(self, access: LinearAccess, most: int, size: int) -> int:
         """Return how many elements, up to `most`, are read at once: a power of 2.
 
-        At least half of what is read is used, and nothing behind the memory's `size` is read. With
+        At least half of what is read is used, and nothing after the memory's `size` is read. With
         pieces of 1, each element is read for itself.
         """
         offsets = set(self.offsets(access))

@@ -204,7 +204,7 @@ class LaneBody:
 
 
 def behind(builder: Builder, index: SSAValue, number: int) -> SSAValue:
-    """Return a number so many behind."""
+    """Return a number this many after."""
     if number == 0:
         return index
     is_index = isinstance(index.type, IndexType)

@@ -100,7 +100,7 @@ class RowElements:
         return self.placed[buffer, terms]
 
     def _load_one(self, source: SSAValue, place: SSAValue, inside: SSAValue | None) -> SSAValue:
-        """Return an element; the first one where the chunk lies behind the row."""
+        """Return an element; the first one where the chunk lies after the row."""
         b = self.builder
         if inside is not None:
             place = b.insert(arith.SelectOp(inside, place, index_constant(b, 0))).result
@@ -118,7 +118,7 @@ class RowElements:
         return self.elements[buffer]
 
     def _load(self, source: SSAValue, place: SSAValue, inside: SSAValue | None) -> list[SSAValue]:
-        """Return a chunk; zeros where it lies behind the row."""
+        """Return a chunk; zeros where it lies after the row."""
 
         def read(b: Builder) -> list[SSAValue]:
             if self.width == 1:

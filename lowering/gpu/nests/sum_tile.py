@@ -36,7 +36,7 @@ _FEW_SUMS = 24
 
 @dataclass(frozen=True)
 class Strip:
-    """So many rows, along a dim, that a thread computes together: windows along `window` overlap.
+    """Rows along a dim that a thread computes together: windows along `window` overlap.
 
     What several of them read is read once.
     """

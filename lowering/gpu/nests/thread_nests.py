@@ -248,7 +248,7 @@ def reduction_loops(
 
 
 def groups_of_thread(size: int, groups: int, bytes: int = ACCESS_BYTES) -> int:
-    """Return how many of so many accesses, of `size` bytes, a thread has on their way at once:
+    """Return how many of this many accesses, of `size` bytes, a thread has on their way at once:
     `bytes`.
     """
     each = max(1, bytes // size)
@@ -260,7 +260,7 @@ def groups_of_thread(size: int, groups: int, bytes: int = ACCESS_BYTES) -> int:
 def global_thread(builder: Builder, threads: int, each: int = 1) -> SSAValue:
     """Return the number of the calling thread in the whole grid, whose blocks have `threads`.
 
-    With `each`, that of its first point, where blocks have so many times more of them.
+    With `each`, that of its first point, where blocks have this many times more of them.
     """
     block = _dimension(builder, gpu.BlockIdOp)
     size = index_constant(builder, each * threads)

@@ -51,7 +51,7 @@ _LEAST_WIDTH = 2
 class TransposedNest:
     """A nest of which a thread computes `widths` points: as many as it reads, and writes, at once.
 
-    `extents` are those of the nest's dims, where dims that go on where the one behind them ends are
+    `extents` are those of the nest's dims, where dims that go on where the one after them ends are
     one. Neighbours in the operand `number`, which is read as `read`, lie along the dim `inner`, and
     those in the result along `last`.
     """
@@ -231,7 +231,7 @@ class TransposedNest:
         return _mul(builder, _add(builder, _mul(builder, line, last), piece), self.widths[1])
 
     def _in_line(self, builder: Builder, place: SSAValue, number: int) -> SSAValue:
-        """Return the same place so many lines of shared memory behind."""
+        """Return the same place this many lines of shared memory after."""
         return _behind(builder, place, number * self._tile[1] * self.widths[1])
 
     def _read_square(

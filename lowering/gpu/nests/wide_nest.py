@@ -3,7 +3,7 @@
 Elementwise chains, copies to parts of a concatenation, slices, paddings and gathers: whatever
 writes neighbours where neighbours are. A thread has as many points as make 16 bytes of the
 narrowest element: the threads of a warp write one piece of memory, also where they share what they
-read. Dims that go on where the one behind them ends are one. Operands are read as vectors where
+read. Dims that go on where the one after them ends are one. Operands are read as vectors where
 what neighbours need is aligned, and each element once. Results that are the same along a short dim,
 such as the rows of an enlarged image, are computed once. Where the last dims are no multiple and
 results are dense, points are counted through all dims instead.
@@ -245,7 +245,7 @@ class WideNest:
                 inside.insert(memref.StoreOp.get(value, buffer, [place]))
 
     def _emit_wide(self, builder: Builder, start: SSAValue, apart: int) -> None:
-        """Group of neighbours so many points `apart`: all are read before one is written."""
+        """Group of neighbours this many points `apart`: all are read before one is written."""
         groups: list[tuple[_Points, dict[SSAValue, Lanes]]] = []
         for number in range(self._each):
             own = behind(builder, start, number * apart)
@@ -353,7 +353,7 @@ class WideNest:
 
 
 class _Points:
-    """The points of a thread: the first, and those behind it where they are asked for."""
+    """The points of a thread: the first, and those after it where they are asked for."""
 
     def __init__(self, nest: WideNest, start: SSAValue, first: Sequence[SSAValue]) -> None:
         self._nest = nest

@@ -1,6 +1,6 @@
 """Windows of neighbours that lie in one row of memory: their elements, each read once.
 
-Neighbours of a pool channels first begin `lane_step` elements behind each other, and the elements
+Neighbours of a pool channels first begin `lane_step` elements one after the other, and the elements
 of a window, its taps, `tap_step`. What they read together is read from the first to the last, by
 accesses as wide as is aligned, and every neighbour takes its own from registers.
 """

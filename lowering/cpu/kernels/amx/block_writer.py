@@ -97,7 +97,7 @@ class BlockWriter:
         Where all rows pass by a block of columns, each group of rows asks for its share of the
         next block, so that these come from memory while all of them multiply. Groups for which
         nothing is left ask for the last lines again, as those of the last block do for their own:
-        behind B may be no memory, for which a prefetch takes long. A single group takes no longer
+        after B may be no memory, for which a prefetch takes long. A single group takes no longer
         than its loads do, which processors foresee.
         """
         e, kernel, b = self.e, self.kernel, self.buffers[self.kernel.nest.b]

@@ -20,7 +20,7 @@ _FEWEST_PRODUCT_CYCLES = 9.3
 """Of a product of tiles: it takes a cycle per row of A, but no fewer."""
 
 _LATENCY_CYCLES = 64.0
-"""From one product to the next that adds to the same sums: 52, and more behind loads that wait."""
+"""From one product to the next that adds to the same sums: 52, and more after loads that wait."""
 
 _ALL_STAYS, _NONE_STAYS = 32 << 10, 64 << 10
 """Bytes of a block of rows and one of columns, between uses of which all of the one that is used
@@ -28,7 +28,7 @@ again stays in the first cache (48 KiB in cores with AMX), and none of it; a sha
 
 _NEAR_CYCLES, _A_FAR_CYCLES, _B_FAR_CYCLES = 0.5, 2.0, 1.5
 """Per row of a register that is loaded: from the first cache, and of A and B from the second, whose
-rows lie apart and one behind the other."""
+rows lie apart and one after the other."""
 
 _BEYOND_CYCLES = 6.4
 """Per line of the cache that comes from beyond the second one."""
@@ -94,7 +94,7 @@ class AmxSize:
         return self.loops * self.depth * amx.STEP_BYTES
 
     def result_is_far(self, cache_bytes: int) -> bool:
-        """Return whether the second cache, of so many bytes, holds less than all of it."""
+        """Return whether the second cache, of this many bytes, holds less than all of it."""
         return self.c_bytes > cache_bytes // 2
 
     @staticmethod

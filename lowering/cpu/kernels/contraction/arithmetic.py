@@ -39,7 +39,7 @@ class Arithmetic(ABC):
         return self.zero(e, a)
 
     def mask(self, e: Emitter, columns: Index, lanes: Value | None) -> Value | None:
-        """Return what `column` takes where so many columns exist, in these lanes; None where all
+        """Return what `column` takes where this many columns exist, in these lanes; None where all
         do.
         """
         return lanes
@@ -117,7 +117,7 @@ class LowPrecisionArithmetic(Arithmetic):
 
 
 def has_masks(machine: Machine, lanes: int) -> bool:
-    """Return whether loads of numbers of 8 and 16 bits have masks, in vectors of so many lanes of
+    """Return whether loads of numbers of 8 and 16 bits have masks, in vectors of this many lanes of
     f32.
     """
     features = set(machine.enabled_features)
@@ -197,7 +197,7 @@ class ByteArithmetic(LowPrecisionArithmetic):
 
     @staticmethod
     def of(machine: Machine, lanes: int) -> "ByteArithmetic":
-        """Return the fastest on this machine for vectors of so many lanes of i32."""
+        """Return the fastest on this machine for vectors of this many lanes of i32."""
         if machine.architecture.startswith("x86"):
             features = set(machine.enabled_features)
             has_dot = "avx512vnni" in features and (lanes == 16 or "avx512vl" in features)

@@ -31,7 +31,7 @@ def widens_fast(product: MatrixProduct, machine: Machine) -> bool:
 def matmul_size(product: MatrixProduct, packed: bool, step: int = 1) -> ContractionSize:
     """Return how large the product is; batches that share B count as rows.
 
-    The depth counts steps of so many numbers, which are as many bytes as a sum has.
+    The depth counts steps of this many numbers, which are as many bytes as a sum has.
     """
     *batch, m, n = product.points.shape
     count = math.prod(batch)

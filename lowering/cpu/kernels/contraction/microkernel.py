@@ -76,7 +76,7 @@ class TileOperands:
 class Part:
     """Of a reduction its first dims within `bounds`, and of the next one only the `passes`.
 
-    Without passes, all of what is behind those dims.
+    Without passes, all of what is after those dims.
     """
 
     bounds: tuple[tuple[Index, Index], ...] = ()
@@ -191,7 +191,7 @@ def _prefetch(
 ) -> None:
     """Prefetch the cache lines of B that lie `_AHEAD_BYTES` after those of step `step`.
 
-    Only where steps lie behind each other, few lines each, and take long enough: else the core
+    Only where steps lie one after the other, few lines each, and take long enough: else the core
     sees far enough ahead, or loads are what takes the time.
     """
     size = bytes_of(operands.b.element_type)

@@ -312,7 +312,7 @@ class PackedContraction:
 def unpacked_kernel(
     nest: Contraction, lanes: int, sums: int, words: WordArithmetic
 ) -> ContractionKernel | None:
-    """Return the kernel of few rows that makes words of B as it multiplies them, with so many
+    """Return the kernel of few rows that makes words of B as it multiplies them, with this many
     `sums`.
 
     It reads longer pieces of rows than what packs. None where rows are many, or A has to be in

@@ -87,7 +87,7 @@ class ShuffledContraction(StagedContraction):
         """Stage positions in the order of the chunk, 16 bytes at a time."""
         depth, pitch = self.positions.depth, self.positions.pitch
         source, weight = tensors[self.nest.a], tensors[self.nest.b]
-        orders = self.nest.block_stride * self.column_blocks  # behind the blocks
+        orders = self.nest.block_stride * self.column_blocks  # after the blocks
         order = e.add(orders, e.mul(part, shuffle_bytes(depth)))
         whole = depth - depth % SHUFFLED
 
@@ -108,7 +108,7 @@ class ShuffledContraction(StagedContraction):
 
                 e.loop(0, whole // SHUFFLED, 1, block)
                 if whole < depth:
-                    # What it stores behind the position is stored over.
+                    # What it stores after the position is stored over.
                     shuffle(e.add(own, depth - SHUFFLED), e.add(to, whole // _STEP), whole)
 
             e.loop(0, self._count, 1, position)

@@ -39,9 +39,10 @@ _ONE_VECTOR_FACTOR = 1.12
 that wait delay it. With tiles of two vectors products took 0.83 to 0.94 of the time."""
 
 _LARGE_TILE, _LARGE_TILE_CYCLES = 20, 4.0
-"""Above so many accumulators the end of a tile overlaps less with the start of the next one, by so
-many cycles for each: 28 of them took 1.07 of the time of 14 in a reduction of 147, and no more in
-one of 768."""
+"""The most accumulators; above it the end of a tile overlaps less with the start of the next one,
+by so many cycles for each: 28 of them took 1.07 of the time of 14 in a reduction of 147, and no
+more in one of 768.
+"""
 
 _FIRST_CACHE_BYTES = 32 << 10
 """Of the first-level cache, what A or B may have of it between two uses."""

@@ -182,5 +182,5 @@ class _Writer:
 
 
 def _left(e: Emitter, extent: Extent, lanes: int, strip: Strip) -> None:
-    """Emit `strip` for what is behind the last whole vector of a dim, if there is anything."""
+    """Emit `strip` for what is after the last whole vector of a dim, if there is anything."""
     e.loop(extent - extent % lanes, extent, lanes, lambda at: strip(at, e.sub(extent, at)))

@@ -2,7 +2,7 @@
 
 Where that dim is kept, every lane is a result of its own ("columns"). Where it is reduced, every
 lane holds a part of a result, and the lanes of several results are joined at the end, as many
-vectors into one as a transpose has rows. Rows of two to four elements that lie one behind the other
+vectors into one as a transpose has rows. Rows of two to four elements that lie one after the other
 are taken apart as they are read, so that every lane is a result again.
 """
 

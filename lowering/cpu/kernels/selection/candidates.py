@@ -164,7 +164,7 @@ class Selection:
         return key_of(self.e, values, self.element_type, largest=self.largest)
 
     def _take(self, position: Index, place: Index, mask: Value | None) -> None:
-        """Make a vector of the row candidates from `place` on, and whatever is behind it."""
+        """Make a vector of the row candidates from `place` on, and whatever is after it."""
         e, candidates = self.e, self._candidates
         candidates.keys.store_vector(e, self._keys(position, mask), place)
         first = e.broadcast(e.make(arith.IndexCastOp, [e.index(position)], self.layout.word))

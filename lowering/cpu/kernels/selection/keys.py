@@ -15,7 +15,7 @@ def word_of(element_type: Attribute) -> IntegerType:
 
 
 def largest_of(word: IntegerType) -> int:
-    """Return the key that comes behind all others."""
+    """Return the key that comes after all others."""
     return (1 << (word.width.data - 1)) - 1
 
 

@@ -25,7 +25,7 @@ class Place:
         return e.insert(memref.ViewOp(self.base, e.index(self.offset), (), type))
 
     def elements(self, e: Emitter, bytes: int, count: int) -> Buffer:
-        """Return the next `count` elements of so many bytes each, whatever they mean."""
+        """Return the next `count` elements of this many bytes each, whatever they mean."""
         element_type = IntegerType(8 * bytes)
         return Buffer(self.view(e, MemRefType(element_type, [count])), element_type)
 

@@ -32,7 +32,7 @@ _Place = tuple[Index, ...]
 """Line and first column of a tile."""
 
 _Tile = Callable[[_Place, int], None]
-"""Writes the tile at a place, of so many columns."""
+"""Writes the tile of a number of columns at a place."""
 
 _Masks = Sequence[Value | None]
 """The channels that exist of each vector, None where these are all."""

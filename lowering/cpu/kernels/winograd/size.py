@@ -35,7 +35,7 @@ class WinogradSize:
         return next(parts for parts in range(min(wanted, blocks), 0, -1) if blocks % parts == 0)
 
     def seconds(self, tiles: int, rows: int, vectors: int, unit: VectorUnit) -> float:
-        """Time on one core with blocks of so many tiles, and register tiles of rows × vectors.
+        """Time on one core with blocks of this many tiles, and register tiles of rows × vectors.
 
         Multiply-adds of the products, while which the weights are prefetched, what the transforms
         load, compute and store, and reading the weights again for every other block of tiles.

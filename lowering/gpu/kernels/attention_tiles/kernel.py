@@ -32,7 +32,7 @@ from braid.lowering.gpu.kernels.attention_tiles.weights import (
 from braid.lowering.gpu.launch.launches import dynamic_shared
 
 _HELD_DEPTH = 128
-"""Up to so many elements of a query, its fragments stay in registers."""
+"""The most elements of a query whose fragments stay in registers."""
 _HALVES = 2
 """Rows of 8 that a thread has elements of, in a block of 16."""
 
@@ -285,7 +285,7 @@ class Attention:
 
 
 class _Moving:
-    """Keys or values, of which a tile of so many moves along them.
+    """Keys or values, of which a tile of this many moves along them.
 
     It lies in lines of the head's `width` elements if they are `contiguous`, else along keys.
     """

@@ -23,7 +23,7 @@ from braid.lowering.gpu.launch.launches import THREADS, dynamic_shared
 _WARP = 32
 _ROWS_AT_ONCE = 8
 _PAIR = 8
-"""Bytes of a first tile, and the one behind the last."""
+"""Bytes of a first tile, and the one after the last."""
 
 
 @dataclass(frozen=True)

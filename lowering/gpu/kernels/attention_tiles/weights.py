@@ -41,7 +41,7 @@ class RunningWeights:
 
     @staticmethod
     def of(values: Sequence[Value], rows: int) -> "RunningWeights":
-        """Return the inverse of `values`, which may have others behind."""
+        """Return the inverse of `values`, which may have others after."""
         return RunningWeights(tuple(values[:rows]), tuple(values[rows : 2 * rows]))
 
     @property
@@ -119,7 +119,7 @@ def elementwise_scores(
     """Return two neighbouring scores after what follows, as f32: together where they lie so in
     operands.
 
-    `place` is a batch, a row, and a column that may be behind the last one. Where all that follows
+    `place` is a batch, a row, and a column that may be after the last one. Where all that follows
     is a `constant_factor`, it is left out.
     """
     if constant_factor(product.epilogue) is not None:

@@ -172,7 +172,7 @@ class HopperAttention:
         code.choose(code.equal(thread, WARPGROUP * self.tiles.groups), copy)
 
     def key_tiles(self, code: Code, scratch: Value | None, place: Tile) -> tuple[Value, Value]:
-        """Return the first tile of keys of some queries, and the one behind the last: there
+        """Return the first tile of keys of some queries, and the one after the last: there
         is one.
         """
         ranges = self.plain.ranges
@@ -374,7 +374,7 @@ class _Group:
 
 
 def _load_before(wait: Operation) -> None:
-    """Move what is read behind a wait before it, with what that needs: it is under way then."""
+    """Move what is read after a wait before it, with what that needs: it is under way then."""
     block = wait.parent_block()
     assert block is not None
     ops: list[Operation] = [wait]

@@ -73,7 +73,7 @@ class AttentionTiles:
 
     @property
     def value_start(self) -> int:
-        """Where tiles of values begin, behind those of keys."""
+        """Where tiles of values begin, after those of keys."""
         return self.query_bytes + self.stages * self.key_bytes
 
     @property

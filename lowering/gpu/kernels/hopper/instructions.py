@@ -99,7 +99,7 @@ def end_products(code: Code) -> None:
 
 
 def wait_for_products(code: Code, left: int, sums: Sequence[Value]) -> list[Value]:
-    """Return the sums, after a wait until all but so many groups have ended."""
+    """Return the sums, after a wait until all but this many groups have ended."""
     text = f"wgmma.wait_group.sync.aligned {left};"
     return code.assembly(text, [], [value.type for value in sums], sums)
 

@@ -23,7 +23,7 @@ class Tile(NamedTuple):
 
 @dataclass(frozen=True)
 class Order:
-    """Tiles of `rows` by `columns` of a product, by so many blocks, each a tile after another.
+    """Tiles of `rows` by `columns` of a product, by this many blocks, each a tile after another.
 
     Of each there are `splits` parts along depths.
     """

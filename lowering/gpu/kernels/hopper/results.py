@@ -248,7 +248,7 @@ class Results:
 def result_boxes(problem: Contraction, epilogue: Epilogue, columns: int) -> Boxes | None:
     """Return the boxes of the only result, if it is contiguous along columns as the product is.
 
-    Tiles of so many columns consist of whole boxes.
+    Tiles of this many columns consist of whole boxes.
     """
     if len(epilogue.results) != 1 or epilogue.width(problem.columns) % _PAIR:
         return None

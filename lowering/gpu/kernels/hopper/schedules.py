@@ -106,7 +106,7 @@ class HopperCost:
         return _TENSOR_SHARE * by_rate / max(by_rate, by_memory)
 
     def _stage(self, tiles: HopperTiles, rounds: int) -> float:
-        """Return the seconds from a stage to the next, of blocks that have so many tiles."""
+        """Return the seconds from a stage to the next, of blocks that have this many tiles."""
         depth = LINE // self.size.element
         work = 2 * tiles.rows * tiles.columns * depth * self._processors
         narrow = _NARROW * tiles.b_columns * (LINE * LINE // tiles.b_line - LINE)

@@ -18,7 +18,7 @@ _ATOM_ROWS = 8
 LEAST_LINE = 32
 """Bytes of lines whose chunks are swizzled: these, twice, or four times as many."""
 _LEAST_SHARE = 7
-"""For so many columns of a tile, one may be copied that is not the tile's."""
+"""For this many columns of a tile, one may be copied that is not the tile's."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class HopperTiles(Schedule):
 
     `stages` of 128 bytes along depths are in shared memory at once. One more group copies. Each of
     `splits` blocks adds up a part of the depths of a tile, and another entry their sums. Of A only
-    the first `filled` rows are copied, if that is not 0: what lies behind them, of B, is multiplied
+    the first `filled` rows are copied, if that is not 0: what lies after them, of B, is multiplied
     for nothing.
     """
 
@@ -65,7 +65,7 @@ class HopperTiles(Schedule):
 
     @property
     def may_be_filled(self) -> bool:
-        """Whether what a product reads behind the rows that are copied is of the same stage."""
+        """Whether what a product reads after the rows that are copied is of the same stage."""
         whole = self.a_rows == self.rows
         behind = self.rows == BLOCK_ROWS and self.a_rows + self.b_columns >= BLOCK_ROWS
         return whole or (behind and self.a_rows % _ATOM_ROWS == 0)
