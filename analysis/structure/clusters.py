@@ -149,7 +149,7 @@ def _circle_error(circle: Sequence[Operation]) -> InvalidIRError:
         notes=[
             Note(f"cluster {number} begins here", source_location(op)) for op, number in numbers
         ],
-        hint="ops before and behind those of another cluster are two clusters",
+        hint="ops before and after those of another cluster are two clusters",
     )
 
 

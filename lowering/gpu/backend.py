@@ -176,7 +176,7 @@ class GpuKernels:
         ):
             raise BraidError(
                 f"'@main' calls kernels of device '{device.name}', whose memory is not the host's",
-                hint="let 'assign-devices' and the passes behind it make functions of them, or "
+                hint="let 'assign-devices' and the passes after it make functions of them, or "
                 f"compile with {option_text('target', 'gpu-emulated')}, which runs the same "
                 "kernels on the CPU",
             )

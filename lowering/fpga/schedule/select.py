@@ -330,7 +330,7 @@ def check_applied(design: DesignOp) -> None:
             raise BraidError(
                 f"stage '{one.label.data}' has a schedule that was not applied",
                 location=source_location(one),
-                hint="run 'apply-hls-schedule' behind 'select-hls-schedule'",
+                hint="run 'apply-hls-schedule' after 'select-hls-schedule'",
             )
 
 

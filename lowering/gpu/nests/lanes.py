@@ -39,7 +39,7 @@ def wide_lanes(
     """Load `width` elements from `index` on, by accesses of `piece`."""
     lanes: list[SSAValue] = []
     for start in range(0, width, piece):
-        place = [*index[:-1], behind(builder, index[-1], start)]
+        place = [*index[:-1], index_plus(builder, index[-1], start)]
         loaded = load_vector(builder, buffer, place, piece)
         lanes += [element_of(builder, loaded, n) for n in range(piece)]
     return lanes
@@ -57,7 +57,7 @@ def scattered_lanes(
     """
     found: dict[int, list[SSAValue]] = {}
     for start in sorted({offset // piece * piece for offset in offsets}):
-        place = [*index[:-1], behind(builder, index[-1], start)]
+        place = [*index[:-1], index_plus(builder, index[-1], start)]
         found[start] = wide_lanes(builder, buffer, place, piece, piece)
     return [found[offset // piece * piece][offset % piece] for offset in offsets]
 
@@ -199,11 +199,11 @@ class LaneBody:
         if isinstance(lanes, SSAValue):
             return lanes
         if isinstance(lanes, Following):
-            return behind(builder or self._builder, lanes.first, lane)
+            return index_plus(builder or self._builder, lanes.first, lane)
         return lanes[lane]
 
 
-def behind(builder: Builder, index: SSAValue, number: int) -> SSAValue:
+def index_plus(builder: Builder, index: SSAValue, number: int) -> SSAValue:
     """Return a number this many after."""
     if number == 0:
         return index

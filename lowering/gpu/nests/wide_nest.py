@@ -31,7 +31,7 @@ from braid.lowering.gpu.nests.lanes import (
     Following,
     LaneBody,
     Lanes,
-    behind,
+    index_plus,
     scattered_lanes,
     wide_lanes,
 )
@@ -248,7 +248,7 @@ class WideNest:
         """Group of neighbours this many points `apart`: all are read before one is written."""
         groups: list[tuple[_Points, dict[SSAValue, Lanes]]] = []
         for number in range(self._each):
-            own = behind(builder, start, number * apart)
+            own = index_plus(builder, start, number * apart)
             points = _Points(self, own, delinearized(builder, own, self.extents))
             values = {
                 argument: self._lanes(builder, operand, map, access, points)
@@ -274,7 +274,7 @@ class WideNest:
         """Yield where a result is written: as often as it is copied."""
         place = access.index(builder, point)
         for numbers in product(*(range(extent) for _, extent in self.copied)):
-            yield behind(
+            yield index_plus(
                 builder,
                 place,
                 sum(
@@ -369,7 +369,7 @@ class _Points:
             own = builder.insert(arith.AddiOp(self._start, by)).result
             return delinearized(builder, own, self._nest.extents)
         lane = self._nest.box.lane(number)
-        return [behind(builder, own, n) for own, n in zip(self.first, lane, strict=True)]
+        return [index_plus(builder, own, n) for own, n in zip(self.first, lane, strict=True)]
 
 
 def _element(buffer: SSAValue) -> Any:

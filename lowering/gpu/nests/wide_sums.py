@@ -19,7 +19,7 @@ from xdsl.rewriter import InsertPoint
 from braid.lowering.common.tensor_loops import apply_map, delinearized, index_constant
 from braid.lowering.gpu.launch.aligned_entries import is_aligned
 from braid.lowering.gpu.launch.entries import keep_rolled
-from braid.lowering.gpu.nests.lanes import behind
+from braid.lowering.gpu.nests.lanes import index_plus
 from braid.lowering.gpu.nests.sum_tile import SumTile
 from braid.lowering.gpu.nests.thread_nests import ThreadNest, global_thread, reduction_loops
 from braid.lowering.gpu.nests.wide_access import (
@@ -72,7 +72,7 @@ class WideSums:
         if self.tile.strip is None:
             return [dict(point)]
         dim = self.tile.strip.dim
-        return [{**point, dim: behind(builder, point[dim], n)} for n in range(self.tile.rows)]
+        return [{**point, dim: index_plus(builder, point[dim], n)} for n in range(self.tile.rows)]
 
     def sums(
         self,
@@ -143,7 +143,7 @@ class WideSums:
             return [builder.insert(memref.LoadOp.get(buffer, place)).res] * self.tile.width
         lanes: list[SSAValue] = []
         for n in range(self.tile.width):
-            own = {**point, self.tile.lane: behind(builder, point[self.tile.lane], n)}
+            own = {**point, self.tile.lane: index_plus(builder, point[self.tile.lane], n)}
             place = self.place(builder, number, own)
             lanes.append(builder.insert(memref.LoadOp.get(buffer, place)).res)
         return lanes
@@ -222,7 +222,7 @@ class _Reader:
             for dim, n in at.items():
                 known = point.get(dim)
                 point[dim] = (
-                    index_constant(builder, n) if known is None else behind(builder, known, n)
+                    index_constant(builder, n) if known is None else index_plus(builder, known, n)
                 )
             if span is None:
                 self._found[key] = sums.read(builder, buffer, number, point)
