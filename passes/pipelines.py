@@ -88,9 +88,9 @@ DEFAULT = (
 
 _DECIDED = DEFAULT[DEFAULT.index("assign-devices") + 1 :]
 GROUPS = _DECIDED[: _DECIDED.index("apply-fusion") + 1]
-"""From devices to groups, for a trial of what ops cost."""
+"""The passes from devices to groups, for a trial of what ops cost."""
 LAYOUTS = _DECIDED[: _DECIDED.index("apply-layouts") + 1]
-"""From devices to groups in their layouts, for the same."""
+"""The passes from devices to groups in their layouts, for the same."""
 
 PIPELINES: dict[str, tuple[str, ...]] = {
     "default": DEFAULT,

@@ -30,7 +30,7 @@ LIMIT = "BRAID_CACHE_LIMIT"
 _DEFAULT_LIMIT = 4 * 2**30
 _SUFFIX = ".braid"
 _ABANDONED_SECONDS = 3600.0
-"""After so long nobody writes to a file any more that is not whole: its process was killed."""
+"""The age of an unfinished file whose writer is taken to have been killed."""
 
 
 @dataclass(frozen=True)

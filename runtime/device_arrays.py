@@ -120,7 +120,7 @@ class DeviceArray:
 Buffer = NDArray[Any] | DeviceArray
 
 _view: Callable[[NDArray[Any]], c_char] = cast(Any, c_char.from_buffer)
-"""Of the first byte; looked up once, for each call of a model asks."""
+"""Returns a view of the first byte; looked up once, since each call of a model needs it."""
 
 
 def address_of(buffer: Buffer) -> int:

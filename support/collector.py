@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from threading import get_ident
 
 _YOUNG = 400_000
-"""How many objects more than before call the collector; Python's default is hundreds."""
+"""The number of new objects after which the collector runs; Python's default is hundreds."""
 
 
 class _Thresholds:

@@ -14,9 +14,9 @@ from braid.support.collector import rare_collections
 from braid.support.errors import BraidError
 
 _at_work: Counter[int] = Counter()
-"""How many blocks of `compiling` each thread is in."""
+"""The number of blocks of `compiling` that each thread is in."""
 _cut_off: list[bool] = []
-"""Not empty in a child that was forked while another thread compiled."""
+"""A list that is not empty in a child that was forked while another thread compiled."""
 
 
 @contextmanager

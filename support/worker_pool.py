@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from braid.support.worker_process import WorkerProcess
 
 IDLE_SECONDS = 30.0
-"""After so long without a request a worker of a pool ends: `serve(answer, idle_seconds=…)`."""
+"""The seconds without a request after which a worker of a pool ends:
+`serve(answer, idle_seconds=…)`."""
 _FRESH_SECONDS = IDLE_SECONDS / 2
-"""For so long one may be lent again: it must not end when it is asked."""
+"""The idle seconds up to which a worker may be lent again: it must not end when it is asked."""
 _KEPT = 4
-"""How many of a module are kept, for the memory that they take."""
+"""The number of idle workers of a module that are kept, for the memory that they take."""
 
 
 @dataclass(frozen=True)
@@ -99,4 +100,4 @@ class WorkerPool:
 
 
 POOL = WorkerPool()
-"""That of this process."""
+"""The pool of this process."""

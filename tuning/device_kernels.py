@@ -28,7 +28,7 @@ from braid.tuning.kernel_tasks import KernelTask
 WORKER = "braid.tuning.device_worker"
 MEASURED_THERE = "measured time of the device"
 _SECONDS = 120.0
-"""After which a kernel counts as one that hangs; compiling it is a part."""
+"""The seconds after which a kernel is taken to hang, with its compilation."""
 _RUNS = 10
 _KERNEL = "kernel"
 _CLUSTER = "cluster_0"

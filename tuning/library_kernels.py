@@ -18,7 +18,7 @@ from braid.tuning.layout_candidates import in_layouts
 from braid.tuning.timing import TimingRequest, stored_arguments
 
 LIBRARY_SCHEDULE = KernelSchedule.of("library", {})
-"""Of the fastest one, whatever library it is of."""
+"""The schedule of the fastest kernel of a library, whichever library it is."""
 
 
 @dataclass(frozen=True, eq=False)

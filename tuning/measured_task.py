@@ -26,7 +26,7 @@ from braid.tuning.turns import MOST_TURNS, TURNS, is_faster, is_open, ratio
 WRONG = "wrong results"
 SLOWER_IN_MODEL = "slower in the model"
 LIBRARY_COST = "library: "
-"""Before the text of a task in the record of what a library's kernel of it costs."""
+"""The prefix of a task's text in the record of the cost of a library's kernel."""
 _NO_KERNEL = "no kernel could be made"
 _NO_TIME = "it crashed, or took too long"
 _TOGETHER = 8

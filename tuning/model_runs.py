@@ -18,7 +18,7 @@ from braid.support.shared_objects import need_libraries
 from braid.tuning.synthetic_inputs import synthetic_inputs
 
 _LEAST_SECONDS = 5e-4
-"""Of a turn: what takes less is run several times in one."""
+"""The least seconds of a turn: a shorter run is repeated within one."""
 
 
 @dataclass(frozen=True)

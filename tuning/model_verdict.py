@@ -22,14 +22,15 @@ LEAST_GAIN = 0.005
 """Part of a model's time by which no two runs of the same program differ in the median of turns,
 wherever its code and its arena lie."""
 SECONDS = 30.0
-"""After which no further turns are begun."""
+"""The seconds after which no further turns are begun."""
 
 Changed = frozenset[str]
 """Keys of the kernels that are made as was found, of those for which something was."""
 Measure = Callable[[Sequence[Changed], int], Sequence[Turns]]
 """The number of turns of the programs with these kernels."""
 Counters = Callable[[], Mapping[str, Sequence[str]]]
-"""Of the model with all that was found: the names under which kernels are profiled, by key."""
+"""Returns the names under which kernels of the model with all that was found are profiled,
+by key."""
 
 
 @dataclass(frozen=True)

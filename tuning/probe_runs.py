@@ -40,7 +40,7 @@ from braid.targets.machines.resolve import device_of, set_target, target_of
 from braid.tuning.synthetic_inputs import synthetic_inputs, synthetic_lengths, synthetic_parameters
 
 _KERNELS = "outline-kernels"
-"""After it, kernels are not ops any more that costs could be asked of."""
+"""The pass after which kernels are no ops any more that have costs."""
 _FEWEST, _MOST = 3, 25
 
 

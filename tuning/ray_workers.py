@@ -31,7 +31,8 @@ from braid.tuning.timing_worker import MOST_SECONDS, timing_worker
 
 _CONNECT_SECONDS = 10.0
 _START_SECONDS = 120.0
-"""Until an actor has announced its machine; an environment may have to be set up there."""
+"""The seconds until an actor has announced its machine; an environment may have to be set
+up there."""
 
 
 @dataclass(frozen=True)

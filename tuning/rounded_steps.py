@@ -30,7 +30,7 @@ from braid.tuning.reference_operands import Values, ops_of
 
 _TO_WHOLE = {"braid.floor", "braid.ceil", "braid.round", "braid.sign"}
 _BASIC = {f"braid.{name}" for name in ("add", "sub", "mul", "div", "sqrt", "reciprocal")}
-"""By IEEE 754, what is next to the exact result."""
+"""The ops whose results are, by IEEE 754, next to the exact ones."""
 _KEEPING = (
     *(ConstantOp, ELEMENTWISE["cast"], BroadcastOp, ConcatOp, PadOp, ReshapeOp, SliceOp),
     TransposeOp,

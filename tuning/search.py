@@ -21,7 +21,7 @@ P = TypeVar("P", bound=Hashable)
 """A point of the space: all that a kernel is made by."""
 
 RAISE = 0.1
-"""By which the threshold grows from level to level where no more are given."""
+"""The factor by which the threshold grows from level to level where no more are given."""
 LEAST_GAIN = 0.01
 """A gain in time that no search claims, however still the machine seems."""
 _LEAST_OF_LEVEL = 2

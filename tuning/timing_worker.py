@@ -11,7 +11,7 @@ from braid.tuning.timing import TimingRequest
 
 WORKER = "braid.tuning.worker"
 MOST_SECONDS = 60.0
-"""After which a kernel counts as one that hangs: a measurement takes far less than a second."""
+"""The seconds after which a kernel is taken to hang: a measurement takes far less than a second."""
 
 
 class TimingWorker:

@@ -65,7 +65,7 @@ class TuningReport:
     rounds: int = 0
     keys: frozenset[str] = frozenset()
     own: set[str] = field(default_factory=set[str])
-    """Those that were searched."""
+    """The tasks that were searched."""
     whole: Sequence[Verdict] = ()
     """What of them stays, as far as the model as a whole was compared."""
 

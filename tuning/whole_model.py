@@ -46,7 +46,7 @@ from braid.tuning.synthetic_inputs import synthetic_lengths, synthetic_parameter
 
 _WORKER = "braid.tuning.model_worker"
 _MOST_SECONDS = 300.0
-"""For turns, after which a model counts as one that hangs."""
+"""The seconds of turns after which a model is taken to hang."""
 _TRIAL_SECONDS = 20.0
 """Seconds for the first turn of a model whose loops turn as often as synthetic inputs say."""
 

@@ -150,7 +150,7 @@ _FLOAT_PREDICATES: tuple[Function, ...] = (
     *map(_unordered, (*_FLOAT, _never)),
     _always,
 )
-"""By number, in the order of MLIR's `arith::CmpFPredicate`."""
+"""The functions of predicates, in the order of MLIR's `arith::CmpFPredicate`."""
 
 
 def _compare(predicates: Sequence[Function]) -> Handler:

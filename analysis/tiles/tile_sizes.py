@@ -37,7 +37,7 @@ _RECOMPUTATION = 1.1
 """How much more may be computed because tiles overlap."""
 
 _SHARE_OF_CACHE = 15 / 16
-"""Of a core's own cache; the result and the stack take the rest."""
+"""The share of a core's own cache that tiles use; the result and the stack take the rest."""
 
 _LOOKED_AT = 16
 """Tiles along each dim that are tried before a size is taken."""

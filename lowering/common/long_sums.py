@@ -15,7 +15,7 @@ LONGEST = 4096
 between 0 and 1 of 1e-6."""
 
 _PART = 2048
-"""Of a longer sum, the numbers of a part at most: errors of 3e-5, 1e-6 where they are random."""
+"""The most numbers of a part of a longer sum: errors are 3e-5, and 1e-6 for random numbers."""
 
 OF_PART = 16
 """Numbers that the sum of a part counts for where parts are added up, which are few then: 256 of

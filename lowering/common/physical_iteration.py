@@ -55,7 +55,7 @@ Part = tuple[int, int | None]
 _WHOLE: tuple[Part, ...] = ((1, None),)
 _STRIDED_COST = 8
 _START_COST = 24
-"""Of an innermost loop, which few iterations share."""
+"""The cost of starting an innermost loop, which few iterations share."""
 
 
 @dataclass(frozen=True)

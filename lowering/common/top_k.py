@@ -24,7 +24,7 @@ from braid.lowering.common.scalar_ops import emit_operation
 from braid.lowering.common.tensor_loops import delinearized, element, for_loop, with_element
 
 SMALLEST, LARGEST = -(1 << 63), (1 << 63) - 1
-"""Below and above all ranks: no index is reversed to all zeros or all ones."""
+"""Ranks below and above all ranks: no index is reversed to all zeros or all ones."""
 
 _INDEX_BITS = 32
 _LAST_INDEX = (1 << _INDEX_BITS) - 2

@@ -16,7 +16,7 @@ from braid.lowering.common.emitted_dialects import memref, vector
 from braid.lowering.emit.emitter import Emitter, Index, Value
 
 LINE_BYTES = 64
-"""Of a line of the cache."""
+"""The bytes of a line of the cache."""
 
 _WHOLE_BYTES = 4
 """Elements of fewer bytes are stored as truncated ones: see `Emitter.unknown_mask`."""

@@ -17,9 +17,9 @@ from braid.solvers.streams.timing import Times
 from braid.targets.machines.machine import Machine
 
 _STRETCHES = 48
-"""Of the time, in each of which a channel is as full as it is at most."""
+"""The stretches of the time, in each of which a channel is as full as it is at most."""
 _SHADES = 4
-"""Of how full channels are."""
+"""The shades of how full channels are."""
 
 Rows = list[list[str]]
 Bar = dict[str, Any]

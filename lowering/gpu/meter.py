@@ -33,7 +33,7 @@ from braid.targets.machines.machine import Machine
 
 WORKER = "braid.lowering.gpu.emulated_run"
 MOST_SECONDS = 120.0
-"""After which an emulated kernel counts as one that hangs."""
+"""The seconds after which an emulated kernel is taken to hang."""
 
 
 @dataclass

@@ -26,9 +26,9 @@ VERSION = 2
 _LAUNCH, _COPY = 0, 1
 _ADDRESS, _TENSOR_MAP = 0, 1
 _NUMBERS = {"u8": 0, "s8": 0, "s32": 3, "f16": 6, "f32": 7, "bf16": 9, "tf32": 11}
-"""As `CUtensorMapDataType` numbers them; bytes have no sign there."""
+"""The numbers of `CUtensorMapDataType`; bytes have no sign there."""
 _SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
-"""As `CUtensorMapSwizzle` numbers them."""
+"""The numbers of `CUtensorMapSwizzle`."""
 _SPACES = {"arena": 0, "weights": 1, "input": 2, "output": 3}
 
 

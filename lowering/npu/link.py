@@ -11,7 +11,7 @@ from braid.targets.simulator.steps import Transfers, UnitWork, step_seconds
 from braid.targets.simulator.stream_object import Action, Placement, StreamObject
 
 Token = tuple[int, ...]
-"""For every unit the last instruction that must have ended, -1 for none."""
+"""The last instruction of every unit that must have ended, -1 for none."""
 
 
 @dataclass(frozen=True)

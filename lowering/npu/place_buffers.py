@@ -20,7 +20,7 @@ from braid.targets.simulator.instructions import Stream
 ALIGNMENTS = (64, 1)
 """Alignments in bytes, tried until all buffers fit: 64 are a line of the host's caches."""
 SEARCH_SECONDS = 1.0
-"""For the search, where first fit fails."""
+"""The seconds of the search, where first fit fails."""
 ROUNDS = 50
 """How often buffers that did not fit go first in the next attempt."""
 

@@ -27,7 +27,7 @@ LEAST_LIMIT = 60.0
 PATIENCE = 20.0
 """Times what the first stream of a group took, after which the making of others ends."""
 RUN_LIMIT = 1800.0
-"""After which a stream that computes counts as one that hangs."""
+"""The seconds after which a stream that computes is taken to hang."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,8 @@ from braid.lowering.npu.stream_program import StreamProgram
 from braid.targets.simulator.instructions import Stream, from_text, to_text
 
 OWN = -1
-"""In place of an operand: a tensor that nobody outside of the stream has, such as a spill."""
+"""The mark in place of an operand of a tensor that exists only inside of the stream, such as a
+spill."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from braid.support.sizes.expression import SizeError
 
 NodeT = TypeVar("NodeT", bound=ForeignNode[Any])
 Converter = Callable[[NodeT], SSAValue | Sequence[SSAValue]]
-"""From an op to what its results become."""
+"""Converts an op to what its results become."""
 
 INVALID_OP_ERRORS = (IndexError, OverflowError, ValueError, ZeroDivisionError)
 """Raised for attribute lists of wrong length, dims out of range and integers too large."""

@@ -46,7 +46,8 @@ OpT = TypeVar("OpT", bound=Operation)
 _ARITHMETIC = frozenset(
     {"abs", "add", "div", "maximum", "minimum", "mul", "neg", "pow", "rem", "sign", "sub"}
 )
-"""Not on bools: as numbers of one bit they have other sums, and another order, than as 0 and 1."""
+"""Functions that are not applied to bools, whose sums and order as numbers of one bit are others
+than as 0 and 1."""
 
 
 class Replacement(Generic[OpT]):

@@ -18,7 +18,8 @@ from braid.targets.costs.cost_source import CostSource
 _MOST_MEMBERS = 256
 
 _MOST_FLOPS = 8
-"""Of an op: functions need the registers that sums are kept in, and take longer than a pass."""
+"""The most operations of an op: functions need the registers for sums, and take longer than
+a pass."""
 
 
 def reduction_groups(

@@ -36,8 +36,8 @@ from braid.targets.costs.cost_source import CostSource
 from braid.targets.machines.resolve import target_of
 
 _MOST_MEMBERS = 256
-"""Of a group. What one more kernel stores and loads is nothing beside this many ops, and code
-generators take more than linear time for kernels that are much larger."""
+"""The most members of a group. What one more kernel stores and loads is nothing beside this many
+ops, and code generators take more than linear time for kernels that are much larger."""
 
 
 @dataclass

@@ -27,13 +27,15 @@ from braid.dialects.braid.layout import DYNAMIC
 from braid.passes.fusion.fusion_rules import FusionRules
 
 _MOST_MEMBERS = 256
-"""Of a longer chain only the end becomes a group, whose tiles are found in a second or two."""
+"""The most members of a group; of a longer chain only the end becomes one, whose tiles are found in
+a second or two."""
 
 _NOTES = "braid."
 """Names of what passes note on ops begin so."""
 
 _DROPPED_ONE_BY_ONE = 16
-"""From a group that cannot be cut; after these, by halves."""
+"""The members that are dropped one by one from a group that cannot be cut; after these, half of
+them."""
 
 
 @dataclass

@@ -19,4 +19,4 @@ class TileRule:
 
 
 NEVER = TileRule(joins=1 << 62, starts=None, last=False)
-"""For pairs that no rule names."""
+"""The rule for pairs that no rule names."""

@@ -39,7 +39,7 @@ from braid.targets.kernels.kernel_family import GENERIC
 from braid.targets.machines.resolve import target_of
 
 _LEAST_SHARE = 0.05
-"""Of the time limit, for the search."""
+"""The least share of the time limit that the search has."""
 
 
 def _restricted(flow: Flow, wanted: Layout) -> Flow:

@@ -26,7 +26,8 @@ from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import BackendDescription, Pool, Target
 
 _MOST_STREAMS = 256
-"""More processors than machines have; the search for an order takes time by how many there are."""
+"""The most streams, more than machines have processors; the search for an order takes time by their
+number."""
 
 
 def require_pool(target: Target, streams: int) -> tuple[BackendDescription, Pool]:

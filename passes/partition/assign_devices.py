@@ -54,9 +54,9 @@ Seconds = NDArray[np.float64]
 Strategy = Literal["priority", "latency", "throughput"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 _LEAST_SECONDS = 0.5
-"""Of a search in one of the last rounds."""
+"""The least seconds of a search in one of the last rounds."""
 _MOVED = 0.05
-"""By which part a cost has to differ with the chosen layouts for another round."""
+"""The share by which a cost has to differ with the chosen layouts for another round."""
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,8 @@ _UNIT_BITS = 20
 """The larger of two scales that are added up is 2 to this many units: both fit 32 bits then."""
 
 _MOST_STEPS = 2.0**10
-"""Of the result, which the larger of two scales that are added up may be: either is off by half a
-unit, 255 times, which is a quarter of a step of that."""
+"""The most steps of the result, which the larger of two scales that are added up may be: either is
+off by half a unit, 255 times, which is a quarter of a step of that."""
 
 
 def rewrite_quantization(

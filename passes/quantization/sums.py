@@ -21,7 +21,7 @@ from braid.passes.quantization.integer_products import has_bytes
 from braid.passes.quantization.known_numbers import KnownNumbers, bias_fits, largest_of
 
 _LARGEST_BIAS = 2.0**30
-"""In steps of the sums of products, which have 30 bits, too."""
+"""The largest bias in steps of the sums of products, which have 30 bits, too."""
 
 _MOST_ADDENDS = 1 << 22
 """Bytes that are added up in i32."""

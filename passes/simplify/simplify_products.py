@@ -27,12 +27,12 @@ _FLOATS = (f32, f64)
 _VIEWS = (BroadcastOp, ReshapeOp, TransposeOp)
 
 _LARGEST_SCALE = 2.0**16
-"""Of what is scaled later, and one over it of the least: what such a scale keeps small or large may
-overflow or vanish without it only within this of the limits of the type."""
+"""The largest scale of what is scaled later, and one over it of the least: what such a scale keeps
+small or large may overflow or vanish without it only within this of the limits of the type."""
 
 _MOST_ROWS = 64
-"""Of a product by an operand that is repeated no longer. Of more rows a copy of it is small beside
-the product, and attention is made by tiles of heads."""
+"""The most rows of a product by an operand that is repeated no longer. For more rows a copy of it
+is small beside the product, and attention is made by tiles of heads."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from braid.targets.machines.resolve import device_of, target_of
 from braid.targets.machines.target import Device, Target
 
 Seconds = Callable[[Operation, str], float]
-"""Of one run of an op on a device."""
+"""The seconds of one run of an op on a device."""
 Places = tuple[str, ...]
 """A device and those that take turns with it: each has its part of the runs."""
 

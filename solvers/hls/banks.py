@@ -12,7 +12,7 @@ import numpy.typing as npt
 Integers = npt.NDArray[np.int64]
 
 MOST_LOOPS = 6
-"""Of a sequence; one with more is no nest of loops."""
+"""The most loops of a sequence; one with more is no nest of loops."""
 
 
 @dataclass(frozen=True)

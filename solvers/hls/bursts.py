@@ -1,9 +1,9 @@
 """Requests to a memory that is read word by word, again and again: how long, and how many ahead."""
 
 MOST_BEATS = 256
-"""Of a burst of AXI4."""
+"""The most beats of a burst of AXI4."""
 BURST_BYTES = 4096
-"""That a burst of AXI4 stays within: none crosses an address that this divides."""
+"""The bytes within which a burst of AXI4 stays: none crosses a multiple of this address."""
 LEAST_PORT = 32
 """Bits of the narrowest port that is made."""
 _GOOD_BURST = 1024

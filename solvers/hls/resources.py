@@ -8,11 +8,12 @@ from braid.solvers.hls.nests import MEMORY, Affine, Array, Design, Nest, Op
 from braid.solvers.hls.schedule import Operators, Schedule, Sum, sums_of
 
 BLOCK_BITS = 18 * 1024
-"""Of a memory block (`BRAM_18K`)."""
+"""The bits of a memory block (`BRAM_18K`)."""
 LUT_RAM_BITS = 1024
 """FIFOs and banks up to this size are made of LUTs."""
 FIFO_BLOCKS = 1
-"""At most for a FIFO: the tool makes those smaller that need not be so deep (`config_dataflow`)."""
+"""The most blocks of a FIFO: the tool makes those smaller that need not be so deep
+(`config_dataflow`)."""
 
 
 @dataclass(frozen=True)

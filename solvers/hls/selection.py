@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from ortools.sat.python import cp_model
 
 Uses = tuple[int, ...]
-"""Of each resource."""
+"""The amount that is used of each resource."""
 
 _PRICE = 1 << 20
-"""Of all of a resource in the integer program."""
+"""The price of all of a resource in the integer program."""
 
 
 @dataclass(frozen=True)

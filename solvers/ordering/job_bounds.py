@@ -38,7 +38,7 @@ class JobBounds:
 
     jobs: JobGraph
     setups: Mapping[int, Setup]
-    """By op."""
+    """The setups, by op."""
     reloads: Reloads | None = None
     counts: Sequence[int] = ()
     """Units by kind, one where that does not say."""

@@ -17,7 +17,7 @@ from braid.solvers.ordering.graph import Graph
 from braid.solvers.ordering.traffic import NO_TRAFFIC, Traffic
 
 NO_UNIT = -1
-"""Of jobs that only wait."""
+"""The unit of jobs that only wait."""
 
 
 @dataclass

@@ -81,7 +81,7 @@ def load_library() -> ctypes.CDLL:
 
 
 PlainStages = Sequence[Sequence[tuple[int, float, bool]]]
-"""By op, the stages: on which kind of unit, for how long, and whether predecessors come first."""
+"""The stages of each op: the kind of unit, the seconds, and whether predecessors come first."""
 
 PRECISION = 50
 """Bits of a time that no schedule reaches."""

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
 INTERVAL_OPS = 250
-"""Of larger graphs only the paths and the work of whole graphs are looked at."""
+"""The most ops of a graph whose intervals are looked at; of larger ones only paths and the work of
+whole graphs are."""
 
 Floats = NDArray[np.float64]
 
@@ -225,7 +226,7 @@ def earliest(free: Sequence[float], ready: float, near: int | None) -> int:
 
 
 TICKS = 10**9
-"""Of the best known makespan: durations are whole numbers of them, rounded down."""
+"""The ticks of the best known makespan; durations are whole numbers of them, rounded down."""
 COARSE = 10**5
 """Ticks of a makespan up to which durations are whole numbers of what divides them all.
 

@@ -104,7 +104,7 @@ class Traffic:
 
 
 NO_TRAFFIC = Traffic((), 0, 0, 0)
-"""Of problems in which nothing is moved."""
+"""The traffic of problems in which nothing is moved."""
 
 
 def _by_op(pairs: Iterable[tuple[int, int]]) -> Mapping[int, tuple[int, ...]]:

@@ -56,7 +56,7 @@ _FILLING = 32
 """Width of the first beams where no space is left over; twice as wide in each round."""
 _FILLING_WIDEST = 8192
 _FREEDOMS = (0.3, 0.0, 1.0)
-"""How much it counts in those that many orders are left."""
+"""Weights of the number of orders that are left, in the costs of beams."""
 
 Attempt = Callable[[NativePacking, float], tuple[int, dict[int, int] | None]]
 

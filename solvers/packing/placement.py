@@ -10,7 +10,7 @@ from braid.solvers.packing.problem import Item
 UNPLACED = -1
 
 Bases = Sequence[int] | Mapping[int, int]
-"""Where items lie, by item: of all, or of some."""
+"""The addresses of items, by item: of all, or of some."""
 
 
 class Placer:

@@ -25,7 +25,7 @@ ALONE = -1
 _MOST_EXACT = 400
 """Ops of an integer program that is worth solving."""
 _TRANSFER_WORK = 2.0
-"""Of the search for less to transfer, about seconds."""
+"""The work, about seconds, of the search for smaller transfers."""
 _MOST_COUNTED = 128
 """Neighbourhoods whose alternation is counted, the largest ones."""
 

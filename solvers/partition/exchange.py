@@ -20,11 +20,11 @@ from braid.solvers.partition.problem import Objective, cost, loads
 _SECONDS = 2.0
 """Longest search of a pair."""
 _SHARE = 0.3
-"""Of the time that is left, the longest search of a pair."""
+"""The longest search of a pair, as a share of the time that is left."""
 _LEAST_SECONDS = 0.02
 """Shortest search of a pair."""
 _LESS = 1e-6
-"""By which part of the cost an assignment has to be better."""
+"""The share of the cost by which an assignment has to be better."""
 
 _Pair = tuple[int, int]
 

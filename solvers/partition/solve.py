@@ -19,7 +19,7 @@ from braid.solvers.partition.starts import first_fit, starts
 _ENUMERATED = 16
 """Groups up to which branch and bound is tried before all else."""
 _MOST_VARIABLES = 100_000
-"""Of an integer program that is worth building."""
+"""The most variables of an integer program that is worth building."""
 _EXCHANGING = 0.25
 """Share of the time that is left for exact searches of pairs of devices."""
 _WANTED_GAP = 0.01

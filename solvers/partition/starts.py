@@ -12,7 +12,7 @@ from braid.solvers.partition.problem import Objective
 
 _ORDERS = 6
 _HALVINGS = 12
-"""Of the range in which the load of the busiest device is looked for."""
+"""The halvings of the range in which the load of the busiest device is sought."""
 
 
 def starts(groups: Groups) -> Iterator[list[int]]:

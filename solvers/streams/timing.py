@@ -14,9 +14,9 @@ import numpy as np
 from braid.solvers.streams.network import Channel, Integers, Network, Process
 
 Numbers = Integers | slice
-"""Of some iterations among those of a process that read or write; a slice where it is all."""
+"""The iterations among those of a process that read or write; a slice if it is all of them."""
 Begins = list[Integers]
-"""Of each process, in which cycles iterations begin that read or write."""
+"""The cycles in which iterations that read or write begin, for each process."""
 
 _SWEEPS = 200
 """Over a network, until the times of images that follow each other are the same."""

@@ -22,7 +22,7 @@ LOCATION = "BRAID_RECORDS"
 """The variable that says where records are."""
 
 COLUMNS = ("kind", "key", "value", "created", "machine", "version", "digest")
-"""Of a row, in the order of its digest."""
+"""The columns of a row, in the order of its digest."""
 
 
 @dataclass(frozen=True)

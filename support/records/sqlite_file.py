@@ -29,7 +29,7 @@ _AS_IT_IS = "mode=ro&immutable=1"
 _NO_ROOM = frozenset({10, 13, 14})
 """Codes of SQLite for what cannot be written, is full, or cannot be opened."""
 _SECONDS_TO_WAIT = 20.0
-"""For a process that writes, before records count as not to be had."""
+"""The seconds to wait for a process that writes, before records count as unavailable."""
 
 _BEFORE_RECORDS = {"alembic_version", "sqlite_autoindex_alembic_version_1"}
 """What a new file has before the table of records."""

@@ -28,9 +28,9 @@ MOST_WEIGHT = 2000
 MOST_DEPTH = 40
 """Operators inside of each other."""
 MOST_BITS = 512
-"""Of a coefficient."""
+"""The most bits of a coefficient."""
 MOST_CHARACTERS = 200
-"""Of a symbol's name."""
+"""The most characters of a symbol's name."""
 
 
 class SizeError(BraidError):

@@ -187,4 +187,4 @@ def _load_ratios(description: BackendDescription) -> MeasuredRatios:
 
 
 _loaded: dict[tuple[str, ...], tuple[Mapping[str, Fields], MeasuredRatios]] = {}
-"""By scopes, for the records of which they were made."""
+"""The loaded measurements by scopes, and the records of which they were made."""

@@ -38,7 +38,7 @@ NO_FAMILY = "roofline"
 _LEAST_REUSE, _MOST_REUSE = -1, 9
 """Binary logarithms of operations per byte of weights: beyond them arithmetic takes the time."""
 _SIZES = 4.0
-"""By which factor the sizes of a kind may differ."""
+"""The factor by which the sizes of a kind may differ."""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ SHARES = ("thread_efficiency",)
 """Facts between 0 and 1."""
 
 _FASTEST, _LONGEST = 1e18, 1.0
-"""Beyond these, a figure is not one of a machine."""
+"""The limits beyond which a figure is not one of a machine."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ ISA", table of release notes.)
 """
 
 ARCHITECTURES = tuple(_PTX)
-"""Those that LLVM 22 makes PTX for and ptxas 13.5 assembles."""
+"""The architectures that LLVM 22 compiles to PTX and ptxas 13.5 assembles."""
 
 
 def ptx_version(architecture: str) -> str:

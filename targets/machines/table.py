@@ -11,9 +11,9 @@ from braid.support.errors import BraidError, SourceLocation
 
 T = TypeVar("T")
 _HUGE = 1e30
-"""More than any rate or time of a machine, and its inverse less than any rate."""
+"""A number above any rate or time of a machine, whose inverse is below any rate."""
 _MOST = 1 << 60
-"""More than any size or count; still fits the integers of solvers and streams."""
+"""A number above any size or count that fits the integers of solvers and streams."""
 _KINDS = {
     str: "a string",
     int: "a whole number",

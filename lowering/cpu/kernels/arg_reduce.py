@@ -31,10 +31,10 @@ _CHAINS = 4
 """Vectors that are looked at side by side."""
 
 _CYCLES = 4.0
-"""For each of them."""
+"""The cycles for each element."""
 
 _ROW_CYCLES = 40.0
-"""For the best of all lanes."""
+"""The cycles for the best of all lanes of a row."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from braid.targets.kernels.kernel_family import Kernel
 from braid.targets.kernels.schedules import Schedule
 
 _CHUNK_BYTES = 64 << 10
-"""Of one grid iteration, at most: enough to hide the call, few enough to share."""
+"""The most bytes of one grid iteration: enough to hide the call, few enough to share."""
 
 _PIECE_BYTES, _MOST_OPERANDS = 8 << 10, 8
 """What all operands have next to each other in the result, on average, and how many there are.

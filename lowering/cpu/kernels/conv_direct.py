@@ -48,9 +48,9 @@ _LINES_FACTOR, _WINDOWED_LINES_FACTOR = 1.05, 1.15
 """How much slower vectors over positions are, measured: of one pixel, and of larger windows."""
 
 _MOST_OF_A_LINE = 0.98
-"""Of the products along a line those that are not with zeros, up to which the others are left out:
-edges have code of their own, which gained nothing for 3 × 3 on 56 × 56 (0.988), and cost registers
-for 7 × 7 on three channels of 224 × 224 (1.3 times the time)."""
+"""The most of a line of the products along a line those that are not with zeros, up to which the
+others are left out: edges have code of their own, which gained nothing for 3 × 3 on 56 × 56
+(0.988), and cost registers for 7 × 7 on three channels of 224 × 224 (1.3 times the time)."""
 
 
 @dataclass(frozen=True)

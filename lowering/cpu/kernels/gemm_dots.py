@@ -23,7 +23,8 @@ from braid.targets.kernels.kernel_family import Kernel
 from braid.targets.kernels.schedules import Schedule
 
 _MOST_ROWS = 64
-"""Of a product that is looked at: each adds up all its sums, so that more never pay."""
+"""The most rows of a product that this kernel is tried for: each adds up all its sums, so that more
+never pay."""
 
 
 @dataclass(frozen=True)

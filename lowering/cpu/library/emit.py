@@ -35,7 +35,7 @@ from braid.targets.kernels.kernel_family import Kernel
 _POINTER = llvm.LLVMPointerType()
 _SLOTS, _ONCE, _MAKE = "library_slots", "library_once", "make_primitive"
 _ALLOCATE = -1
-"""As the address of memory: the library allocates it."""
+"""The address of memory that the library allocates."""
 
 
 def library_kernel(

@@ -93,7 +93,7 @@ class Primitive:
 
 
 _NONE = Slot(-1)
-"""Before a call has filled one."""
+"""The slot before a call has filled one."""
 
 
 @dataclass

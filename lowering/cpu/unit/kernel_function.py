@@ -35,7 +35,7 @@ from braid.targets.kernels.kernel_family import InPlace, Kernel
 _SCRATCH: Mapping[int, Attribute] = {4: f32, 8: f64}
 
 OPEN_ELEMENTS = 1 << 48
-"""As many as an address space has: the type of a buffer of unknown length needs a number."""
+"""The elements of an address space: the type of a buffer of unknown length needs a number."""
 
 Body = Callable[[Emitter, Sequence[Buffer], Index], None]
 """Emits one grid iteration: the emitter, the buffers (operands, then results), its number."""

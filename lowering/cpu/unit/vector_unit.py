@@ -9,7 +9,7 @@ _WIDTHS = (16, 32, 64, 128, 256)
 _SCALING = {4: "128", 8: "256", 16: "512"}
 """Lanes of f32 for which AVX-512 has an instruction that multiplies by powers of two."""
 _FEWEST_REGISTERS = 8
-"""Of 32-bit x86; fewer hold no tile with its operands."""
+"""The vector registers of 32-bit x86; fewer hold no tile with its operands."""
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,11 @@ from braid.lowering.emit.math.vector_math import VectorMath
 
 _INFINITY = float("inf")
 _LN2 = (6.93147180369123816490e-1, 1.90821492927058770002e-10)
-"""In two parts: products of the first with exponents are exact."""
+"""ln 2 in two parts: products of the first with exponents are exact."""
 _UNDERFLOWS, _OVERFLOWS = -746.0, 710.0
-"""Where exp is 0 and infinite."""
+"""The x from which on exp is 0, and infinite."""
 _ONE_FROM = 22.0
-"""From here on tanh is 1."""
+"""The x from which on tanh is 1."""
 _WHOLE = 1.5 * 2.0**52
 """Added to a small whole number, it leaves the number in the lowest bits."""
 _BIAS, MANTISSA_BITS = 1023, 52

@@ -14,13 +14,13 @@ from braid.lowering.emit.math.vector_math import VectorMath
 
 _INFINITY = float("inf")
 _EXP_HIGHEST = 88.72283173
-"""Above, exp is infinite; below `EXP_LOWEST` it is 0."""
+"""The largest x whose exp is finite; below `EXP_LOWEST` it is 0."""
 _EXP_UNDERFLOWS, _EXP_OVERFLOWS = -104.0, 89.0
-"""Where scaling, which makes subnormal numbers too, has 0 and infinity as results."""
+"""The x from which on scaling, which makes subnormal numbers too, gives 0 and infinity."""
 _HALF_PI, _HALF_PI_LOW = 1.57079637, -4.37113883e-8
 """π/2 as f32, and what it lacks."""
 _CURRENT_ROUNDING = 4
-"""To the nearest, as the processor is set."""
+"""The rounding mode that the processor is set to, usually to nearest."""
 
 
 class Functions(VectorMath):

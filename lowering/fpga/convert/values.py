@@ -26,7 +26,7 @@ Integers = npt.NDArray[np.int64]
 Array = npt.NDArray[Any]
 
 _WIDE = 27
-"""More bits than a multiplier of a DSP block takes at once: several of them, and registers."""
+"""Bits from which on a product needs several multipliers of DSP blocks, and registers."""
 _WITHOUT_REGISTER = {"and", "or", "xor", "wrap", "wrap_unsigned"}
 
 

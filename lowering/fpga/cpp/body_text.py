@@ -20,7 +20,7 @@ from braid.support.errors import UnsupportedError
 
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^"}
 MOST_BITS = 64
-"""Of a number: what `ap_int.h` beside the text holds."""
+"""The most bits of a number, as `ap_int.h` beside the text supports."""
 
 
 class BodyText:

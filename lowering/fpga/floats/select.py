@@ -18,7 +18,7 @@ from braid.support.errors import BraidError
 _TRIED = 12
 """Limits of cycles from the least on for which whole designs are estimated, and as many further."""
 _STEP = 1.004
-"""At least between the further ones."""
+"""The least ratio between the further intervals."""
 
 
 @dataclass(frozen=True)

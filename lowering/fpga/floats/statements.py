@@ -54,7 +54,7 @@ class Statement:
     operands: tuple[Operand, ...]
     own_guards: tuple[Condition, ...]
     otherwise: float | None = None
-    """Of a load: what it is where its guards do not hold."""
+    """The value of a load whose guards do not hold."""
 
 
 @dataclass

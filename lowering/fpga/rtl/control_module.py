@@ -8,7 +8,7 @@ from braid.lowering.fpga.rtl.ports import StreamPort
 from braid.lowering.fpga.rtl.weights_module import MemoryPort
 
 SUFFIX = "_control"
-"""Of the name of the module, after the design's."""
+"""The suffix of the name of the module, after the design's."""
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,7 @@ struct Sink {
 
 
 _BASE = 0x1_0000_0000
-"""Where the first memory begins; others follow at addresses that this divides."""
+"""The address of the first memory; others follow at multiples of it."""
 
 
 _CLOCK = """#if VM_TRACE

@@ -12,7 +12,7 @@ from braid.lowering.fpga.rtl.ports import StreamPort
 from braid.support.errors import UnsupportedError
 
 MOST_CYCLES = 1 << 40
-"""Of a launch, which otherwise does not end."""
+"""The most cycles of a launch; one that takes more is taken to hang."""
 
 _MOVES = """
 #include <cstring>

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 
 _A_BITS, _B_BITS, _PART_BITS, _LEAST_BITS = 25, 18, 17, 9
-"""Of the operands, of what wider ones are split into (so that slices add up parts by themselves),
-and of the least product that is not left to tables: those of `mul2dsp` in Yosys."""
+"""The bits of the operands of a DSP slice, of the parts that wider ones are split into (so that
+slices add up parts by themselves), and of the least product that is not left to tables: those of
+`mul2dsp` in Yosys."""
 _TABLE_COST, _BLOCK_COST = 8, 129
-"""Of four tables with 32 words of 6 bits or 64 of 3, and of half a block, where a flip-flop is 1:
-as Yosys weighs them."""
+"""The cost of four tables with 32 words of 6 bits or 64 of 3, and of half a block, where a
+flip-flop costs 1: as Yosys weighs them."""
 _BLOCK_WIDTHS = ((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1))
 """Words and bits of a block RAM of 18 Kbit, which one of 36 Kbit has two of."""
 
@@ -18,7 +19,7 @@ PARTS = (
     ("lut", "look-up tables"),
     ("ff", "flip-flops"),
 )
-"""Of `Resources`, what a part has, and what it is called."""
+"""The fields of `Resources` that are resources of a part, and what people call them."""
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 _TABLE_BITS = 6
 """Inputs of a table: a function of this many bits, or a choice of two bits between four."""
 _WIDE_BITS = 8
-"""Of a function that multiplexers between tables choose, which are there without more tables."""
+"""The bits of a function that multiplexers between tables choose, which are there without more
+tables."""
 
 Part = object
-"""Of a function: a known bit, a bit of the index, or the table that makes it."""
+"""The part of a function: a known bit, a bit of the index, or the table that makes it."""
 
 
 @dataclass

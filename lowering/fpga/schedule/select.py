@@ -51,7 +51,7 @@ NAMES = (
     "flip-flops",
     "bits of memory a cycle",
 )
-"""Of what `uses_of` counts."""
+"""The names of the resources that `uses_of` counts."""
 TABLES = 2
 """The place of look-up tables, of which weights on chip are made."""
 NOTHING: Uses = (0,) * len(NAMES)

@@ -20,7 +20,8 @@ from braid.targets.machines.machine import Machine
 WORKER = "braid.lowering.gpu.codegen.worker"
 
 CODE_VERSION = 7
-"""Of what makes code of a kernel's text, besides the passes: raised when it makes other code."""
+"""The version of the code generation from a kernel's text, besides the passes: increased when it
+makes other code."""
 
 
 def compile_gpu_kernels(

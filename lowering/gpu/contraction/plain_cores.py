@@ -20,7 +20,7 @@ _OWN = 8
 _VECTOR = 4
 """Numbers that are read at once: of A along depths, of B along columns."""
 WARP_ROWS = 32
-"""Of a warp."""
+"""The rows of a warp."""
 _WARP_VECTOR = 32
 """Columns of a warp for each vector of columns of a thread."""
 

@@ -44,18 +44,18 @@ _ELEMENTS = {ElementKind.F32: 4, ElementKind.TF32: 4, ElementKind.S8: 1, Element
 _SPLITS = (2, 4, 8, 16, 32)
 """Blocks that have parts of the depths of one tile."""
 _LEAST_STAGES = 4
-"""Of a part: with fewer, hardly any copy runs while products are added up."""
+"""The least stages of a part: with fewer, hardly any copy runs while products are added up."""
 _LATENCY = 0.9e-6
 """Seconds from the start of a copy to its end, measured on an H200 with cold caches: all stages but
 one are under way at once."""
 _SECOND_ENTRY = 2e-6
 """Seconds, assumed: an entry in a graph begins when the one before has ended."""
 _MOST_REGISTERS = 240
-"""Of the 255 that a thread may have: how many are needed is predicted."""
+"""The most registers of a thread, of 255 that it may have: how many are needed is predicted."""
 _LANES = 128
 """Multiply-adds of f32 that a multiprocessor begins at once."""
 _QUARTERS = 4
-"""Of a multiprocessor, each of which begins one instruction of a warp at once."""
+"""The quarters of a multiprocessor, each of which begins one instruction of a warp at once."""
 _KILO = 1024
 _RESERVED = _KILO
 """Shared memory of a block that CUDA takes."""

@@ -16,7 +16,7 @@ from braid.lowering.gpu.contraction.problem import Contraction, ElementKind
 from braid.lowering.gpu.contraction.tiles import CHUNK, Place, Tiles
 
 STEP_BYTES = 32
-"""Of a row of A that an instruction multiplies."""
+"""The bytes of a row of A that an instruction multiplies."""
 _M, _N = 16, 8
 
 

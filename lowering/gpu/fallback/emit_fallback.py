@@ -51,7 +51,7 @@ from braid.lowering.gpu.nests.wide_sums import WideSums
 from braid.targets.kernels.kernel_family import InPlace
 
 VERSION = 15
-"""Of this emitter, as the `version` of a family."""
+"""The version of this emitter, as the `version` of a family."""
 
 
 def emit_fallback(group: FusedOp, symbol: str) -> GpuKernel:

@@ -48,7 +48,7 @@ _WARP_ROWS = 16
 _IN_FLIGHT = 4096
 """Bytes of masks that a block reads at once."""
 _PROCESSORS = 108
-"""Of a GPU, where no fact says how many."""
+"""The multiprocessors of a GPU, where no fact gives their number."""
 _RATE = 0.5
 """Which part of the peak rate is assumed."""
 

@@ -264,7 +264,7 @@ def totals_entry(product: Product) -> ProductEntry:
 
 
 _REGISTERS = 65_536
-"""Of a multiprocessor."""
+"""The registers of a multiprocessor."""
 _ENOUGH = 128
 """Registers of a thread of the smallest tiles."""
 

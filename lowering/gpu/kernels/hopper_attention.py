@@ -36,7 +36,7 @@ _OTHER_SHAPES = 0.4
 """The part of tiles that a schedule has beside these."""
 _STAGES = (4, 3, 2)
 _MOST_REGISTERS = {1: 200, 2: 200, 3: 130}
-"""Of a thread, for scores, weights and weighted values, by groups."""
+"""The most registers of a thread, for scores, weights and weighted values, by groups."""
 
 
 @dataclass(frozen=True)

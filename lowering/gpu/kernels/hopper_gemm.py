@@ -33,12 +33,12 @@ _WITHOUT = (ElementKind.F32, ElementKind.TF32)
 LEAST = 33
 """Rows, columns and depth of products that fill tiles of 64 more than half."""
 _LEAST_ROWS = 1
-"""Of products, whose weights are what takes long to read."""
+"""The least rows of a product; below, reading weights takes most of the time."""
 _CHUNK = 16
 """Bytes that lines of operands and results are multiples of."""
 _LESS = 0.99
 _PLAIN_TILES = Tiles(64, 64, 64, 3, 32, 32)
-"""For what is asked of a product before its own tiles are known."""
+"""The tiles for questions about a product before its own tiles are known."""
 
 
 @dataclass(frozen=True)

@@ -39,10 +39,10 @@ _WARP = 32
 _OWN = _BUCKETS // _WARP
 """Buckets of a lane."""
 _KEY_BITS = 32
-"""Of a rank, above those of the index."""
+"""The bits of a rank, above those of the index."""
 _ALL = (1 << 64) - 1
 _ADD, _MONOTONIC = 1, 2
-"""As upstream numbers them (`AtomicBinOp`, `AtomicOrdering`)."""
+"""The numbers that upstream gives them (`AtomicBinOp`, `AtomicOrdering`)."""
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ _COMPARISON = 4e-9
 _SELECTION = 2e-6
 """Seconds of a block that selects by digits, and is alone."""
 _BLOCKS = 9e7
-"""Such blocks a second, of a whole GPU, without their elements: histograms of four passes."""
+"""The blocks a second of a whole GPU, without reading elements: histograms of four passes."""
 _ELEMENTS = 3.5e11
 """Elements a second that a whole GPU takes from memory, ranks and counts."""
 

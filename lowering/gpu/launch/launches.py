@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 
 THREADS = 256
-"""Of a block where nothing asks for another number; a multiple of the 32 of a warp."""
+"""The threads of a block where nothing asks for another number; a multiple of the 32 of a warp."""
 
 
 MAP_BYTES = 128
-"""Of a tensor map."""
+"""The bytes of a tensor map."""
 
 ENTRY_ALIGNMENT = 16
-"""Where buffers begin for usual entries: what the widest access of a thread needs."""
+"""The alignment in bytes of buffers for usual entries: that of the widest access of a thread."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Launches:
 
 
 NO_LAUNCHES = Launches("", (), (), 0)
-"""Of a kernel that does nothing."""
+"""The launches of a kernel that does nothing."""
 
 
 def dynamic_shared(entry: str) -> str:

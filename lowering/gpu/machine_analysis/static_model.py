@@ -15,15 +15,16 @@ from braid.lowering.gpu.machine_analysis.occupancy import blocks_at_once, multip
 from braid.targets.machines.machine import Machine
 
 SCHEDULERS = 4
-"""Of a multiprocessor; each issues an instruction a cycle."""
+"""The schedulers of a multiprocessor; each issues an instruction a cycle."""
 SHARED_BYTES = 128
-"""That a multiprocessor moves from and to shared memory in a cycle."""
+"""The bytes that a multiprocessor moves from and to shared memory in a cycle."""
 COPY_SECONDS = 0.6e-6
 """Assumed: from the start of a copy from global memory until it is there."""
 ENTRY_SECONDS = 2e-6
 """Assumed: an entry in a graph begins when the one before has ended."""
 REGISTERS = 255
-"""Of a thread whose entry the assembler has not said: the most that one may have."""
+"""The registers of a thread whose entry the assembler has not reported: the most that one
+may have."""
 
 
 @dataclass(frozen=True)

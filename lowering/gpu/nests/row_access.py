@@ -18,7 +18,7 @@ from braid.lowering.gpu.nests.linear_access import LinearAccess
 from braid.lowering.gpu.nests.thread_nests import ThreadNest
 
 _REPEATED = 8
-"""How often each element of an operand is used at least, on the average, to be read one by one."""
+"""The least average number of uses of each element of an operand that is read one by one."""
 
 
 class Access(Enum):

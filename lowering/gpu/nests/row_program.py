@@ -25,18 +25,18 @@ from braid.lowering.gpu.nests.wide_access import ACCESS_BYTES
 
 WARP = 32
 ROWS_PER_BLOCK = 4
-"""Of rows that a warp each works on."""
+"""The rows of a block in which each warp works on a row."""
 _MOST_ELEMENTS = 32
-"""Of a row that a thread holds, for each buffer."""
+"""The most elements of a row that a thread holds, for each buffer."""
 _MOST_BYTES = 64
-"""Of them, where more threads can hold the rest."""
+"""The most bytes of a row that a thread holds, where more threads can hold the rest."""
 _FEW_ROWS = 64
-"""So few blocks leave most of a GPU without work."""
+"""The number of blocks that leaves most of a GPU without work."""
 _LONGEST = 2**18
 """Elements of a row that take a block longer than another launch does."""
 _THREADS = (WARP, 128, 256, 512)
 _LONG_THREADS = 1024
-"""Of rows that are read again: of fewer at once, more stays in the cache."""
+"""The threads for rows that are read again: with fewer rows at once, more stays in the cache."""
 
 _NEUTRAL: dict[type[Operation], float] = {
     arith.AddfOp: 0.0,

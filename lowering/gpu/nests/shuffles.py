@@ -16,7 +16,8 @@ def _mode(name: str) -> Attribute:
 
 
 XOR, UP = _mode("xor"), _mode("up")
-"""With the lane whose number differs by the distance, and from the lane so far below."""
+"""Exchanges with the lane whose number differs by the distance, and from the lane that far
+below."""
 _SHUFFLED = 32
 """Bits."""
 

@@ -25,13 +25,13 @@ _MOST_WIDTH = 8
 _ENOUGH_THREADS = 2**16
 """So few have more on their way with a row more each than more of them would have."""
 _MOST_ROWS = 11
-"""Of a thread: with more, what they read in common hardly grows."""
+"""The most rows of a thread: with more, what they read in common hardly grows."""
 _MOST_SUMS = 56
-"""Of a thread: they are in registers."""
+"""The most sums of a thread: they are in registers."""
 _MOST_TERMS = 512
-"""That a thread adds up in a straight line."""
+"""The most terms that a thread adds up in straight-line code."""
 _FEW_SUMS = 24
-"""With which threads of several blocks have registers for what they read."""
+"""The sums with which threads of several blocks have registers for what they read."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from braid.lowering.gpu.launch.entries import READING_BLOCKS
 from braid.lowering.gpu.nests.wide_access import ACCESS_BYTES
 
 _ENOUGH_THREADS = 2**18
-"""As many as a GPU holds at once."""
+"""The threads that a GPU holds at once."""
 _REGISTER_BYTES = 4
 
 

@@ -41,9 +41,9 @@ _SIDE = 16
 _BANKS = 8
 """Accesses of 16 bytes to shared memory at once."""
 _SHARED_BYTES = 32768
-"""Of a block, at most."""
+"""The most bytes of shared memory of a block."""
 _SQUARE_BYTES = 512
-"""Of a thread's results, at most: they are in registers."""
+"""The most bytes of a thread's results, which are in registers."""
 _LEAST_WIDTH = 2
 
 

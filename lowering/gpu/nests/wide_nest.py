@@ -49,10 +49,10 @@ from braid.lowering.gpu.nests.thread_nests import (
 from braid.lowering.gpu.nests.wide_access import ACCESS_BYTES, store_vector
 
 _MOST_BYTES = 64
-"""Of one operand for a thread: more would cost registers and gain nothing."""
+"""The most bytes of one operand for a thread: more would cost registers and gain nothing."""
 
 _MOST_COPIES = 4
-"""Of a result for a thread: more would leave too few threads."""
+"""The most copies of a result for a thread: more would leave too few threads."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from math import gcd
 from braid.lowering.gpu.nests.wide_access import ACCESS_BYTES
 
 _MOST_BYTES = 64
-"""Of a span: more would be registers that hold little that is used."""
+"""The most bytes of a span: more would be registers that hold little that is used."""
 _LINE_BYTES = 128
 _WARP = 32
 

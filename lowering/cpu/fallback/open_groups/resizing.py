@@ -250,4 +250,4 @@ _COORDINATES: dict[str, Callable[[_Dim, _Floats, Value], Value]] = {
     "tf_half_pixel_for_nn": _Dim.half_pixel_for_nearest,
     "tf_crop_and_resize": _Dim.crop,
 }
-"""From an output position to the position in the input."""
+"""Functions from an output position to the position in the input."""

@@ -11,7 +11,7 @@ from braid.lowering.cpu.kernels.amx.instructions import TileProduct
 from braid.lowering.emit.emitter import Index
 
 ROW_BYTES = 64
-"""Of a row of a register."""
+"""The bytes of a row of a register."""
 
 
 @dataclass(frozen=True)

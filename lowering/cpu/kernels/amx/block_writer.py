@@ -12,7 +12,7 @@ from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index
 
 _UNROLLED_PRODUCTS = 16
-"""Of tiles, in the body of the innermost loop."""
+"""The tile products in the body of the innermost loop."""
 
 _AHEAD_BYTES = 4096
 """How far ahead of its use B is asked for: weights come from beyond the second cache. A convolution

@@ -30,16 +30,17 @@ from braid.targets.machines.machine import Machine
 
 REGISTERS = 8
 ROWS = 16
-"""Of a register, at most."""
+"""The most rows of a register."""
 
 STEP_BYTES = 4
-"""Of A and of every column of B that are multiplied and added up for one element of the result."""
+"""The bytes of A and of every column of B that are multiplied and added up for one element of the
+result."""
 
 STEPS = 16
-"""In a row of A, at most; each is a row of B."""
+"""The most steps in a row of A; each is a row of B."""
 
 COLUMNS = 16
-"""Of the result, 32 bits each."""
+"""The columns of the result, 32 bits each."""
 
 _CONFIGURATION_BYTES = 64
 _PALETTE = 1
@@ -50,7 +51,7 @@ _BYTE_PRODUCTS = {
     (True, False): "llvm.x86.tdpbusd",
     (True, True): "llvm.x86.tdpbuud",
 }
-"""By whether A and B are unsigned."""
+"""The intrinsics, by whether A and B are unsigned."""
 
 i8 = IntegerType(8)
 

@@ -19,7 +19,7 @@ from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index
 
 _CONFIGURATION_BYTES = 64
-"""Of the shapes of all registers, in scratch memory."""
+"""The bytes of the shapes of all registers, in scratch memory."""
 
 
 @dataclass(frozen=True)

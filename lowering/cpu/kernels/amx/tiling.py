@@ -17,24 +17,25 @@ from braid.targets.kernels.kernel_family import LEVELS
 from braid.targets.kernels.schedules import Schedule
 
 _FEWEST_PRODUCT_CYCLES = 9.3
-"""Of a product of tiles: it takes a cycle per row of A, but no fewer."""
+"""The fewest cycles of a tile product: it takes a cycle per row of A, but no fewer than this."""
 
 _LATENCY_CYCLES = 64.0
-"""From one product to the next that adds to the same sums: 52, and more after loads that wait."""
+"""The cycles from one product to the next that adds to the same sums: 52, and more after loads that
+wait."""
 
 _ALL_STAYS, _NONE_STAYS = 32 << 10, 64 << 10
 """Bytes of a block of rows and one of columns, between uses of which all of the one that is used
 again stays in the first cache (48 KiB in cores with AMX), and none of it; a share between them."""
 
 _NEAR_CYCLES, _A_FAR_CYCLES, _B_FAR_CYCLES = 0.5, 2.0, 1.5
-"""Per row of a register that is loaded: from the first cache, and of A and B from the second, whose
-rows lie apart and one after the other."""
+"""The cycles per row of a register that is loaded: from the L1 cache, and of A and B from the L2
+cache, whose rows lie apart and one after the other."""
 
 _BEYOND_CYCLES = 6.4
-"""Per line of the cache that comes from beyond the second one."""
+"""The cycles per cache line that comes from beyond the L2 cache."""
 
 _EXPOSED = 0.25
-"""Of the shorter one of two that run side by side: not all of it is hidden."""
+"""The share of the shorter one of two overlapping kinds of work that is not hidden."""
 
 _SPLIT_FACTOR = 2.5
 """How much longer loading takes where rows lie across two lines of the first cache."""
@@ -43,23 +44,26 @@ _CONFLICT_FACTOR, _SET_STRIDE = 3.0, 4096
 """How much longer it takes where all rows fall on the same set of the first cache."""
 
 _STORE_CYCLES, _RESULT_CYCLES = 2.0, 5.5
-"""Per row of a register that is stored: to scratch memory, and to a result in the second cache."""
+"""The cycles per row of a register that is stored: to scratch memory, and to a result in the L2
+cache."""
 
 _SCATTERED_CYCLES = 1.5
 """More per row of a register where the second cache does not hold the result, and what is stored to
 it jumps from row to row."""
 
 _EPILOGUE_CYCLES, _ROW_CYCLES = 7.0, 6.0
-"""Of reading a vector of sums, a usual epilogue, and storing the result; around each row."""
+"""The cycles of reading a vector of sums, a usual epilogue, and storing the result; and those
+around each row."""
 
 _BLOCK_CYCLES, _COORDINATE_CYCLES = 60.0, 25.0
 """Around a block: zeroing and the latency of the last products; coordinates of a tile of rows."""
 
 _CALL_CYCLES = 330.0
-"""Of configuring registers and giving them back."""
+"""The cycles of configuring registers and giving them back."""
 
 _CYCLES_PER_MULTIPLY_ADD = 0.5
-"""Of vectors, by which a machine's rate is known: cores with AMX do two a cycle."""
+"""The cycles of a vector multiply-add, by which a machine's rate is known: cores with AMX do two a
+cycle."""
 
 _LINE_BYTES = 64
 

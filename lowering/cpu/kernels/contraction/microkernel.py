@@ -26,8 +26,8 @@ VECTORS = (1, 2, 3, 4)
 """How many vectors of columns a tile may have."""
 
 WIDE_VECTORS = 8
-"""Of a row alone by whole rows of B, of which more is read at a time: 0.78 of the time of 4 where
-rows lie 4 KiB apart."""
+"""The vectors of a row alone by whole rows of B, of which more is read at a time: 0.78 of the time
+of 4 where rows lie 4 KiB apart."""
 
 _AHEAD_BYTES = 8192
 """How far ahead of its use B is asked for. Weights come from beyond the

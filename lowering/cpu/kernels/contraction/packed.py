@@ -34,7 +34,7 @@ _FEW_ROWS = 4
 of 100, four times 768 x 512 11 instead of 15."""
 
 _ITERATIONS = 8
-"""Of a grid, at least: threads share them."""
+"""The least iterations of a grid, which threads share."""
 
 
 @dataclass(frozen=True)

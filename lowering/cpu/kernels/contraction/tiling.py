@@ -45,16 +45,16 @@ more in one of 768.
 """
 
 _FIRST_CACHE_BYTES = 32 << 10
-"""Of the first-level cache, what A or B may have of it between two uses."""
+"""The bytes of the L1 cache that A or B may use between two uses."""
 
 _FAR_LINE_BYTES, _FAR_LINE_CYCLES = 64, 1.5
 """What a line takes that comes from the second-level cache, beside its multiply-adds: where B does,
 tiles of 5 rows took 1.06 to 1.17 times as long as those of 13, on Emerald Rapids and on Zen 5."""
 
 _WIDENING_CYCLES = 0.25
-"""Of a vector of B that is converted to f32 as it is loaded: products of 16 rows take 1.06 of the
-time so from 16 bits and 1.03 from 8 (Zen 3), those of 128 rows 0.96 from 8; those of one or four
-rows wait for B or for sums anyway."""
+"""The cycles of a vector of B that is converted to f32 as it is loaded: products of 16 rows take
+1.06 of the time so from 16 bits and 1.03 from 8 (Zen 3), those of 128 rows 0.96 from 8; those of
+one or four rows wait for B or for sums anyway."""
 
 _SET_STRIDE, _WAYS = 4096, 8
 """Bytes after which addresses fall on the same set of the first-level cache; lines in a set."""

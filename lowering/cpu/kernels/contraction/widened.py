@@ -21,7 +21,7 @@ from braid.lowering.emit.emitter import Emitter, Index
 _PAIR = PairArithmetic.group
 
 _ITERATIONS = 8
-"""Of a grid, at least: threads share them."""
+"""The least iterations of a grid, which threads share."""
 
 
 def takes_pairs(nest: Contraction) -> bool:

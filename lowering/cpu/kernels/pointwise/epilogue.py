@@ -13,7 +13,7 @@ from braid.lowering.emit.math.points import Leaf, evaluate
 from braid.support.sizes.expression import Extent
 
 Accumulators = list[list[Value]]
-"""Per row, the vectors of the tile."""
+"""The vectors of a tile, by rows."""
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ class ReductionLoops:
     nest: ReductionNest
     unit: VectorUnit
     rows: int | None = None
-    """Of a block, where that is not for the length of rows to say."""
+    """The rows of a block, unless the length of rows decides it."""
 
     @property
     def grid(self) -> Extent:

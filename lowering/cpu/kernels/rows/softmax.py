@@ -21,8 +21,8 @@ from braid.support.sizes.expression import Extent
 from braid.support.sizes.operators import maximum
 
 _MOST_VECTORS = 4
-"""Of columns that a softmax goes down together: as many maxima, sums and powers as wait for none of
-the others, while the coefficients of powers stay in registers."""
+"""The most vectors of columns that a softmax goes down together: as many maxima, sums and powers as
+wait for none of the others, while the coefficients of powers stay in registers."""
 
 Carry = Callable[..., Sequence[Value]]
 """`Emitter.carry` or `carry_sums`."""

@@ -12,7 +12,7 @@ from braid.lowering.emit.compare import choose, compare
 from braid.lowering.emit.emitter import Emitter, Index, Value
 
 DIGIT_VALUES = 256
-"""Of a byte of a key."""
+"""The number of values of a digit, a byte of a key."""
 
 
 def digits_of(word: IntegerType) -> int:

@@ -45,7 +45,8 @@ from braid.lowering.gpu.launch.launches import TensorMap, dynamic_shared
 
 _COPYING_REGISTERS = {1: 40, 2: 24, 3: 32}
 _MULTIPLYING_REGISTERS = {1: 240, 2: 240, 3: 160}
-"""Of a thread, by groups: together with the others no more than there are."""
+"""The registers of a multiplying thread, by groups; with those of the copying ones they fill the
+register file."""
 _LOADS = (memref.LoadOp, vector.LoadOp)
 _ROWS = 2
 """That a thread has scores of."""

@@ -12,7 +12,7 @@ from braid.lowering.gpu.kernels.hopper.tiles import (
 )
 
 LINE_ELEMENTS = LINE // 2
-"""Of 16 bits."""
+"""The elements of 16 bits in a line."""
 
 
 @dataclass(frozen=True)

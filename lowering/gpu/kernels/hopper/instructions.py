@@ -16,7 +16,7 @@ WARPGROUP = 128
 BLOCK_ROWS = 64
 """Rows of A that they multiply at once."""
 STEP_BYTES = 32
-"""Of a row of A that one instruction multiplies."""
+"""The bytes of a row of A that one instruction multiplies."""
 
 
 def initialize(code: Code, barrier: Value, arrivals: int) -> None:

@@ -27,7 +27,7 @@ from braid.lowering.gpu.kernels.hopper.tiles import LINE, WARPS, HopperTiles
 
 _ROWS_OF_ATOM = 8
 _SWIZZLES = {128: 1, 64: 2, 32: 3}
-"""Of descriptors, by the bytes of a line."""
+"""The swizzles of descriptors, by the bytes of a line."""
 _ADDRESS_MASK = 0x3FFF
 
 

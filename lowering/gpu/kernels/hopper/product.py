@@ -26,7 +26,8 @@ from braid.lowering.gpu.launch.launches import TensorMap, dynamic_shared
 
 _COPYING_REGISTERS = 40
 _MULTIPLYING_REGISTERS = {1: 240, 2: 232}
-"""Of a thread, by groups: together with the others no more than there are."""
+"""The registers of a multiplying thread, by groups; with those of the copying ones they fill the
+register file."""
 
 
 @dataclass(frozen=True)

@@ -18,19 +18,20 @@ from braid.targets.machines.machine import Machine
 _ROWS = ((64, 1), (128, 2), (256, 2))
 """Rows and groups of tiles."""
 _COLUMNS = (*range(16, 193, 16), 224, 256)
-"""Of tiles: the results of others leave by many small boxes, which took what fewer tiles gave."""
+"""The columns of tiles; others store results by many small boxes, which cost what fewer tiles
+gained."""
 _OF_256_ROWS = (128,)
 """Fewer were slower than predicted, and the sums of more do not fit into registers."""
 _SPLITS = range(1, 9)
 _MOST_STAGES = 16
 _LEAST_STAGES = 4
-"""Of a part of the depths."""
+"""The least stages of a part of split-K."""
 _RESERVED = 1024
 """Shared memory of a block that CUDA takes."""
 _CANDIDATES = 24
 
 _TENSOR_SHARE = 0.886
-"""Of the peak rate that products reach while their operands are there."""
+"""The share of the peak rate that products reach while their operands are in shared memory."""
 _SHARED_RATE = 128
 """Bytes of shared memory that are read in a cycle."""
 _COPIED_RATE = 140e9
@@ -39,14 +40,14 @@ _SUSTAINED_RATE = 75e9
 """The same where all copy for long, as from the third tile of a block on."""
 _LONG = 3
 _NARROW = 1.3
-"""How much longer each half of a line takes that is copied by itself, of the whole line."""
+"""The factor for copying each half of a line by itself, in place of the whole line."""
 _STAGE_LATENCY = 0.88e-6
 """Seconds, divided by the stages that are under way."""
 _TILE = 0.68e-6
 _ELEMENT = 62e-12
 """Seconds for the results of a tile, and for each that a thread of 128 has."""
 _MEMORY_SHARE = 0.88
-"""Of the rate of memory."""
+"""The share of the rate of memory that copies reach."""
 _OVERLAP = 12
 """The exponent of the norm that what memory takes and what blocks take add up by."""
 _SECOND_ENTRY = 1.5e-6

@@ -11,14 +11,14 @@ STORE_ROWS = 16
 """Rows of a box of results, which a warp has of each block of rows."""
 STORE_BUFFERS = 2
 WARPS = 4
-"""Of a group of threads that multiply together."""
+"""The warps of a group of threads that multiply together."""
 BARRIER_BYTES = 8
 _ATOM_ROWS = 8
-"""That chunks are swizzled in."""
+"""The rows within which chunks are swizzled."""
 LEAST_LINE = 32
 """Bytes of lines whose chunks are swizzled: these, twice, or four times as many."""
 _LEAST_SHARE = 7
-"""For this many columns of a tile, one may be copied that is not the tile's."""
+"""The columns of a tile for each of which one beyond the tile may be copied."""
 
 
 @dataclass(frozen=True)
