@@ -17,19 +17,19 @@ from braid.lowering.gpu.contraction.problem import Operand
 from braid.lowering.gpu.contraction.tiles import CHUNK, Place
 
 _FAR = 2**31
-"""Bytes: half of what 32 bits count to, as depths run a stage beyond their end."""
+"""Bytes: half of what 32 bits count to, as K runs a stage beyond their end."""
 _GATHERED = 8
 """Elements that a thread gathers for a line: where each of them is takes a register."""
 
 
 @dataclass
 class TileCopy:
-    """Copies tiles of `depth` elements along depths and `lines` of the operand's own dims.
+    """Copies tiles of `depth` elements along K and `lines` of the operand's own dims.
 
     A line in shared memory is `along_depth`, or else along the operand's own dims. A thread copies
     unit `unit` of line `first` and of lines that are `step` apart. Where lines begin is held as a
     `distance` in 32 bits where these hold it: a thread holds many of them. Tiles that are `whole`
-    have no depths beyond the end.
+    have no K beyond the end.
     """
 
     operand: Operand
@@ -59,12 +59,12 @@ class TileCopy:
 
     @property
     def extent(self) -> int:
-        """How many lines the operand has."""
+        """The extent of the operand's own dims."""
         return prod(extent for extent, _ in self.operand.lines)
 
     @property
     def depths(self) -> int:
-        """How many depths the operand has."""
+        """The extent of K."""
         return prod(extent for extent, _ in self.operand.depths)
 
     def prepare(self, code: Code, thread: Value, start: Value, batch: Value) -> None:
@@ -171,7 +171,7 @@ class TileCopy:
         return code.offset(line, self.operand.lines, self.operand.bytes, self.distance)
 
     def _source(self, code: Code, line: Value, depth: Value) -> Value:
-        """Return what is at a depth of the line that begins there."""
+        """Return what is at a place along K of the line that begins there."""
         own = code.offset(depth, self.operand.depths, self.operand.bytes, self.distance)
         whole = code.add(line, own)
         return code.at(self.begin, code.wide(whole) if self.distance == i32 else whole)

@@ -29,7 +29,7 @@ from braid.lowering.gpu.launch.launches import THREADS, dynamic_shared
 
 @dataclass(frozen=True)
 class Tile:
-    """What a block computes: where, from depth `begin` on, and what it does with sums.
+    """What a block computes: where, from `begin` along K on, and what it does with sums.
 
     `where` is the thread, the batch, the first row and column; `write` gets `width` neighbours.
     """
@@ -85,7 +85,7 @@ class Product:
 
     @property
     def depth(self) -> int:
-        """Depth of the product."""
+        """Extent of K."""
         return self.problem.count(self.problem.depths)
 
     @property
@@ -126,7 +126,7 @@ class Product:
 
     @property
     def partial(self) -> PartialSums | None:
-        """Where blocks that have a part of the depths leave their sums."""
+        """Where blocks that have a part of K (split-K) leave their sums."""
         if self.tiles.splits == 1:
             return None
         batches = self.problem.count(self.problem.batches)
@@ -189,7 +189,7 @@ class Product:
     ) -> None:
         """Emit the code of a thread; `values` are the entry's arguments for the kernel's.
 
-        Blocks that have a part of the depths leave their sums in `scratch`.
+        Blocks that have a part of K (split-K) leave their sums in `scratch`.
         """
         aligned = is_aligned(code.builder)
         thread, block = code.thread(), code.block()
@@ -218,7 +218,7 @@ class Product:
     def whole_tile(
         self, where: tuple[Value, Value, Value, Value], values: Mapping[SSAValue, SSAValue]
     ) -> Tile:
-        """Return a tile of which a block has all depths."""
+        """Return a tile of which a block has all of K."""
         return Tile(where, None, lambda at, sums, p: self.write(at, sums, p, values), self.width)
 
     def emit_totals(self, code: Code, values: Mapping[SSAValue, SSAValue], scratch: Value) -> None:
@@ -332,7 +332,7 @@ class Product:
         values: Mapping[SSAValue, SSAValue],
         tile: Tile,
     ) -> list[Value]:
-        """Return the thread's sums over the depths of its block."""
+        """Return the thread's sums over its block's part of K."""
         thread, batch, row, column = tile.where
         lines = (self.tiles.rows, self.tiles.columns)
         operands = (self.problem.a, self.problem.b)

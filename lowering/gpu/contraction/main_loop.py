@@ -1,4 +1,4 @@
-"""The loop of a product over its depths: copies to a ring of stages run ahead of the arithmetic."""
+"""The loop of a product over K: copies to a ring of stages run ahead of the arithmetic."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Sums of parts of the depths of a product, in scratch memory: each block of a tile has a part.
+"""Sums of parts of K of a product (split-K), in scratch memory: each block of a tile has a part.
 
 Few tiles would leave most of a GPU idle; parts are added up in their order by another entry, so
 that results do not depend on which block is the first (split-K; as CUTLASS's parallel reduction).

@@ -18,7 +18,7 @@ from braid.lowering.gpu.contraction.tiles import Place, Tiles
 _OWN = 8
 """Rows of a thread."""
 _VECTOR = 4
-"""Numbers that are read at once: of A along depths, of B along columns."""
+"""Numbers that are read at once: of A along K, of B along columns."""
 WARP_ROWS = 32
 """The rows of a warp."""
 _WARP_VECTOR = 32
@@ -27,7 +27,7 @@ _WARP_VECTOR = 32
 
 @dataclass
 class PlainCores:
-    """Multiplies what `a`, lines of depths, and `b`, lines of columns, hold."""
+    """Multiplies what `a`, lines along K, and `b`, lines of columns, hold."""
 
     tiles: Tiles
     a: Place

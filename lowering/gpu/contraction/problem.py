@@ -1,7 +1,7 @@
 """A nest that adds up products, as one product of matrices for each batch.
 
 Every dim of the nest is a batch (both operands have it, and the result), a row (A and the result),
-a column (B and the result) or a depth (both operands, and not the result). Rows, columns and depths
+a column (B and the result) or a depth (both operands, and not the result). Rows, columns and K
 are numbered row-major over their dims, so that convolutions are products as well: implicit GEMM
 (S. Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning", 2014).
 """
@@ -103,7 +103,7 @@ class Operand:
 class Contraction:
     """result[batch, row, column] = Σ over depths of A · B, in f32, or in i32 for bytes.
 
-    `parts` are those of batches, rows, columns and depths.
+    `parts` are those of batches, rows, columns and K.
     """
 
     nest: linalg.GenericOp
@@ -169,7 +169,7 @@ class Contraction:
         strides = [dict(zip(parts, step, strict=True)) for step in (a, b)]
         inmost = by_kind["depth"][-1:]
         if all(strides[number][part] != 1 for number in (first, second) for part in inmost):
-            # Neighbours in A become neighbours along depths, as channels last are.
+            # Neighbours in A become neighbours along K, as channels last are.
             by_kind["depth"] = tuple(sorted(by_kind["depth"], key=lambda p: -strides[first][p]))
 
         def operand(number: int, own: str) -> Operand:

@@ -38,11 +38,11 @@ _SCATTERED = 0.33e-9
 """Seconds in which a multiprocessor copies 4 bytes alone of columns that are apart: from what
 convolutions of f32 took more than products on an H200."""
 _DEPTHS = ((128, 3), (64, 5), (64, 4), (64, 3), (128, 2), (128, 6), (128, 8))
-"""Bytes of a stage along depths, and stages; the preferred first."""
+"""Bytes of a stage along K, and stages; the preferred first."""
 _ELEMENTS = {ElementKind.F32: 4, ElementKind.TF32: 4, ElementKind.S8: 1, ElementKind.U8: 1}
 """Bytes; 2 of others."""
 _SPLITS = (2, 4, 8, 16, 32)
-"""Blocks that have parts of the depths of one tile."""
+"""Blocks that have parts of K of one tile (split-K)."""
 _LEAST_STAGES = 4
 """The least stages of a part: with fewer, hardly any copy runs while products are added up."""
 _LATENCY = 0.9e-6

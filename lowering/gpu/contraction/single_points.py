@@ -133,7 +133,7 @@ def line_of(code: Code, buffer: SSAValue, operand: Operand, batch: Value, line: 
 
 
 def element_at(code: Code, operand: Operand, line: Value, depth: Value) -> Value:
-    """Return the element of a line at a depth."""
+    """Return the element of a line at a place along K."""
     type = cast(MemRefType[Any], operand.value.type).element_type
     offset = code.offset(depth, operand.depths, operand.bytes)
     return code.load(code.at(line, offset), type, operand.bytes)

@@ -34,7 +34,7 @@ def multiply_name(a: ElementKind, b: ElementKind) -> str:
 
 @dataclass
 class TensorCores:
-    """Multiplies what `a` and `b` hold; B has lines of depths, or of columns if 16 bits wide."""
+    """Multiplies what `a` and `b` hold; B has lines along K, or of columns if 16 bits wide."""
 
     problem: Contraction
     tiles: Tiles

@@ -19,7 +19,7 @@ class Tiles(Schedule):
     """A block computes `rows` by `columns`, and its warps `warp_rows` by `warp_columns` each.
 
     `depth` is that of a stage in bytes of A, of which `stages` are in shared memory at once. Each
-    of `splits` blocks adds up a part of the depths of a tile, and another entry their sums.
+    of `splits` blocks adds up a part of K of a tile (split-K), and another entry their sums.
     """
 
     rows: int

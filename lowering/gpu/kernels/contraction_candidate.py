@@ -204,7 +204,7 @@ class TiledProduct(ProductCandidate[Tiles]):
         return schedules(self.size, self.machine, level)
 
     def emit(self, symbol: str, schedule: Tiles) -> Kernel:
-        """Return an entry, a block a tile or a part of its depths, and then one that adds
+        """Return an entry, a block a tile or a part of its K, and then one that adds
         parts up.
         """
         function = bufferized_product(self.group, symbol)

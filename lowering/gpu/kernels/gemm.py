@@ -26,9 +26,9 @@ from braid.targets.machines.machine import Machine
 class GemmFamily(KernelFamily):
     """`braid.matmul` with an elementwise epilogue, batched or not, of any extents.
 
-    Layouts: everything row-major but B, which may also be transposed, so that depths are next to
-    each other: bytes are only read fast so. Batches of others may lie inside of rows, as the heads
-    of attention do in tokens: of both operands, or of the right one and the result.
+    Layouts: everything row-major but B, which may also be transposed, so that elements along K are
+    next to each other: bytes are only read fast so. Batches of others may lie inside of rows, as
+    the heads of attention do in tokens: of both operands, or of the right one and the result.
     """
 
     machine: Machine
@@ -86,7 +86,7 @@ class _Gemm(TiledProduct):
     def copied(self, layouts: Sequence[Layout]) -> tuple[int, int]:
         """Return contiguous bytes: those of rows, and one element of B where it is transposed.
 
-        Bytes of B are copied along depths, f32 along columns.
+        Bytes of B are copied along K, f32 along columns.
         """
         left, right = self.found.op.operands
         element = bytes_of(element_type_of(left))

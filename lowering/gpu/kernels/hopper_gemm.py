@@ -31,7 +31,7 @@ from braid.targets.machines.machine import Machine
 _ARCHITECTURE = "sm_90a"
 _WITHOUT = (ElementKind.F32, ElementKind.TF32)
 LEAST = 33
-"""Rows, columns and depth of products that fill tiles of 64 more than half."""
+"""Rows, columns and K of products that fill tiles of 64 more than half."""
 _LEAST_ROWS = 1
 """The least rows of a product; below, reading weights takes most of the time."""
 _CHUNK = 16

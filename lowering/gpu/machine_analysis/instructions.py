@@ -22,7 +22,7 @@ _SHAPES = {
     "8816": (8, 8, 16),
     "884": (8, 8, 4),
 }
-"""Rows, columns and depths of a warp's instruction, by the number in its name."""
+"""Rows, columns and K of a warp's instruction, by the number in its name."""
 _WIDTHS = {"64": 8, "128": 16, "U8": 1, "S8": 1, "U16": 2, "S16": 2}
 _GLOBAL = ("LDG", "STG", "LDGSTS")
 _SHARED = ("LDS", "STS", "LDSM", "STSM")

@@ -92,7 +92,7 @@ class TileSchedule(Schedule):
 
 @dataclass(frozen=True)
 class ContractionSize:
-    """`batches` times rows × columns × depth.
+    """`batches` times rows × columns × K.
 
     `row_bytes` is the distance of two rows of A, `packed` says that B is in column blocks,
     `constants` counts the vectors that are kept in registers, and `slowdown` says how much longer

@@ -293,7 +293,7 @@ class _Moving:
     def __init__(
         self, operand: Operand, start: int, count: int, width: int, are_keys: bool
     ) -> None:
-        # As an operand whose depths are what the loop goes along.
+        # As an operand whose K is what the loop goes along.
         swapped = replace(operand, lines=operand.depths, depths=operand.lines)
         self.operand = swapped if are_keys else operand
         self.count, self.width = count, width

@@ -26,7 +26,7 @@ from braid.lowering.gpu.kernels.hopper.stages import Stages
 from braid.lowering.gpu.kernels.hopper.tiles import LINE, WARPS
 
 _STEP = 16
-"""Depths of an instruction."""
+"""Steps of K of an instruction."""
 _STEPS_OF_LINE = LINE // STEP_BYTES
 
 

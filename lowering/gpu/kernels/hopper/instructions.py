@@ -117,7 +117,7 @@ def multiply(
 
     The right one is given by its descriptor, the left one too or by its fragment: registers of
     pairs of 16 bits, where the sums of a product are (PTX ISA, "Matrix Fragments for wgmma"). Of A
-    by lines of depths, of B too unless `b_by_rows`: then by lines of columns. Unless it `adds`,
+    by lines along K, of B too unless `b_by_rows`: then by lines of columns. Unless it `adds`,
     what the sums were before does not matter.
     """
     count = len(sums)

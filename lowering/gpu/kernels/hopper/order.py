@@ -13,7 +13,7 @@ _GROUP = 8
 
 
 class Tile(NamedTuple):
-    """Where a tile begins, and which part of the depths a block adds up, if not all."""
+    """Where a tile begins, and which part of K a block adds up, if not all."""
 
     batch: Value
     row: Value
@@ -25,7 +25,7 @@ class Tile(NamedTuple):
 class Order:
     """Tiles of `rows` by `columns` of a product, by this many blocks, each a tile after another.
 
-    Of each there are `splits` parts along depths.
+    Of each there are `splits` parts along K.
     """
 
     batches: int

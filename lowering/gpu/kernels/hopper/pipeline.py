@@ -49,7 +49,7 @@ class Ring(Stages):
 
     @property
     def depth(self) -> int:
-        """Elements of a stage along depths."""
+        """Elements of a stage along K."""
         return self.a.elements
 
     def initialize(self, code: Code) -> None:
@@ -86,7 +86,7 @@ class Ring(Stages):
     def _fill_b(
         self, code: Code, target: Value, at: tuple[Value, Value, Value], map: Value, full: Value
     ) -> None:
-        """Copy what a stage of A is multiplied by, at a batch, a depth and a column."""
+        """Copy what a stage of A is multiplied by, at a batch, a place along K and a column."""
         batch, depth, column = at
         if self.b_along_depth:
             load_box(code, target, map, self.b.at(code, depth, column, batch), full)

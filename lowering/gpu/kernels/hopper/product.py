@@ -89,7 +89,7 @@ class HopperProduct:
     ) -> None:
         """Emit the code of a thread; `values` are the entry's arguments for the kernel's.
 
-        Blocks that have a part of the depths leave their sums in `scratch`.
+        Blocks that have a part of K (split-K) leave their sums in `scratch`.
         """
         code.choose(
             is_aligned(code.builder),

@@ -73,7 +73,7 @@ class ResultTiles(Protocol):
 class Results:
     """The epilogue of a product's tiles; `boxes` if there is one result that can be copied.
 
-    Where depths are split, what is stored are `partial` sums.
+    With split-K, what is stored are `partial` sums.
     """
 
     problem: Contraction

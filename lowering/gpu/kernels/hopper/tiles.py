@@ -25,8 +25,8 @@ _LEAST_SHARE = 7
 class HopperTiles(Schedule):
     """A block computes `rows` by `columns`, each of `groups` of 128 threads an equal share of rows.
 
-    `stages` of 128 bytes along depths are in shared memory at once. One more group copies. Each of
-    `splits` blocks adds up a part of the depths of a tile, and another entry their sums. Of A only
+    `stages` of 128 bytes along K are in shared memory at once. One more group copies. Each of
+    `splits` blocks adds up a part of K of a tile (split-K), and another entry their sums. Of A only
     the first `filled` rows are copied, if that is not 0: what lies after them, of B, is multiplied
     for nothing.
     """
