@@ -98,7 +98,7 @@ class InfeasibleError(BraidError):
 
 
 def was_interrupted(error: BaseException | None) -> bool:
-    """Return whether Ctrl-C is behind an error: modules in C report it as an error of their own."""
+    """Return whether Ctrl-C caused an error: modules in C report it as an error of their own."""
     seen = set[int]()  # errors that were raised from each other go in circles
     while error is not None and id(error) not in seen:
         if isinstance(error, KeyboardInterrupt):

@@ -49,7 +49,7 @@ def path_beside(model: Path, written: str) -> Path:
     """Return the path of a file that a model at the path `model` names, relative to it.
 
     The file is in the directory of the model as both are named, or as both lie: hubs keep models
-    and their data behind links into one directory.
+    and their data as links into one directory.
 
     Raises:
         OutsideError: it is not in the model's directory, or a link leads out of that.

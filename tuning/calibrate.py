@@ -62,7 +62,7 @@ def calibrate(machine: Machine, notify: Notify = lambda text: None) -> Calibrati
         details[fact] = kernel.what
     notify("starting a kernel")
     facts["launch_seconds"] = _launch_seconds()
-    details["launch_seconds"] = f"{_LAUNCHES} small kernels behind one that empties the caches"
+    details["launch_seconds"] = f"{_LAUNCHES} small kernels after one that empties the caches"
     threads = core_count()
     if threads > 1:
         notify("joining threads")

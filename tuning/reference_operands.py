@@ -74,10 +74,10 @@ def _arguments(group: FusedOp, generator: np.random.Generator, is_plain: bool) -
     """Return random arguments; with `is_plain`, restricted integers are 0 or 1, which suit any
     shape and type.
     """
-    scales, choosy = _scales(group), _choosy(group)
+    scales, restricted = _scales(group), _restricted(group)
     values: Values = {}
     for value in group.body.block.args:
-        op, dtype = choosy.get(value), np.dtype(to_numpy(element_type_of(value)))
+        op, dtype = restricted.get(value), np.dtype(to_numpy(element_type_of(value)))
         shape = shape_of(value)
         if isinstance(op, QuantizeOp):
             values[value] = generator.uniform(0.005, 0.02, shape).astype(dtype)
@@ -116,19 +116,19 @@ def _clear_zeros(group: FusedOp, values: Values) -> None:
                 along[max(len(along) - high, 0) :] = 0
 
 
-def _choosy(group: FusedOp) -> dict[SSAValue, Operation]:
+def _restricted(group: FusedOp) -> dict[SSAValue, Operation]:
     """Return values from which operands are computed that accept only some numbers."""
     found: dict[SSAValue, Operation] = {}
     for op in reversed(ops_of(group)):
-        behind = next((found[result] for result in op.results if result in found), None)
-        if isinstance(behind, QuantizeOp | RequantizeOp) and not isinstance(op, _MOVEMENTS):
-            behind = None  # what a scale is computed of may be any number
-        wanted = op.operands if behind is not None else _choosy_operands(op)
-        found.update(dict.fromkeys(wanted, op if behind is None else behind))
+        reader = next((found[result] for result in op.results if result in found), None)
+        if isinstance(reader, QuantizeOp | RequantizeOp) and not isinstance(op, _MOVEMENTS):
+            reader = None  # what a scale is computed of may be any number
+        wanted = op.operands if reader is not None else _restricted_operands(op)
+        found.update(dict.fromkeys(wanted, op if reader is None else reader))
     return found
 
 
-def _choosy_operands(op: Operation) -> Sequence[SSAValue]:
+def _restricted_operands(op: Operation) -> Sequence[SSAValue]:
     if op.name in _OF_SMALL_INTEGERS:
         return [] if is_float(element_type_of(op.operands[1])) else [op.operands[1]]
     if isinstance(op, QuantizeOp):

@@ -48,8 +48,8 @@ class WindowDim:
     def positions_of(self, element: int) -> range:
         """Return where this element of the windows lies in the image."""
         ahead = element * self.dilation
-        first, behind = (-((ahead - side) // self.stride) for side in (self.begin, self.end))
-        return range(max(first, 0), max(min(behind, self.positions), first, 0))
+        first, end = (-((ahead - side) // self.stride) for side in (self.begin, self.end))
+        return range(max(first, 0), max(min(end, self.positions), first, 0))
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ def lengths_of_inputs(function: func.FuncOp) -> Lengths:
         if not isinstance(op, scf.ForOp | scf.WhileOp):
             continue
         trips = math.ceil(expected_trips(op))
-        for argument in _arguments_behind(_limits(op), function):
+        for argument in _arguments_of(_limits(op), function):
             length = min(trips, 1) if _is_truth(argument) else trips
             found[argument.index] = max(found.get(argument.index, 0), length)
     return found
@@ -43,7 +43,7 @@ def _limits(op: scf.ForOp | scf.WhileOp) -> Sequence[SSAValue]:
     return () if constant_trips(op) is not None else (op.ub,)
 
 
-def _arguments_behind(values: Sequence[SSAValue], function: func.FuncOp) -> Iterator[BlockArgument]:
+def _arguments_of(values: Sequence[SSAValue], function: func.FuncOp) -> Iterator[BlockArgument]:
     """Yield the arguments of `function` that integers and truth values follow from."""
     waiting, seen = list(values), set[SSAValue]()
     while waiting:

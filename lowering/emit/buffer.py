@@ -1,4 +1,4 @@
-"""Memory as the kernels see it: a flat row of elements behind every memref argument."""
+"""Memory as the kernels see it: a flat row of elements for every memref argument."""
 
 import math
 from collections.abc import Sequence

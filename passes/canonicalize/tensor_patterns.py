@@ -200,7 +200,7 @@ def pick_branch(op: Operation, rewriter: PatternRewriter) -> None:
         forward(op, value, rewriter)
 
 
-def clear_rows_behind_product(op: Operation, rewriter: PatternRewriter) -> None:
+def clear_rows_after_product(op: Operation, rewriter: PatternRewriter) -> None:
     """Move zero rows of a product's left operand to its result.
 
     So the attention of ONNX ends: rows of weights whose keys are all masked are cleared. What reads
@@ -234,7 +234,7 @@ def _is_zero(value: SSAValue) -> bool:
 
 _PATTERNS: dict[type[TensorOp], tuple[_Pattern, ...]] = {
     BroadcastOp: (drop_identity,),
-    MatmulOp: (clear_rows_behind_product,),
+    MatmulOp: (clear_rows_after_product,),
     PadOp: (drop_zero_padding,),
     PoolOp: (clip_windows,),
     ReorderOp: (drop_identity, merge_reorders),

@@ -149,7 +149,7 @@ class _Extension:
         owner, half = value.owner, element_type_of(value)
         wide = Rewriter.replace_value_with_new_type(value, _with(value, f32))
         readers = list(wide.uses)
-        rounded = _cast(wide, half, _behind(owner), owner)
+        rounded = _cast(wide, half, _after(owner), owner)
         for use in readers:
             use.operation.operands[use.index] = rounded
         self.computed[rounded] = wide
@@ -223,7 +223,7 @@ class _Extension:
         if value in self.computed:
             return self.computed[value]
         if value not in self.extended:
-            self.extended[value] = _cast(value, f32, _behind(value.owner), value.owner)
+            self.extended[value] = _cast(value, f32, _after(value.owner), value.owner)
         return self.extended[value]
 
     def round_what_is_read(self) -> None:
@@ -268,7 +268,7 @@ def _writes_into_collection(op: TensorOp) -> bool:
     return isinstance(loop, scf.ForOp | scf.WhileOp)
 
 
-def _behind(owner: Operation | Block) -> InsertPoint:
+def _after(owner: Operation | Block) -> InsertPoint:
     """Return the first place where what `owner` makes can be read."""
     return InsertPoint.at_start(owner) if isinstance(owner, Block) else InsertPoint.after(owner)
 

@@ -22,7 +22,7 @@ from braid.passes.quantization.known_numbers import KnownNumbers
 def rewrite_product(
     op: TensorOp, rewriter: PatternRewriter, known: KnownNumbers
 ) -> SSAValue | None:
-    """Return a product of bytes in i32, dequantized afterwards where it was of real numbers.
+    """Return an int8 product in i32, dequantized afterwards where it was of real numbers.
 
     Of convolutions, and of products by known weights, only that of what is computed.
     """

@@ -88,7 +88,7 @@ def _sink(op: ElementwiseOp, made: Container[SSAValue]) -> ElementwiseOp | None:
     """Return `op` in the shape of a product that it reads through reshapes, if it can be."""
     shape = shape_of(op.output)
     for value in op.inputs:
-        if shape_of(value) != shape or (product := _product_behind(value, made)) is None:
+        if shape_of(value) != shape or (product := _product_before(value, made)) is None:
             continue
         source = shape_of(product)
         shapes = [_shape_before(shape_of(operand), source, shape) for operand in op.inputs]
@@ -120,7 +120,7 @@ def _reshapes_of(value: SSAValue) -> Iterator[ReshapeOp]:
         value = value.owner.input
 
 
-def _product_behind(value: SSAValue, made: Container[SSAValue]) -> SSAValue | None:
+def _product_before(value: SSAValue, made: Container[SSAValue]) -> SSAValue | None:
     """Return what a product, or what follows one, has made, and `value` is reshaped from."""
     sources = (reshape.input for reshape in _reshapes_of(value))
     found = next((source for source in sources if source in made), None)

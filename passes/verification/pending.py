@@ -26,7 +26,7 @@ class Pending:
 
     def end(self, tokens: Iterable[SSAValue]) -> None:
         """Note that the ops of `tokens` have ended, and all that they waited for."""
-        for token in _behind(tokens):
+        for token in _ended_by(tokens):
             self._reads.pop(token, None)
             self._writes.pop(token, None)
 
@@ -45,13 +45,13 @@ class Pending:
         memory: Memory,
         used: Sequence[dict[SSAValue, list[Place]]],
     ) -> None:
-        ended = _behind(op.dependencies) if isinstance(op, LaunchOp) else set[SSAValue]()
+        ended = _ended_by(op.dependencies) if isinstance(op, LaunchOp) else set[SSAValue]()
         for token, places in itertools.chain.from_iterable(table.items() for table in used):
             if token not in ended and any(memory.overlap(place, other) for other in places):
                 raise WrongClaimError(f"{name_of(op)} uses memory of a launch that may still run")
 
 
-def _behind(tokens: Iterable[SSAValue]) -> set[SSAValue]:
+def _ended_by(tokens: Iterable[SSAValue]) -> set[SSAValue]:
     """Return the tokens, and those that their launches waited for."""
     found: set[SSAValue] = set()
     todo = list(tokens)

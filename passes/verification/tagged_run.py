@@ -367,7 +367,7 @@ class TaggedRun:
         """Check that inputs and weights, which nothing writes, hold what they should."""
         if place.space not in self.memory.tags:
             return
-        self._require_room(op, place)
+        self._require_capacity(op, place)
         self._pending.require_no_writer(op, place, self.memory)
         self._streams.read(place, self.memory)
         if not (self.memory.cells(place) == tag).all():
@@ -379,12 +379,12 @@ class TaggedRun:
     def _write(self, op: Operation, place: Place, tag: int, kept: Sequence[Place] = ()) -> None:
         if place.space not in self.memory.tags:
             raise WrongClaimError(f"{name_of(op)} writes to {place.space}")
-        self._require_room(op, place)
+        self._require_capacity(op, place)
         self._pending.require_unused(op, place, self.memory)
         self._streams.write(place, self.memory, kept)
         self.memory.cells(place)[...] = tag
 
-    def _require_room(self, op: Operation, place: Place) -> None:
+    def _require_capacity(self, op: Operation, place: Place) -> None:
         if place.end > self._sizes[place.space]:
             raise WrongClaimError(
                 f"{name_of(op)} has a tensor up to byte {place.end} of {place.space}, which has "

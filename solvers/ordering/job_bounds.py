@@ -114,7 +114,7 @@ class JobBounds:
             for before in predecessors:
                 np.maximum(row, table[before] + seconds[before], out=row)
                 row[before] = max(row[before], 0.0)
-            waits = self.reloads.waits_behind(job, table) if self.reloads else None
+            waits = self.reloads.waits_after(job, table) if self.reloads else None
             if waits is not None:
                 raised |= waits > row
                 np.maximum(row, waits, out=row)

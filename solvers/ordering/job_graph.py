@@ -55,12 +55,12 @@ class JobGraph:
                 value = moved.values[v]
                 if value.is_leaf and v not in loads:
                     makers = {s: moved.values[s].producer for s in value.sources if s in stores}
-                    behind = [
+                    waits = [
                         stores[s]
                         for s, maker in makers.items()
                         if all(above[user] >> (maker or 0) & 1 for user in value.consumers)
                     ]
-                    loads[v] = jobs._add(moved.load_unit, value.load, behind)
+                    loads[v] = jobs._add(moved.load_unit, value.load, waits)
                 if v in loads:
                     needs.append(loads[v])
             ends[op] = jobs._issue(stages[op], needs)

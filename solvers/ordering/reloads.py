@@ -84,7 +84,7 @@ class Reloads:
             waits[place] = known[case]
         return waits if waits.any() else None
 
-    def waits_behind(self, job: int, distances: Floats) -> Floats | None:
+    def waits_after(self, job: int, distances: Floats) -> Floats | None:
         """Return the seconds between the end of each ancestor of `job` and its start; None if all
         are 0.
 

@@ -82,9 +82,9 @@ def _trials(ops: Side, upstream: Side, waits: Flags, known: float) -> Iterator[_
         needs = waits[late]
         needed = np.where(needs, heads[:, None], inf).min(axis=0) < times[:, None]
         for start in starts:
-            behind = upstream.heads >= start
-            fed = needs[:, behind].any(axis=1)
-            costs = needed @ np.where(behind, upstream.seconds, 0.0)
+            later = upstream.heads >= start
+            fed = needs[:, later].any(axis=1)
+            costs = needed @ np.where(later, upstream.seconds, 0.0)
             budgets = times - start
             share = np.ones(len(times))
             np.divide(budgets, costs, out=share, where=(costs > budgets) & (budgets > 0))

@@ -96,10 +96,10 @@ def _latest(network: Network, times: Times) -> Times:
     writes: list[Integers] = list(times.writes)
     for number in reversed(range(len(network.processes))):
         process = network.processes[number]
-        behind = [channel for channel in network.channels if channel.writer == number]
-        if not behind:
+        written = [channel for channel in network.channels if channel.writer == number]
+        if not written:
             continue
-        needed = np.minimum.reduce([reads[channel.reader] for channel in behind])
+        needed = np.minimum.reduce([reads[channel.reader] for channel in written])
         ends = needed - process.latency - 1
         images = ends.size // process.writes.size
         starts = np.arange(images, dtype=np.int64)[:, None] * process.iterations

@@ -108,10 +108,10 @@ class Timing:
         self.network, self.images = network, images
         self.events = [_Events(process, images) for process in network.processes]
         self.into: list[list[int]] = [[] for _ in network.processes]
-        self.behind: list[list[int]] = [[] for _ in network.processes]
+        self.outputs: list[list[int]] = [[] for _ in network.processes]
         for index, channel in enumerate(network.channels):
             self.into[channel.reader].append(index)
-            self.behind[channel.writer].append(index)
+            self.outputs[channel.writer].append(index)
         self.most = _most(network, images)
 
     def unbounded(self) -> Begins:
@@ -199,7 +199,7 @@ class Timing:
             events, latency = self.events[number], self.network.processes[number].latency
             own = found[number]
             own[events.writes] -= latency
-            for index in self.behind[number]:
+            for index in self.outputs[number]:
                 reader = self.network.channels[index].reader
                 needed = found[reader][self.events[reader].reads] - latency - 1
                 own[events.writes] = np.minimum(own[events.writes], needed)
@@ -225,14 +225,14 @@ class Timing:
             found.append((self.events[number].reads, written + late))
         return found
 
-    def _behind_with(
+    def _outputs_with(
         self, number: int, begins: Begins, depths: Sequence[int]
     ) -> Iterator[tuple[Numbers, Integers, int]]:
         """Return of channels that a process writes what takes places, when they are freed, and
         depths.
         """
         own = self.events[number]
-        for index in self.behind[number]:
+        for index in self.outputs[number]:
             channel = self.network.channels[index]
             other = self.events[channel.reader]
             taken = own.first_reads if channel.is_memory else own.writes
@@ -246,7 +246,7 @@ class Timing:
         once more.
         """
         found: list[tuple[Numbers, Integers]] = []
-        for taken, freed, depth in self._behind_with(number, begins, depths):
+        for taken, freed, depth in self._outputs_with(number, begins, depths):
             again = slice(depth, None) if isinstance(taken, slice) else taken[depth:]
             found.append((again, freed[: max(0, freed.size - depth)] + 1))
         return found
@@ -258,7 +258,7 @@ class Timing:
         one.
         """
         found: list[tuple[Numbers, Integers]] = []
-        for taken, freed, depth in self._behind_with(number, begins, depths):
+        for taken, freed, depth in self._outputs_with(number, begins, depths):
             again = np.arange(freed.size) + depth
             later = again // freed.size * interval
             cycles = np.empty_like(freed)
@@ -269,7 +269,7 @@ class Timing:
     def _neighbours(self, number: int) -> set[int]:
         channels = self.network.channels
         writers = {channels[index].writer for index in self.into[number]}
-        return writers | {channels[index].reader for index in self.behind[number]}
+        return writers | {channels[index].reader for index in self.outputs[number]}
 
 
 def earliest(

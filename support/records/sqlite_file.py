@@ -26,7 +26,7 @@ BESIDE = ("-wal", "-shm", "-journal")
 """Ends of the names of the files that SQLite has beside its own."""
 _AS_IT_IS = "mode=ro&immutable=1"
 """How a file is opened beside which nothing can be written."""
-_NO_ROOM = frozenset({10, 13, 14})
+_NO_SPACE = frozenset({10, 13, 14})
 """Codes of SQLite for what cannot be written, is full, or cannot be opened."""
 _SECONDS_TO_WAIT = 20.0
 """The seconds to wait for a process that writes, before records count as unavailable."""
@@ -120,7 +120,7 @@ class SqliteFile:
         try:
             tables = database.execute("SELECT name FROM sqlite_master").fetchall()
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF not in _NO_ROOM or self._has_log():
+            if error.sqlite_errorcode & 0xFF not in _NO_SPACE or self._has_log():
                 raise
             database.close()  # readers need disk space for what they share
             return self._file(_AS_IT_IS)

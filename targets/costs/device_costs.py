@@ -344,8 +344,8 @@ def _profiled_in(op: Operation, choice: LayoutChoice) -> float | None:
     Seconds without layouts are for those in the types of the op.
     """
     measured = measured_seconds(op, choice)
-    is_told = measured is None or LAYOUT_SECONDS in op.attributes or choice == as_typed(op)
-    return measured if is_told else None
+    has_layouts = measured is None or LAYOUT_SECONDS in op.attributes or choice == as_typed(op)
+    return measured if has_layouts else None
 
 
 def _measured(cost: Cost, seconds: float) -> Cost:

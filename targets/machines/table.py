@@ -62,7 +62,7 @@ class Table:
         if not _NAME.fullmatch(name):
             raise self.error(
                 f"'name' is {reprlib.repr(name)}, expected a letter, and letters, digits, or one "
-                "of ./+_- behind it"
+                "of ./+_- after it"
             )
         return name
 

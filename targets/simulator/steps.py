@@ -1,4 +1,4 @@
-"""What an op does on the units of a chip: the amounts behind instructions and fast estimates."""
+"""What an op does on the units of a chip: the amounts for instructions and fast estimates."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Matrix products of bytes that are both computed, with an elementwise epilogue."""
+"""int8 matmuls that are both computed, with an elementwise epilogue."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

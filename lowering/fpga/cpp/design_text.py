@@ -39,17 +39,17 @@ class _Names:
     """Of the channels of a design, by the value that is read, and of those after a stream."""
 
     of: Mapping[SSAValue, str]
-    behind: Mapping[SSAValue, list[str]]
+    readers: Mapping[SSAValue, list[str]]
 
     @staticmethod
     def given(design: DesignOp) -> "_Names":
         channels = channels_of(design)
         names: dict[SSAValue, str] = {one.output: f"c{at}" for at, one in enumerate(channels)}
         names |= {op.output: f"w{at}" for at, op in enumerate(weights_of(design))}
-        behind: dict[SSAValue, list[str]] = {}
+        readers: dict[SSAValue, list[str]] = {}
         for one in channels:
-            behind.setdefault(one.stream, []).append(names[one.output])
-        return _Names(names, behind)
+            readers.setdefault(one.stream, []).append(names[one.output])
+        return _Names(names, readers)
 
 
 def design_text(design: DesignOp) -> str:
@@ -67,7 +67,7 @@ def design_text(design: DesignOp) -> str:
 
 def _sources(design: DesignOp, names: _Names) -> Iterator[_Process]:
     for at, argument in enumerate(design.body.block.args):
-        outputs = names.behind.get(argument, [])
+        outputs = names.readers.get(argument, [])
         copy = _copy(f"source{at}", stream_of(argument), len(outputs), beats_read(argument))
         yield _Process((copy,), (), (f"source{at}({', '.join([f's{at}', *outputs])});",))
 
@@ -86,7 +86,7 @@ def _reads(design: DesignOp, names: _Names) -> Iterator[_Process]:
 def _workers(design: DesignOp, names: _Names) -> Iterator[_Process]:
     for at, op in enumerate(workers_of(design)):
         given = [names.of[value] for value in op.operands]
-        outputs = names.behind.get(op.output, [])
+        outputs = names.readers.get(op.output, [])
         if isinstance(op, PermuteOp):
             yield _Process(
                 (

@@ -23,7 +23,7 @@ _FUNCTIONS = {
     "cos": "cosf",
     "pow": "powf",
 }
-_BEHIND = {"neg": ("sub", 0.0), "reciprocal": ("div", 1.0)}
+_WITH_KNOWN = {"neg": ("sub", 0.0), "reciprocal": ("div", 1.0)}
 """Operations after a known number that are another one."""
 HELPERS = """// NaN is the result where an operand is NaN.
 static float maximum(float a, float b) {
@@ -93,8 +93,8 @@ class Body:
             case Apply(operation, inner):
                 if operation == "cast":
                     return self.scalar(inner[0], arguments, where)
-                if operation in _BEHIND:
-                    operation, first = _BEHIND[operation]
+                if operation in _WITH_KNOWN:
+                    operation, first = _WITH_KNOWN[operation]
                     inner = (Literal(first, body.type), *inner)
                 if operation not in _INFIX | _FUNCTIONS:
                     raise UnsupportedError(f"'{operation}' in HLS C++ in f32")

@@ -95,18 +95,18 @@ class _Top:
             f"(room: i1, valid: i1, head: i{bits})"
         )
 
-    def _behind(self, value: SSAValue) -> list[int]:
+    def _channels_after(self, value: SSAValue) -> list[int]:
         """Return the channels that a stream goes into."""
         return [index for index, one in enumerate(self.channels) if one.stream == value]
 
     def _room(self, value: SSAValue) -> Wire:
-        rooms = [Wire(f"%room{index}", 1) for index in self._behind(value)]
+        free = [Wire(f"%room{index}", 1) for index in self._channels_after(value)]
         # What nobody reads is let go.
-        return self.module.apply("and", *rooms) if rooms else self.module.constant(1, 1)
+        return self.module.apply("and", *free) if free else self.module.constant(1, 1)
 
     def _connect(self, value: SSAValue, reserve: str, write: str, data: str) -> None:
         """Connect a stream to the channels that it feeds."""
-        for index in self._behind(value):
+        for index in self._channels_after(value):
             for name, source in (("reserve", reserve), ("write", write), ("data", data)):
                 bits = stream_of(value).bits if name == "data" else 1
                 self.module.line(f"%{name}{index} = comb.or {source} : i{bits}")

@@ -52,7 +52,7 @@ def _multiply(
     divisor: SSAValue, quotients: Sequence[arith.DivfOp], rounded: set[arith.DivfOp]
 ) -> None:
     """Multiply by the reciprocal of a divisor, which is scaled so that both are normal."""
-    b = _behind(divisor)
+    b = _after(divisor)
     size = b.insert(math.AbsFOp(divisor)).result
     one, large, small = (_number(b, value) for value in (1.0, _LARGE, 1.0 / _LARGE))
     is_large = b.insert(arith.CmpfOp(size, large, "oge")).result
@@ -86,7 +86,7 @@ def _corrected(
     return b.insert(arith.SelectOp(known, better, quotient)).result
 
 
-def _behind(value: SSAValue) -> Builder:
+def _after(value: SSAValue) -> Builder:
     """Return where a value is known."""
     owner = value.owner
     if isinstance(owner, Block):

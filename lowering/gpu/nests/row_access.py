@@ -108,7 +108,7 @@ def row_nest(nest: ThreadNest, rows: Rows) -> RowNest | None:
 
 
 def _is_large(buffer: SSAValue, rows: Rows) -> bool:
-    """Return whether a buffer has so many elements that how they are read matters."""
+    """Return whether a buffer has that many elements that how they are read matters."""
     elements = prod(cast(MemRefType[Any], buffer.type).get_shape())
     return elements * _REPEATED > rows.count * rows.columns
 

@@ -232,7 +232,7 @@ class TransposedNest:
 
     def _in_line(self, builder: Builder, place: SSAValue, number: int) -> SSAValue:
         """Return the same place this many lines of shared memory after."""
-        return _behind(builder, place, number * self._tile[1] * self.widths[1])
+        return _index_plus(builder, place, number * self._tile[1] * self.widths[1])
 
     def _read_square(
         self, builder: Builder, point: dict[int, SSAValue], shared: SSAValue, place: SSAValue
@@ -241,7 +241,7 @@ class TransposedNest:
         source = flat_view(builder, self._operand)
         rows: list[SSAValue] = []
         for n in range(last):
-            own = {**point, self.last: _behind(builder, point[self.last], n)}
+            own = {**point, self.last: _index_plus(builder, point[self.last], n)}
             rows.append(load_vector(builder, source, self._place(builder, self.read, own), inner))
         argument = self.nest.body.block.args[self.number]
         for n in range(inner):
@@ -255,7 +255,7 @@ class TransposedNest:
         inner, last = self.widths
         target = flat_view(builder, self.nest.outputs[0])
         for n in range(inner):
-            own = {**point, self.inner: _behind(builder, point[self.inner], n)}
+            own = {**point, self.inner: _index_plus(builder, point[self.inner], n)}
             made = load_vector(builder, shared, self._in_line(builder, place, n), last)
             lanes = [element_of(builder, made, lane) for lane in range(last)]
             store_vector(builder, lanes, target, self._place(builder, self.written, own))
@@ -322,7 +322,7 @@ def _is_permutation(map: AffineMap) -> bool:
     return len(dims) == len(map.results) and sorted(dims) == list(range(map.num_dims))
 
 
-def _behind(builder: Builder, index: SSAValue, number: int) -> SSAValue:
+def _index_plus(builder: Builder, index: SSAValue, number: int) -> SSAValue:
     return _add(builder, index, index_constant(builder, number)) if number else index
 
 

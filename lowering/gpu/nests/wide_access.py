@@ -39,7 +39,7 @@ def load_vector(
     element = cast(MemRefType[Any], buffer.type).element_type
     indices = [index] if isinstance(index, SSAValue) else list(index)
     if element == i1:
-        places = [_behind(builder, indices, number) for number in range(width)]
+        places = [_index_plus(builder, indices, number) for number in range(width)]
         single = [builder.insert(memref.LoadOp.get(buffer, place)).res for place in places]
         return builder.insert(_from_elements(single, VectorType(element, [width]))).results[0]
     load = vector.LoadOp(buffer, indices, VectorType(element, [width]))
@@ -59,7 +59,7 @@ def store_vector(
     indices = [index] if isinstance(index, SSAValue) else list(index)
     if element == i1:
         for number, value in enumerate(elements):
-            place = _behind(builder, indices, number)
+            place = _index_plus(builder, indices, number)
             builder.insert(memref.StoreOp.get(value, buffer, place))
         return
     whole = builder.insert(_from_elements(elements, type)).results[0]
@@ -68,7 +68,7 @@ def store_vector(
     builder.insert(store)
 
 
-def _behind(builder: Builder, index: Sequence[SSAValue], number: int) -> list[SSAValue]:
+def _index_plus(builder: Builder, index: Sequence[SSAValue], number: int) -> list[SSAValue]:
     """Return the indices of an element this many after, along the last dim."""
     if number == 0:
         return list(index)

@@ -1,4 +1,4 @@
-"""Products of bytes and bf16 by AMX."""
+"""int8 products and bf16 by AMX."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ from braid.targets.machines.machine import Machine
 
 @dataclass(frozen=True)
 class AmxProducts(ProductArithmetic):
-    """Products of bytes into i32, or of bf16 into f32, in the tile registers of AMX.
+    """int8 products into i32, or of bf16 into f32, in the tile registers of AMX.
 
     Layouts as of vectors (`LOW_PRECISION`). Groups have whole blocks of columns and whole steps.
     """

@@ -264,7 +264,7 @@ class QuadArithmetic(ByteArithmetic):
 
 @dataclass(frozen=True)
 class DotArithmetic(QuadArithmetic):
-    """By `instruction`: sums of four products of bytes."""
+    """By `instruction`: sums of four int8 products."""
 
     instruction: str
 
@@ -278,7 +278,7 @@ class DotArithmetic(QuadArithmetic):
 
 @dataclass(frozen=True)
 class BytePairArithmetic(QuadArithmetic):
-    """By `instruction`: sums of two products of bytes in 16 bits, which are added up in pairs.
+    """By `instruction`: sums of two int8 products in 16 bits, which are added up in pairs.
 
     That is exact for weights that are stored in pairs. A has the bytes of a step in its elements,
     which are f32: see `shuffled`.

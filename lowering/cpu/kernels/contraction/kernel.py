@@ -134,9 +134,9 @@ class ContractionKernel(Generic[KnownOrOpen]):
         def rest() -> None:
             for bit in reversed(range((self.tile.rows - 1).bit_length())):
                 rows = 1 << bit
-                behind = e.divmod(left, 2 * rows)[1]
-                first = e.sub(left, behind)
-                e.branch(behind, rows, lambda: None, partial(write, rows, first))
+                remainder = e.divmod(left, 2 * rows)[1]
+                first = e.sub(left, remainder)
+                e.branch(remainder, rows, lambda: None, partial(write, rows, first))
 
         e.branch(row_tile, whole, partial(write, self.tile.rows, 0), rest)
 

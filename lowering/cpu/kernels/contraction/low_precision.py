@@ -1,4 +1,4 @@
-"""Products of bytes and bf16, which are added up in 32 bits."""
+"""int8 products and bf16, which are added up in 32 bits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

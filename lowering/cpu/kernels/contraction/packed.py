@@ -1,4 +1,4 @@
-"""Products of bytes that are both computed: words are made of a part of B, then of rows of A.
+"""int8 products that are both computed: words are made of a part of B, then of rows of A.
 
 What is made of B is in scratch memory that stays in a core's cache, in blocks of columns as wide
 as a tile; all rows read it. Each thread makes what its rows need.

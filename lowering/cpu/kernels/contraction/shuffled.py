@@ -1,4 +1,4 @@
-"""Products of bytes where the machine adds up two at a time in 16 bits (`pmaddubsw`).
+"""int8 products where the machine adds up two at a time in 16 bits (`pmaddubsw`).
 
 Sums that do not fit saturate, so that weights are stored in orders in which none of them does
 (see `byte_pairs`), and the bytes of A are shuffled likewise, for a block of rows at a time.

@@ -1,4 +1,4 @@
-"""Products of bytes whose A is staged: a block of rows at a time, as the machine multiplies them.
+"""int8 products whose A is staged: a block of rows at a time, as the machine multiplies them.
 
 What is staged is in scratch memory that stays in a core's cache, and then read by all columns of
 B, or by a part of them.

@@ -1,4 +1,4 @@
-"""Products of bytes where the machine multiplies 16-bit numbers in pairs (`pmaddwd`).
+"""int8 products where the machine multiplies 16-bit numbers in pairs (`pmaddwd`).
 
 Bytes of A are widened once for a block of rows, those of B as they are loaded. Sums of two products
 fit 32 bits, so that all of it is exact for any weights, as the sums of bytes in pairs, which are

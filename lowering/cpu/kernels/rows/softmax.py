@@ -135,7 +135,7 @@ class _Down:
     They are at most as many as `size`, for which there are vectors.
 
     Few columns go `together`: a row is as many vectors as columns, which hold as many
-    rows of the columns as a vector has lanes, and `rest` numbers are left behind the last one.
+    rows of the columns as a vector has lanes, and `rest` numbers are left after the last one.
     """
 
     e: Emitter

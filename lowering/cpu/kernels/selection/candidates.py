@@ -113,7 +113,7 @@ class Selection:
     def emit(self) -> None:
         """Leave the first k keys and their numbers in order.
 
-        What is left behind whole groups is sorted unseen.
+        What is left after whole groups is sorted unseen.
         """
         e, extent, collected = self.e, self.layout.extent, self.layout.collected
         if self.layout.has_row:

@@ -67,8 +67,8 @@ class HopperTiles(Schedule):
     def may_be_filled(self) -> bool:
         """Whether what a product reads after the rows that are copied is of the same stage."""
         whole = self.a_rows == self.rows
-        behind = self.rows == BLOCK_ROWS and self.a_rows + self.b_columns >= BLOCK_ROWS
-        return whole or (behind and self.a_rows % _ATOM_ROWS == 0)
+        b_follows = self.rows == BLOCK_ROWS and self.a_rows + self.b_columns >= BLOCK_ROWS
+        return whole or (b_follows and self.a_rows % _ATOM_ROWS == 0)
 
     @property
     def b_line(self) -> int:
