@@ -11,12 +11,12 @@ from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.settings import write_settings
 from braid.driver.lower_source import known_target
-from braid.driver.on_miss import selecting_passes
 from braid.driver.options import DEFAULTS, CompileOptions
 from braid.driver.pipeline import passes_for
 from braid.driver.read_source import ModelSource, read_to_compile
 from braid.driver.sources.signature import check_model
 from braid.driver.sources.source_model import SourceModel
+from braid.driver.untuned import selecting_passes
 from braid.passes.infrastructure.context import make_context
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.layout.select_layouts import SelectLayoutsPass

@@ -39,7 +39,7 @@ class SelectSchedulesPass(DecisionPass):
     Records are those of `braid tune`. In: layouts and storage are decided. What says
     `braid.schedule` already keeps it. A record that no family has in its space any more does not
     count, and one whose result is a vendor's kernel does only where these are among what is chosen
-    (`--kernels=best`). Groups without a record have the default; with `--on-miss=library` the
+    (`--kernels=best`). Groups without a record have the default; with `--untuned=library` the
     vendor's kernel, where it has one. A remark says how many groups have a record. On devices whose
     backend makes other groups (`schedule_pass`), schedules are those of these.
 

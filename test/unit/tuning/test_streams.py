@@ -147,5 +147,5 @@ def test_spaces_may_be_files(tmp_path: Path) -> None:
 
 
 def test_misses_are_searched() -> None:
-    compiled = braid.compile(two_layers(), target="npu-small", on_miss="probe", load=False)
+    compiled = braid.compile(two_layers(), target="npu-small", untuned="probe", load=False)
     assert compiled.kernels == (1, 1, 1)
