@@ -77,7 +77,7 @@ class ProfileTotals:
         load_library().braid_stream_profile(handle, self.counts.ctypes.data, self.times.ctypes.data)
 
     def copy(self) -> "ProfileTotals":
-        """Return the same numbers, which then count on their own."""
+        """Return a copy of the numbers, which then counts on its own."""
         other = copy(self)
         other.counts, other.times = self.counts.copy(), self.times.copy()
         return other

@@ -50,7 +50,7 @@ class Maker:
             raise BraidError(
                 f"{self.title} fails in '{method}'{self.about}: {detail}",
                 location=self.location,
-                hint=f"mend {class_of(self.thing)}; "
+                hint=f"fix {class_of(self.thing)}; "
                 + by_door("the traceback shows where", "--debug shows where"),
             ) from error
 

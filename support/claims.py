@@ -22,7 +22,7 @@ class Claims:
 
     @contextmanager
     def claim(self, key: str) -> Generator[bool]:
-        """Yield whether this process has the work of this key as long as the block runs.
+        """Yield whether this process may work on this key for as long as the block runs.
 
         Where the file system has no locks, everybody has it.
         """

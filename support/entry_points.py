@@ -170,5 +170,5 @@ def _load(entry: "EntryPoint") -> object:
     except Exception as error:
         raise BraidError(
             f"entry point '{entry.name}' of '{entry.group}' cannot be loaded: {error}",
-            hint=f"it is '{entry.value}'; mend or uninstall the package that has it",
+            hint=f"it is '{entry.value}'; fix or uninstall the package that has it",
         ) from error

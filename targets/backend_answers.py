@@ -54,7 +54,7 @@ def checked_backend(name: str, found: object) -> Backend:
     if missing := missing_parts(found, Backend):
         raise BraidError(
             f"backend '{name}' has no {missing}",
-            hint=f"mend {class_of(found)}: a backend has the parts of 'Backend' without defaults",
+            hint=f"fix {class_of(found)}: a backend has the parts of 'Backend' without defaults",
         )
     if is_own(found):
         return cast(Backend, found)

@@ -101,7 +101,7 @@ def runs_alone(task: KernelTask) -> bool:
 
 @dataclass
 class DeviceKernels:
-    """As a `KernelMeter`, by runs on the device, of kernels of one task, which it makes itself.
+    """A `KernelMeter` of one task, which compiles its kernels itself and runs them on the device.
 
     Operands are copied to the device before each run, so that those that fit its last cache may
     lie there.

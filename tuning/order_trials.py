@@ -27,7 +27,7 @@ class Trial:
         return Trial(tuple(order), (None,) * len(order))
 
     def within(self, piece: Sequence[int]) -> "Trial":
-        """Return the same with the ops of `piece` numbered by their place in it."""
+        """Return the trial with the ops of `piece` numbered by their place in it."""
         place = {op: index for index, op in enumerate(piece)}
         return Trial(tuple(place[op] for op in self.order), self.streams, self.stream_count)
 

@@ -246,8 +246,7 @@ def _is_count(value: object) -> bool:
 def check_spaces(
     spaces: Sequence[FamilySpace], families: Sequence[str], matches: Sequence[Match]
 ) -> Iterator[tuple[str, SourceLocation]]:
-    """Yield whether spaces fit families, and the candidates of a model; yields what has no effect
-    there.
+    """Check that spaces fit families and the candidates of a model; yield what has no effect there.
 
     Raises BraidError for a family that is not one of `families`, an entry that its schedules do
     not have, and a value with which none of its candidates has or takes a schedule.

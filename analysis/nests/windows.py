@@ -155,7 +155,7 @@ class WindowNest:
 
     @property
     def output_strides(self) -> list[tuple[Extent, ...]]:
-        """Return the same of the leaves of the epilogue, then of the result."""
+        """Return the strides of the leaves of the epilogue, then of the result."""
         return [_strides(tensor, self.lanes) for tensor in self.stored[1:]]
 
     @cached_property

@@ -78,7 +78,7 @@ def set_overlap(op: Operation, operand: int | None) -> None:
 
 
 def has_storage(op: Operation) -> bool:
-    """Return whether it is decided where tensors of `op` lie, which holds for `op` as a whole."""
+    """Return whether it is decided where tensors of `op` lie; the decision is about all of them."""
     return any(name in op.attributes for name in (*STORAGE_DECISIONS, VIEW_OFFSET))
 
 

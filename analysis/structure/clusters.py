@@ -139,7 +139,7 @@ def verify_devices(module: ModuleOp, default: str) -> None:
 
 
 def _circle_error(circle: Sequence[Operation]) -> InvalidIRError:
-    """Return what is wrong with clusters, of which each op is of one, that wait for each other."""
+    """Return the error that clusters wait for each other; `circle` has one op of each."""
     placements = [(op, placement_of(op)) for op in circle]
     numbers = [(op, p.cluster) for op, p in placements if p is not None]
     named = ", ".join(str(number) for _, number in numbers)

@@ -27,7 +27,7 @@ _SAMPLES = 32
 
 @dataclass(frozen=True)
 class TileClass:
-    """Tiles `first[d]` to `last[d]`, both included, along every dim d of the result.
+    """The tiles `first[d]` to `last[d]`, both included, along every dim d of the result.
 
     `tile` is the first of them. From one to the next along dim d, `GroupTile.starts` grow by
     `steps[d]`.

@@ -172,7 +172,7 @@ def _is_nonzero(builder: Builder, value: SSAValue) -> SSAValue:
 
 
 def _between_floats(builder: Builder, value: SSAValue, target: AnyFloat) -> SSAValue:
-    """Return a conversion to 16 bits rounds, though the result is held in 32."""
+    """Convert between floats; a conversion to 16 bits rounds, though the result is held in 32."""
     held = value.type
     assert isinstance(held, AnyFloat)
     if target.bitwidth > held.bitwidth:

@@ -91,7 +91,9 @@ def _has_layout(op: Operation) -> bool:
 
 
 def _needs_rewriting(op: Operation) -> bool:
-    """Return a generic op without layouts still gets its loops ordered."""
+    """Return whether an op must be rewritten; a generic op without layouts still gets its loops
+    ordered.
+    """
     return isinstance(op, linalg.GenericOp) or _has_layout(op)
 
 

@@ -36,7 +36,9 @@ def _likely_sizes(kernels: Sequence[FuncOp]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class CpuBackend(Backend):
-    """Its kernels are functions on addresses that the host program calls; see `Backend`."""
+    """The backend whose kernels are functions on addresses that the host program calls; see
+    `Backend`.
+    """
 
     name: str
     stages: tuple[str, ...] = ("linalg",)
@@ -79,7 +81,7 @@ class CpuBackend(Backend):
         )
 
     def emit(self, kernels: Sequence[FuncOp], job: Job) -> BuiltKernels:
-        """Emit those that were not compiled before."""
+        """Emit the kernels that are not in the cache."""
         machine, cache = job.device.machine, default_cache()
         jobs = jobs_for(map(outlined_group, kernels), job.jobs)
         return BuiltKernels(

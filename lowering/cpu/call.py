@@ -68,7 +68,7 @@ class LoadedKernel:
         end: int | None = None,
         symbols: Mapping[str, int] = MappingProxyType({}),
     ) -> Callable[[], None]:
-        """Return the same call with its arguments converted once, for measuring."""
+        """Return the call with its arguments converted once, for measuring."""
         pointers = [array.ctypes.data for array in arrays]
         if self.scratch_bytes != 0:
             bytes = evaluate(self.scratch_bytes, symbols) + ALIGNMENT

@@ -35,7 +35,7 @@ from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.machine import Machine
 
 ARITHMETICS: tuple[ProductArithmetic, ...] = (FLOATS, LOW_PRECISION, AMX)
-"""What multiplies in matrix products and convolutions; each is a family of its own of both."""
+"""The arithmetics of matmuls and convolutions; each has a family of its own for both."""
 
 
 def cpu_families(

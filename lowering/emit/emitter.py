@@ -322,8 +322,8 @@ class Emitter:
         return self.apply(vector.FMAOp, a, b, c)
 
     def fence(self, value: Value) -> Value:
-        """Return the same vector of i32, about which LLVM knows nothing: ops on both sides stay
-        apart.
+        """Return the vector of i32 in a form that LLVM does not look through: ops on both sides
+        stay apart.
         """
         bits = self.insert(vector.BitcastOp(value, self.vector_type(f32)))
         name = f"llvm.arithmetic.fence.v{self.lanes}f32"
@@ -331,8 +331,8 @@ class Emitter:
         return self.insert(vector.BitcastOp(fenced, value.type))
 
     def opaque(self, index: Index) -> Index:
-        """Return the same index, about which LLVM knows nothing: it takes no addresses apart across
-        it.
+        """Return the index in a form that LLVM does not look through: it takes no addresses apart
+        across it.
         """
         if isinstance(index, int):
             return index

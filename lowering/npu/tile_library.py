@@ -1,4 +1,4 @@
-"""The kernels that streams compute by, in one library for the plugin `npu-sim`.
+"""The kernels with which streams compute, in one library for the plugin `npu-sim`.
 
 It exports `braid_npu_kernels`, a table of `npu_kernel` (see the runtime's `src/npu/execute.h`), and
 its length, `braid_npu_kernel_count`. Kernel `k0` of stream 3 of a device has the name `3.k0` there.

@@ -317,11 +317,11 @@ class Replacement(Generic[OpT]):
         return value
 
     def fail(self, message: str) -> NoReturn:
-        """Return the op is not valid."""
+        """Raise the error that the op is not valid."""
         raise BraidError(f"'{self.op.name}': {message}", location=source_location(self.op))
 
     def unsupported(self, message: str, *, hint: str) -> NoReturn:
-        """Return the op is valid, and cannot be converted; `hint` is the way out."""
+        """Raise the error that the op is valid but cannot be converted; `hint` is the way out."""
         raise UnsupportedError(
             f"'{self.op.name}': {message}", location=source_location(self.op), hint=hint
         )

@@ -21,7 +21,7 @@ Allows = Callable[[LayoutChoice, FusedOp], bool]
 
 
 def is_operand(product: FusedOp, index: int) -> bool:
-    """Return whether nothing but a product of the group reads its input of this number."""
+    """Return whether a matmul of the group alone reads its input number `index`."""
     inner = list(product.body.block.args[index].uses)
     return len(inner) == 1 and isinstance(inner[0].operation, MatmulOp)
 

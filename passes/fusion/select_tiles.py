@@ -71,9 +71,7 @@ class _Legality:
     _answers: dict[Hashable, bool] = field(default_factory=dict[Hashable, bool])
 
     def members(self, joined: Sequence[Operation]) -> list[Operation]:
-        """Return these ops in the order of their block if they can be computed by tiles,
-        else none.
-        """
+        """Return `ops` in the order of their block if they can be computed by tiles, else none."""
         members = sorted(joined, key=lambda op: self.position[op])
         result = joined[0].results[0]
         key = structure_of(members, result)

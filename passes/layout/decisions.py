@@ -37,8 +37,8 @@ def write_layouts(op: Operation, **layouts: Sequence[Layout]) -> None:
 
 @lru_cache(maxsize=4096)
 def _array(layouts: tuple[Layout, ...]) -> ArrayAttr[LayoutAttr]:
-    """Return the same few lists stand on thousands of ops; making their attributes takes
-    longest.
+    """Return an attribute, made once: the same few lists are on thousands of ops, and making them
+    takes longest.
     """
     return ArrayAttr([_attribute(layout) for layout in layouts])
 

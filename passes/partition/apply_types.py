@@ -93,7 +93,7 @@ class ApplyTypesPass(ModulePass):
 
 @dataclass
 class _Conversions:
-    """Of one block: what was converted already, by value, type and cluster."""
+    """The conversions in one block, by value, type and cluster."""
 
     block: Block
     target: Target

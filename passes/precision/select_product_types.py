@@ -65,7 +65,7 @@ class SelectProductTypesPass(DecisionPass):
             emit_remark(
                 op,
                 self.name,
-                f"{narrow} of {products} products are made of bf16",
+                f"{narrow} of {products} products are computed in bf16",
                 products=products,
                 narrow=narrow,
             )

@@ -22,7 +22,8 @@ from braid.passes.quantization.known_numbers import KnownNumbers
 def rewrite_product(
     op: TensorOp, rewriter: PatternRewriter, known: KnownNumbers
 ) -> SSAValue | None:
-    """Return an int8 product in i32, dequantized afterwards where it was of real numbers.
+    """Replace a product by an int8 product in i32, dequantized afterwards if it was of real
+    numbers.
 
     Of convolutions, and of products by known weights, only that of what is computed.
     """

@@ -77,7 +77,7 @@ def _in_dims(
 
 @converter("broadcast")
 def broadcast(t: StablehloNode) -> SSAValue:
-    """Return new dims stand in front."""
+    """Convert a broadcast, whose new dims come first."""
     x = t.value(0)
     sizes = t.integers("broadcast_sizes")
     extents = t.extents(x)
@@ -86,7 +86,7 @@ def broadcast(t: StablehloNode) -> SSAValue:
 
 @converter("reshape")
 def reshape(t: StablehloNode) -> SSAValue:
-    """Return the shape is that of the result's type."""
+    """Convert a reshape, whose shape is that of the result's type."""
     return t.reshape_as_declared(t.value(0))
 
 

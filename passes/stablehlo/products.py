@@ -19,8 +19,8 @@ from braid.support.sizes.operators import product_of
 
 @converter("dot_general")
 def dot_general(t: StablehloNode) -> SSAValue:
-    """Return the result has the batch dims, then the free ones of the left and of the right
-    operand.
+    """Convert a `dot_general`: the result has the batch dims, then the free ones of the left and of
+    the right operand.
     """
     batch, contracted = (
         [t.dims("dot_dimension_numbers", f"{side}_{kind}_dimensions") for side in ("lhs", "rhs")]
@@ -90,7 +90,7 @@ def _orders(t: StablehloNode) -> list[list[int]]:
 
 
 def _raw_orders(t: StablehloNode) -> list[list[int]]:
-    """Return the same for dims that are written one by one."""
+    """Return the orders of dims that are written one by one."""
     text = t.text("dimension_numbers")
     orders: list[list[int]] = []
     for of, leading in (

@@ -17,7 +17,7 @@ def constant(t: TosaNode) -> SSAValue:
 
 @converter("reshape")
 def reshape(t: TosaNode) -> SSAValue:
-    """Return the shape is that of the result's type, of which one dim may be open."""
+    """Convert a reshape, whose shape is that of the result's type; one of its dims may be open."""
     return t.reshape_as_declared(t.value(0))
 
 

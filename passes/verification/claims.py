@@ -1,4 +1,4 @@
-"""What a decision pass claims, as its remarks say it, against what is found in the IR."""
+"""Checks of what a decision pass claims in its remarks against what is found in the IR."""
 
 import math
 from collections.abc import Sequence

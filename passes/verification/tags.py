@@ -83,7 +83,7 @@ class Memory:
         return bool((used[0] & used[1]).any())
 
     def copy(self) -> "Memory":
-        """Return the same tags, to go another way."""
+        """Return a copy of the tags, which then changes independently."""
         other = Memory({}, self.granule)
         other.tags = {space: tags.copy() for space, tags in self.tags.items()}
         return other

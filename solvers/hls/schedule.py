@@ -83,7 +83,7 @@ class Sum:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Of a nest: `interval`, `depth` (cycles of one iteration), the start of each op.
+    """The schedule of a nest: `interval`, `depth` (cycles of one iteration), the start of each op.
 
     `bound_by` says what the interval follows from.
     """

@@ -92,7 +92,7 @@ class JobBounds:
 
     @cached_property
     def _groups(self) -> list[tuple[NDArray[np.bool_], Indices, Floats]]:
-        """For each group of setups: its jobs, and for each job its own operand and the setup."""
+        """The jobs of each group of setups, with the own operand and the setup of each job."""
         size = len(self.jobs)
         found: dict[int, tuple[NDArray[np.bool_], Indices, Floats]] = {}
         for op, setup in self.setups.items():

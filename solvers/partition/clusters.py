@@ -292,7 +292,7 @@ class _StepModel:
         return min(found, self._best, key=_quality), max(bound, proven)
 
     def least_transfer(self, bound: int, deadline: Deadline) -> tuple[Clusters, int]:
-        """Return the same for bytes that are transferred, with as many clusters.
+        """Return the fewest bytes that are transferred, with as many clusters.
 
         Of the readers of a value with one color, each receives it that is at another step than
         those before it in the list, and than the op that makes it.
@@ -367,7 +367,7 @@ def _components(graph: ColoredGraph, step: Sequence[int]) -> Clusters:
 
 
 def _numbered(graph: ColoredGraph, of: Sequence[int]) -> tuple[int, ...]:
-    """Return the same clusters, numbered in an order in which they can run."""
+    """Return the clusters, numbered in an order in which they can run."""
     units = [c if c != ALONE else -2 - op for op, c in enumerate(of)]
     waits: dict[int, set[int]] = {unit: set() for unit in units}
     readers: dict[int, set[int]] = {unit: set() for unit in units}

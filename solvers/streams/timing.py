@@ -228,7 +228,7 @@ class Timing:
     def _outputs_with(
         self, number: int, begins: Begins, depths: Sequence[int]
     ) -> Iterator[tuple[Numbers, Integers, int]]:
-        """Return of channels that a process writes what takes places, when they are freed, and
+        """Return for each channel that a process writes what takes places, when they are freed, and
         depths.
         """
         own = self.events[number]

@@ -101,7 +101,7 @@ class FileStore(SqliteFile, RecordStore):
         return repr([self.path, *(stamp for stamp in self._stamp() if stamp[1])])
 
     def files(self) -> list[Path]:
-        """Return what stands where the store does, and beside it."""
+        """Return the files of the store: that of the records, and those beside it."""
         ends = ("", *BESIDE, ".lock", ".damaged")
         paths = [self.path.with_name(self.path.name + end) for end in ends]
         return [path for path in paths if path.exists() or path.is_symlink()]
@@ -195,7 +195,7 @@ class FileStore(SqliteFile, RecordStore):
         return claims(self.path.with_name(_CLAIMS))
 
     def _rescued(self) -> list[Record]:
-        """Return the rows that hold, once nothing of others stands beside the file."""
+        """Return the valid rows, unless files of others are beside the store."""
         for path in self._strangers():
             if path != self.path:
                 remove(path)
@@ -227,9 +227,7 @@ class FileStore(SqliteFile, RecordStore):
                 table.connection.commit()
 
     def _aside(self) -> Path:
-        """Return where a damaged file goes: in the place of the one before, where both are
-        braid's.
-        """
+        """Return the path for a damaged file: that of an earlier one, where both are braid's."""
         aside, number = self.path.with_name(f"{self.path.name}.damaged"), 2
         if self.is_own:
             with contextlib.suppress(OSError):

@@ -11,7 +11,7 @@ from braid.support.records.record import Fields, Record, RecordStore
 
 @dataclass(frozen=True)
 class GivenRecords(RecordStore):
-    """As `store`, but that reading a kind of `given` returns what that says."""
+    """A store whose kinds in `given` read as given."""
 
     store: RecordStore
     given: Mapping[str, Mapping[str, Fields]]

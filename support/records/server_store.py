@@ -115,7 +115,7 @@ class _ServerClaims(Claims):
 
     @contextmanager
     def claim(self, key: str) -> Generator[bool]:
-        """Yield whether this process has the work of this key as long as the block runs."""
+        """Yield whether this process may work on this key for as long as the block runs."""
         digest = hashlib.sha256(key.encode()).digest()
         number = {"key": int.from_bytes(digest[:8], "little", signed=True)}
         has = self._connection.execute(text("SELECT pg_try_advisory_lock(:key)"), number).scalar()

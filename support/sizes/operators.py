@@ -56,11 +56,11 @@ class FloorDiv(Atom):
 
     @property
     def children(self) -> tuple[Extent, ...]:
-        """Both."""
+        """The numerator and the divisor."""
         return self.numerator, self.divisor
 
     def with_children(self, children: tuple[Extent, ...]) -> Extent:
-        """Return the quotient of others."""
+        """Return the quotient of other sizes."""
         return floordiv(*children)
 
 
@@ -76,11 +76,11 @@ class Extreme(Atom):
 
     @property
     def children(self) -> tuple[Extent, ...]:
-        """All of them."""
+        """The sizes that are compared."""
         return self.arguments
 
     def with_children(self, children: tuple[Extent, ...]) -> Extent:
-        """Return the extreme of others."""
+        """Return the extreme of other sizes."""
         return _extreme(children, self.is_max)
 
 

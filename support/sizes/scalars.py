@@ -73,7 +73,7 @@ class Rounded(Atom):
         return tuple(_sizes(self.scalar))
 
     def with_children(self, children: tuple[Extent, ...]) -> Extent:
-        """Return the same of other sizes."""
+        """Return the rounded scalar of other sizes."""
         left = list(children)
         return rounded(self.rounding, _with_sizes(self.scalar, left))
 
@@ -129,7 +129,7 @@ def rounded(rounding: str, scalar: Scalar) -> Extent:
 
 
 def evaluate_scalar(scalar: Scalar, sizes: Callable[[Extent], int]) -> float:
-    """Return its value, with those of its sizes."""
+    """Return the value of a scalar, given the values of its sizes."""
     if scalar.operation == "number":
         return value_of(scalar.bits)
     if scalar.operation == "of_size":

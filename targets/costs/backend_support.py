@@ -1,4 +1,4 @@
-"""Whether a backend runs an op, and how much it is preferred for it, by its mapping list."""
+"""Which ops a backend supports, with which priority, by its mapping list."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence

@@ -89,7 +89,7 @@ def _gathers(nests: Sequence[Nest]) -> bool:
 
 
 def _opaque(builder: Builder, index: SSAValue) -> SSAValue:
-    """Return the same index, which LLVM makes no vectors of.
+    """Return the index in a form from which LLVM makes no vectors.
 
     It would unroll short loops inside, and write rows one beside the other: scattered vectors.
     """

@@ -217,7 +217,7 @@ class StoredConvolution(StoredProduct):
 
     @property
     def positions(self) -> Positions:
-        """Return those of the input."""
+        """Return the positions of the input."""
         depth = -(-self.product.depth // self.step) * self.step
         pitch = cast(int, self.loops.input.distance(self.product.rank - 1))
         return Positions(depth, pitch, columns_of_chunk(self.product.taps))
@@ -238,7 +238,7 @@ class StoredConvolution(StoredProduct):
         return _FAR_CHANNELS_FACTOR if row_major and product.depth > self.unit.lanes else 1.0
 
     def without_zeros(self) -> Self:
-        """Return it framed, so that dims are not merged."""
+        """Return the convolution framed, so that dims are not merged."""
         *lines, columns = self.product.windows_with_zeros
         if columns is not None and columns.share >= _MOST_OF_A_LINE:
             columns = None

@@ -139,9 +139,7 @@ def _is_plain(nest: Sequence[LoopDim[Extent]]) -> bool:
 
 
 def _candidates(group: FusedOp) -> list[LayoutChoice]:
-    """Return a reorder's layouts are its meaning; what else moves elements may meet its
-    neighbours'.
-    """
+    """Return layouts: those of a reorder are fixed, other movements may match their neighbours'."""
     if any(isinstance(op, ReorderOp) for op in group.body.block.ops):
         return [stored_choice(group)]
     sources, targets = _layouts(group.inputs[0]), _layouts(group.outputs[0])

@@ -68,7 +68,7 @@ class VectorUnit:
         )
 
     def for_elements(self, bytes: int) -> "VectorUnit":
-        """Return the same for elements of 4 or 8 `bytes`: of wider ones a register has
+        """Return the unit for elements of 4 or 8 `bytes`: of wider ones a register has
         fewer lanes.
         """
         if bytes == self.element_bytes:

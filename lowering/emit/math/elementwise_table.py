@@ -265,7 +265,7 @@ def _cast(source: Attribute, target: Attribute) -> Emit | None:
 
 
 def _bitcast(source: Attribute, target: Attribute) -> Emit | None:
-    """Return the same bits; those of vectors of integers need no op."""
+    """Return the bits as another type; those of vectors of integers need no op."""
     if i1 in (source, target):
         return None
     if signless(source) == signless(target):

@@ -132,7 +132,7 @@ class BodyBuilder:
         return Lanes(self.combined(kind, lanes.value, count, bits_for(*limits)), limits)
 
     def combined(self, kind: str, value: SSAValue, count: int, bits: int) -> SSAValue:
-        """Return the same of a value, in this many bits."""
+        """Return a combination of values, in `bits` bits."""
         if lanes_of(value) > count:
             value = self.add(CombineOp(kind, value, count, bits, ready_cycle(value)))
         if self.parts > 1 or self.over_image:

@@ -36,7 +36,9 @@ class _Process:
 
 @dataclass(frozen=True)
 class _Names:
-    """Of the channels of a design, by the value that is read, and of those after a stream."""
+    """The names of the channels of a design, by the value that is read, and of the readers of a
+    stream.
+    """
 
     of: Mapping[SSAValue, str]
     readers: Mapping[SSAValue, list[str]]

@@ -46,7 +46,7 @@ def banks_of(op: PermuteOp) -> list[Pair]:
 
 
 def with_banks(op: PermuteOp, chosen: Pair) -> PermuteOp:
-    """Return the same with (banks, passes for a beat); not inserted."""
+    """Return the permute with (banks, passes for a beat); not inserted."""
     banks, passes = chosen
     made = PermuteOp(op.input, stream_of(op.output), op.numbers, passes)
     made.banks = IntegerAttr(banks, i64)

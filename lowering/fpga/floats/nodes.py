@@ -45,7 +45,8 @@ class Read:
 
 @dataclass(frozen=True)
 class Node:
-    """Of each point of `extents`: `body` of what is read, combined over all dims but the first.
+    """A loop nest: `body` of what is read at each point of `extents`, combined over all dims but
+    the first.
 
     The first `parallel` dims are those of the result, or it has `result` dims, and the number of a
     point is at `place` of it.

@@ -87,7 +87,7 @@ def run_project(folder: Path, design: FloatDesign, given: Sequence[Array]) -> li
 
 
 def run_design(design: FloatDesign, given: Sequence[Array]) -> list[Array]:
-    """Return the same in a folder of its own."""
+    """Run the design in a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="braid-hls-") as folder:
         write_float_project(design, Path(folder), "xcu280-fsvh2892-2L-e", 3.33, reorders=True)
         return run_project(Path(folder), design, given)

@@ -30,7 +30,7 @@ class Option:
 
 @dataclass(frozen=True)
 class _Times:
-    """Of a nest whose readers are chosen: cycles to the end of the design.
+    """The cycles from a nest whose readers are chosen to the end of the design.
 
     `whole` from its begin on; `tail` from its end on, while others use the last that it wrote. A
     reader begins with the first result, and has something left to do after it has read the last.
@@ -193,7 +193,7 @@ class Search:
 
 
 def _cheapest(options: Sequence[Option], limit: int) -> list[Option]:
-    """Return of each kind the order with the fewest DSPs, kinds in the order of these."""
+    """Return for each kind the order with the fewest DSPs, in the order of the kinds."""
     kinds: dict[object, Option] = {}
     for one in options:
         if one.cycles <= limit and (one.kind not in kinds or one.dsps < kinds[one.kind].dsps):

@@ -32,7 +32,7 @@ def resources_of_module(netlist: Netlist) -> Resources:
 
 
 class _Synthesis:
-    """Of the cells that are read. Columns are the bits of an output."""
+    """The synthesis of the cells that are read. Columns are the bits of an output."""
 
     def __init__(self, netlist: Netlist) -> None:
         self.drivers = {

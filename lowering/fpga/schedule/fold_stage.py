@@ -1,4 +1,6 @@
-"""A stage that computes a part of an output in each iteration, of one that computes all at once."""
+"""Folding: makes a stage that computes a part of an output in each iteration from one that computes
+all at once.
+"""
 
 from math import prod
 from typing import cast
@@ -54,7 +56,7 @@ def folded(stage: StageOp, folds: Pair) -> StageOp:
 
 
 def _weights(rows: Integers, loops: Loops, latency: int) -> WeightsOp:
-    """Return what reads the rows, one for each iteration that computes."""
+    """Return the op that reads the rows of weights, one for each iteration that computes."""
     steps = (loops.pixels if loops.over_image else prod(loops.outputs)) * prod(loops.folds)
     words, lanes = rows.shape
     port = port_bits(lanes * bits_for(int(rows.min()), int(rows.max())))
@@ -105,7 +107,7 @@ class _Folder:
             lanes = lanes_type(kind.lanes.data, kind.element.width.data)
             self.read[table.output] = self.block.insert_arg(lanes, len(self.block.args))
         self.builder = BodyBuilder(*folds, over_image=stage.loops.over_image)
-        # Weights that are read are an argument more.
+        # Weights that are read from memory are one more argument.
         self.made: dict[SSAValue, SSAValue] = dict(
             zip(self.old.args, self.block.args, strict=False)
         )
@@ -125,7 +127,7 @@ class _Folder:
         return rows_of(numbers, (self.groups, self.parts), self.terms if wide else None)
 
     def _operand(self, value: SSAValue, needed: int, *, wide: bool = False) -> SSAValue:
-        """Return a value in the folded body; numbers that are known are there in cycle `needed`."""
+        """Return a value in the folded body; known numbers are available in cycle `needed`."""
         if value in self.read:
             return self.read[value]
         if isinstance(value.owner, TableOp) and value.owner.by.data == "image":
@@ -157,8 +159,8 @@ class _Folder:
                 pass
 
     def _combined(self, op: CombineOp | AccumulateOp, value: SSAValue, count: int) -> SSAValue:
-        """Return sums over the image have a combine, an accumulate, or both, which become
-        one sum.
+        """Return a combined value; sums over the image have a combine, an accumulate, or both,
+        which become one sum.
         """
         goes_on = any(isinstance(use.operation, AccumulateOp) for use in op.output.uses)
         if goes_on:

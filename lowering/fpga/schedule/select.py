@@ -181,7 +181,7 @@ class _FoldSearch:
         self.measured: dict[tuple[int, Fold], Uses] = {}
 
     def reading(self, memory: Memory) -> "_FoldSearch":
-        """Return the same where stages may read their factors; what was measured is not again."""
+        """Return the choices where stages may read their factors; known measurements are kept."""
         folds = [
             with_reads(one, own, memory) for one, own in zip(self.workers, self.folds, strict=True)
         ]

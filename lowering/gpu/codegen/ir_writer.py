@@ -157,7 +157,9 @@ class FunctionWriter:
 
 @dataclass(frozen=True)
 class Bits:
-    """Of a type of floats: LLVM's integer of that width, bits of the mantissa, and the bias."""
+    """The bits of a type of floats: LLVM's integer of that width, bits of the mantissa, and the
+    bias.
+    """
 
     type: str
     mantissa: int

@@ -380,7 +380,9 @@ def product_nests(function: FuncOp) -> ProductNests | None:
 
 
 def sum_nests(function: FuncOp) -> ProductNests | None:
-    """Return the same, whatever sums are filled with, and whether they are sums or maxima."""
+    """Return the nests of sums, whatever these are filled with, and whether they are sums or
+    maxima.
+    """
     nests: list[linalg.GenericOp | linalg.FillOp] = []
     constants: list[Operation] = []
     for op in list(function.body.block.ops)[:-1]:

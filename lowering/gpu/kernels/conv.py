@@ -31,7 +31,7 @@ _FEWEST_COLUMNS = 8
 
 
 def channels_last(value: SSAValue) -> Layout:
-    """Return the layout of a tensor so; vectors are as they are."""
+    """Return the layout of a tensor with channels last; vectors stay as they are."""
     shape = shape_of(value)
     if sum(extent != 1 for extent in shape) <= 1:
         return Layout.row_major(len(shape))
@@ -71,7 +71,9 @@ class ConvFamily(KernelFamily):
 class _Convolution(TiledProduct):
     @property
     def layouts(self) -> Sequence[LayoutChoice]:
-        """Channels last; weights too, or of f32 rather filters; vectors are as they are."""
+        """Channels last for maps and weights, or filters last for weights of f32; vectors stay as
+        they are.
+        """
         operands = tuple(map(channels_last, self.group.inputs))
         choice = LayoutChoice(operands, tuple(map(channels_last, self.group.outputs)))
         weight = self.found.op.operands[1]

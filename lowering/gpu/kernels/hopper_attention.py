@@ -41,7 +41,7 @@ _MOST_REGISTERS = {1: 200, 2: 200, 3: 130}
 
 @dataclass(frozen=True)
 class HopperAttentionFamily(KernelFamily):
-    """As `AttentionFamily`, for `sm_90a`, where rows of operands begin at multiples of 16 bytes."""
+    """`AttentionFamily` for `sm_90a`, where rows of operands begin at multiples of 16 bytes."""
 
     machine: Machine
     name: str = "gpu-hopper-attention"

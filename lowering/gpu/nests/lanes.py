@@ -204,7 +204,7 @@ class LaneBody:
 
 
 def index_plus(builder: Builder, index: SSAValue, number: int) -> SSAValue:
-    """Return a number this many after."""
+    """Return `index` plus `number`."""
     if number == 0:
         return index
     is_index = isinstance(index.type, IndexType)

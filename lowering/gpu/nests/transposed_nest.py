@@ -231,7 +231,7 @@ class TransposedNest:
         return _mul(builder, _add(builder, _mul(builder, line, last), piece), self.widths[1])
 
     def _in_line(self, builder: Builder, place: SSAValue, number: int) -> SSAValue:
-        """Return the same place this many lines of shared memory after."""
+        """Return the place that lies `number` lines of shared memory further."""
         return _index_plus(builder, place, number * self._tile[1] * self.widths[1])
 
     def _read_square(

@@ -69,7 +69,7 @@ def store_vector(
 
 
 def _index_plus(builder: Builder, index: Sequence[SSAValue], number: int) -> list[SSAValue]:
-    """Return the indices of an element this many after, along the last dim."""
+    """Return the indices of the element `number` places further along the last dim."""
     if number == 0:
         return list(index)
     last = builder.insert(arith.AddiOp(index[-1], index_constant(builder, number)))

@@ -264,7 +264,7 @@ class QuadArithmetic(ByteArithmetic):
 
 @dataclass(frozen=True)
 class DotArithmetic(QuadArithmetic):
-    """By `instruction`: sums of four int8 products."""
+    """Sums of four int8 products, by `instruction`."""
 
     instruction: str
 
@@ -278,7 +278,7 @@ class DotArithmetic(QuadArithmetic):
 
 @dataclass(frozen=True)
 class BytePairArithmetic(QuadArithmetic):
-    """By `instruction`: sums of two int8 products in 16 bits, which are added up in pairs.
+    """Sums of two int8 products in 16 bits, which are added up in pairs, by `instruction`.
 
     That is exact for weights that are stored in pairs. A has the bytes of a step in its elements,
     which are f32: see `shuffled`.
@@ -315,7 +315,7 @@ class BytePairArithmetic(QuadArithmetic):
 
 
 class SingleArithmetic(QuadArithmetic):
-    """By products of 32 bits, where the machine has nothing else."""
+    """Products of 32 bits, where the machine has nothing else."""
 
     slowdown = 10.0
 

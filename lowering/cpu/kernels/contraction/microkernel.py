@@ -74,7 +74,7 @@ class TileOperands:
 
 @dataclass(frozen=True)
 class Part:
-    """Of a reduction its first dims within `bounds`, and of the next one only the `passes`.
+    """A part of a reduction: its first dims within `bounds`, and of the next one only the `passes`.
 
     Without passes, all of what is after those dims.
     """

@@ -143,7 +143,7 @@ def open_loops_of(stored: StoredProduct, block: int) -> Contraction[Extent]:
 
 
 def loops_of(stored: StoredProduct, block: int) -> Contraction:
-    """Return the same of a product whose extents are numbers."""
+    """Return the loops of a product whose extents are numbers."""
     return cast(Contraction, open_loops_of(stored, block))
 
 

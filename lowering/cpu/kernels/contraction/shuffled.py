@@ -50,7 +50,9 @@ class Positions:
 
 @dataclass(frozen=True)
 class ShuffledContraction(StagedContraction):
-    """Of a `nest` whose `positions` fit, by `BytePairArithmetic`; weights are in pairs."""
+    """A contraction of a `nest` whose `positions` fit, by `BytePairArithmetic`; weights are in
+    pairs.
+    """
 
     positions: Positions
 

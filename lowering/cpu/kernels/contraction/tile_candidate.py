@@ -36,7 +36,7 @@ class TileCandidate(ScheduledCandidate[TileSchedule]):
         return stored.size
 
     def tile_size(self, stored: StoredProduct) -> ContractionSize:
-        """Return the same, for the types of the group: what tiles are chosen by."""
+        """Return the size by which tiles are chosen, for the types of the group."""
         return self.size(stored)
 
     def fits(self, choice: LayoutChoice) -> bool:

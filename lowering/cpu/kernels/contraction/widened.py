@@ -32,30 +32,30 @@ def takes_pairs(nest: Contraction) -> bool:
 
 @dataclass(frozen=True)
 class WidenedContraction(StagedContraction):
-    """Of a `nest` that `takes_pairs`, by `PairArithmetic`."""
+    """A contraction of a `nest` that `takes_pairs`, by `PairArithmetic`."""
 
     @property
     def parts(self) -> int:
-        """As many parts of the columns as the grid needs."""
+        """The parts of the columns: as many as the grid needs."""
         blocks = -(-self.nest.rows // (self.block.rows * self.block.lines))
         return min(self.column_blocks, -(-_ITERATIONS // blocks))
 
     @property
     def unit(self) -> int:
-        """A pair."""
+        """The bytes of A that a step has: a pair."""
         return _PAIR
 
     @property
     def steps(self) -> int:
-        """Pairs."""
+        """The pairs of K in a row of A."""
         return self.staged(self.piece.span + _PAIR - 1)
 
     def staged(self, stride: int) -> int:
-        """Return the bytes of A, all of which are staged."""
+        """Return the steps in scratch memory for a stride in bytes of A."""
         return stride // _PAIR
 
     def columns(self, part: Index, e: Emitter) -> tuple[Index, Index]:
-        """Return equal parts of the columns, of at most a block."""
+        """Return the first and the end of the column blocks of a part; parts are equal."""
         begin = e.divmod(e.mul(part, self.column_blocks), self.parts)[0]
         end = e.divmod(e.mul(e.add(part, 1), self.column_blocks), self.parts)[0]
         return begin, end

@@ -19,7 +19,7 @@ from braid.lowering.emit.register_transpose import shuffled
 
 @dataclass(frozen=True)
 class GroupedSums:
-    """Of `count` neighbouring outputs, for vectors of channels from `first_vector` on.
+    """The sums of `count` neighbouring outputs, for vectors of channels from `first_vector` on.
 
     `masks` has one entry for each of these: None, or the channels that exist. The inputs of a
     vector are loaded by `pieces`, the masks of one or two loads for each.

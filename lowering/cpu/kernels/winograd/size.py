@@ -23,7 +23,7 @@ class WinogradSize:
 
     @staticmethod
     def of(nest: WinogradNest) -> "WinogradSize":
-        """Return that of a nest."""
+        """Return the size of a nest."""
         assert isinstance(nest.tiles, int), "schedules are chosen for known sizes"
         channels, outputs = nest.conv.depth, nest.conv.columns
         return WinogradSize(nest.tiles, nest.planes, channels, outputs, nest.results)

@@ -1,4 +1,4 @@
-"""Attention whose buffers do not begin at multiples of 16 bytes: a thread a query, one by one."""
+"""Attention for buffers that are not aligned to 16 bytes: each thread computes one query."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -100,7 +100,7 @@ def _after(
     place: tuple[Value, Value, Value],
     values: Mapping[SSAValue, SSAValue],
 ) -> Value:
-    """Return a score after what is elementwise on it, in 32 bits."""
+    """Return a score in 32 bits, after the elementwise ops on it."""
     problem = product.problem
     parts = (problem.batches, problem.rows, problem.columns)
     points = [point_of(code, p, v) for p, v in zip(parts, place, strict=True)]

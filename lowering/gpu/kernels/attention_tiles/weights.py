@@ -28,7 +28,9 @@ _CHAINS = 2
 
 @dataclass(frozen=True)
 class RunningWeights:
-    """Of each of a thread's rows: the largest score so far, and the sum of the thread's weights."""
+    """The largest score so far, and the sum of the thread's weights, for each of a thread's
+    rows.
+    """
 
     maxima: tuple[Value, ...]
     totals: tuple[Value, ...]

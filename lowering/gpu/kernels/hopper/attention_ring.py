@@ -32,7 +32,9 @@ _STEPS_OF_LINE = LINE // STEP_BYTES
 
 @dataclass(frozen=True)
 class AttentionBoxes:
-    """Of queries and values, by lines of their elements; of keys so, or by lines of keys."""
+    """The boxes of queries and values, by lines of their elements; of keys so, or by lines
+    of keys.
+    """
 
     queries: Boxes
     keys: Boxes
