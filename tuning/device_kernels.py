@@ -51,7 +51,9 @@ class DeviceRunner:
     def run(
         self, text: str, runs: int = 1, operands: Sequence[Array] | None = None
     ) -> DeviceResults | None:
-        """Return None for what cannot be compiled, crashes or hangs."""
+        """Run a kernel, and return its result; None for what cannot be compiled, crashes or
+        hangs.
+        """
         given = None if operands is None else tuple(operands)
         try:
             if self.process is None:

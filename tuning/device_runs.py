@@ -24,7 +24,7 @@ _KEPT = 16
 
 @dataclass(frozen=True)
 class DeviceRun:
-    """Run a module, as text after `outline-kernels`, so often on `device`.
+    """A request to run a module, the text after `outline-kernels`, several times on `device`.
 
     `operands` are those of its `@main` as stored; without them inputs are synthetic.
     """
@@ -44,7 +44,9 @@ class DeviceResults:
 
 
 def run_on_device(request: DeviceRun) -> DeviceResults | str:
-    """Return what came of a request; why it cannot be compiled, loaded or run, as text."""
+    """Run a request and return its results, or the reason why it cannot be compiled, loaded
+    or run.
+    """
     try:
         with handle_diagnostics(lambda _: None):
             return _run(request, _loaded(request.text, request.device))

@@ -33,7 +33,7 @@ from braid.tuning.subgraph_module import subgraph_module
 
 ROUNDS = 5
 MARGIN = 0.97
-"""Another order is better when it takes at most so much of the time of the one searched."""
+"""The share of the time of the searched order that a better order takes at most."""
 
 Prepare = Callable[[ModuleOp], Run]
 Candidates = Callable[[Sequence[int], Sequence[int], Trial], list[Trial]]

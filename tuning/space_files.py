@@ -66,7 +66,7 @@ class FamilySpace:
     locations: Mapping[str, SourceLocation]
 
     def allows(self, schedule: Entries) -> bool:
-        """Return whether a schedule of the family stays."""
+        """Return whether the table keeps a schedule of the family."""
         if self.mode is Mode.EXTEND:
             return True
         listed = all(schedule.get(name) in values for name, values in self.values.items())
@@ -89,12 +89,12 @@ class FamilySpace:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The entries that it speaks of."""
+        """The entries that the table names."""
         every = (*self.values, *(name for schedule in self.schedules for name in schedule))
         return tuple(dict.fromkeys(every))
 
     def location(self, name: str = "") -> SourceLocation:
-        """Return where it speaks of an entry, or where it begins."""
+        """Return the location of an entry in the file, or that of the table."""
         return self.locations.get(name, self.locations[""])
 
 

@@ -45,6 +45,6 @@ def ratio(times: Sequence[float], than: Sequence[float]) -> float:
 
 
 def ratios(times: Sequence[float], than: Sequence[float]) -> list[float]:
-    """Turn by turn, as far as both have any."""
+    """Return the quotients of both times turn by turn, as far as both have them."""
     pairs = zip(times, than, strict=False)
     return [one / other for one, other in pairs if other > 0]

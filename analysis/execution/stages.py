@@ -55,7 +55,7 @@ class StageGraph:
     sources: tuple[int, ...]
 
     def readers(self, place: Place) -> list[int]:
-        """Return the numbers of the stages that read it."""
+        """Return the numbers of the stages that read a channel."""
         return [number for number, places in enumerate(self.reads) if place in places]
 
 

@@ -84,8 +84,8 @@ def _elementwise_ops() -> dict[str, type[Operation]]:
 
 @cache
 def _generic_of(op: Operation) -> LinalgStructuredOperation | None:
-    """Return None for an op of another dialect, or one that reads values around it in its
-    region.
+    """Return the generic form of an op; None for another dialect, or if its region reads values
+    around it.
     """
     inside = {inner for region in op.regions for inner in region.walk()}
     around = (

@@ -53,7 +53,7 @@ def verify_module(module: Operation) -> None:
     ops = list(module.walk(region_first=True))
     counts = Counter(map(type, ops))
     for op in ops:
-        # An op that is alone of its class is of no other's kind.
+        # The only op of its class has a kind of its own.
         kind = _kind(op, numbers) if counts[type(op)] > 1 else None
         if kind is not None and kind in valid:
             continue
@@ -237,7 +237,7 @@ class _ValueDominance:
         self._trees: dict[Region, DominatorTree] = {}
 
     def has(self, op: Operation) -> bool:
-        """Return whether `op` is in what is looked at."""
+        """Return whether `op` is nested in the root."""
         return op in self._index
 
     def dominates(self, value: SSAValue, user: Operation) -> bool:

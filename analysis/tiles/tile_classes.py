@@ -17,7 +17,8 @@ from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.boxes import reshaped
 
 _MOST_CLASSES = 27
-"""More kinds of tiles would be more code than they are worth: three along each of three dims."""
+"""The most kinds of tiles; more would be more code than they are worth: three along each of three
+dims."""
 
 _MOST_COMPARED = 256
 """Tiles along a dim that are compared one by one; of more, those at both ends and some between."""

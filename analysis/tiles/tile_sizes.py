@@ -43,7 +43,7 @@ _LOOKED_AT = 16
 """Tiles along each dim that are tried before a size is taken."""
 
 _ENOUGH_TILES = 8
-"""Fewer tiles would not spread over the cores of one machine."""
+"""The tiles that suffice; fewer would not spread over the cores of one machine."""
 
 
 @dataclass(frozen=True)

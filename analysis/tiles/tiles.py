@@ -168,7 +168,7 @@ def work(op: TensorOp, box: Box) -> int:
 
 
 def recomputation(members: Sequence[Operation], tile: GroupTile, tiles: float) -> float:
-    """Time of `tiles` tiles such as this one over that of all members computed once."""
+    """Return the time of `tiles` such tiles over that of computing all members once."""
     once = sum(
         _cost(op, whole(shape_of(op.results[0])))
         for op in members
@@ -179,7 +179,7 @@ def recomputation(members: Sequence[Operation], tile: GroupTile, tiles: float) -
 
 
 def _cost(op: TensorOp, box: Box) -> float:
-    """Return the operations of products in whose time a part of the result is computed."""
+    """Return the cost of computing a part of the result, in operations of products."""
     if isinstance(op, MATRIX_OPS):
         return 2 * work(op, box)
     computed = _VECTOR_COST * flops(op) * count(box) / max(1, math.prod(shape_of(op.results[0])))

@@ -112,7 +112,7 @@ class GpuMeter:
         return MadeKernel(kernel, least_seconds(kernel.launches, kernel.work, self.machine))
 
     def _or_none(self, made: MadeKernel | None, group: FusedOp) -> MadeKernel | None:
-        """Return None for what was to be compiled, and has no time."""
+        """Return what was compiled with its time; None for what has no time."""
         if made is None or made.seconds is not None:
             return made
         return made if made.compiled is None and made.least >= self.best[group] else None

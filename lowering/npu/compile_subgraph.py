@@ -101,7 +101,7 @@ class _Recorder:
         self.current = 0
 
     def record(self, action: Action, subject: int, after: Events) -> Events:
-        """Add an event; its token."""
+        """Add an event, and return its token."""
         self.events.append(Event(action, self.current, subject, after))
         return (len(self.events) - 1,)
 

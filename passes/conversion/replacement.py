@@ -166,7 +166,7 @@ class Replacement(Generic[OpT]):
         return self.insert(elementwise("cast", values, element_type=element_type))[0]
 
     def insert(self, op: Operation) -> Sequence[SSAValue]:
-        """Insert an op at the place of this one; its results."""
+        """Insert an op at the place of this one, and return its results."""
         op.location = self.op.location
         if isinstance(op, TensorOp):
             op.verify_()

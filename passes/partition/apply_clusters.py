@@ -164,7 +164,9 @@ def _escaping(members: Sequence[Operation]) -> list[SSAValue]:
 def _launch(
     members: Sequence[Operation], placement: Placement, symbol: str, module: ModuleOp
 ) -> LaunchOp:
-    """Add the function of a cluster to the module; the launch of it, not inserted yet."""
+    """Add the function of a cluster to the module, and return its launch, which is not inserted
+    yet.
+    """
     inside = {result for op in members for result in op.results}
     read = dict.fromkeys(operand for op in members for operand in op.operands)
     outside = [value for value in read if value not in inside]

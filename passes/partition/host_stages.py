@@ -24,7 +24,8 @@ _PREFIX = "host_"
 
 
 def outline_host_stages(function: FuncOp, module: ModuleOp, device: str) -> int:
-    """Make functions of the control flow beside launches in `function`; how many there are.
+    """Make functions of the control flow beside launches in `function`, and return how many there
+    are.
 
     Nothing changes where some of it could not become one: its results, or what it reads of other
     control flow, are not tensors.

@@ -125,7 +125,9 @@ class SelectClustersPass(DecisionPass):
         target: Target,
         found: list["_BlockClusters"],
     ) -> int:
-        """Move clusters that save less than `min_gain`, one by one; how many there were."""
+        """Move clusters that save less than `min_gain`, one by one, and return how many
+        there were.
+        """
         if not self.min_gain:
             return 0
         count = 0

@@ -269,7 +269,9 @@ def _set_trips(op: _Loop, counts: _Counts) -> bool:
 
 
 def _set_times(op: Operation, ran: Sequence[OpStatistics]) -> None:
-    """Time of `op` as the kernels that `ran`; those in layouts only where that is one."""
+    """Write the times of `op` as the kernels that `ran`; those in layouts only where there
+    is one.
+    """
     means = [each.seconds / each.count for each in ran if each.seconds is not None]
     if len(means) < len(ran):
         return  # Counted, but not timed.

@@ -78,7 +78,7 @@ def _is_open(product: MatmulOp) -> bool:
 
 
 def _scale_result(product: MatmulOp) -> MatmulOp:
-    """Apply scales of operands to the result; the product then.
+    """Apply scales of operands to the result, and return the product.
 
     That of the right operand, where the result is smaller; both, where both are scaled, since one
     number after the product takes the place of two passes over what it reads.
@@ -143,7 +143,7 @@ def _elements(value: SSAValue) -> int:
 
 
 def _as_row(product: MatmulOp) -> MatmulOp:
-    """Make a product of floats by one column one of a row by the transpose; the product then."""
+    """Replace a product of floats by one column by one of a row by the transpose, and return it."""
     left, right = shape_of(product.lhs), shape_of(product.rhs)
     if right[-1] != 1 or left[-2] == 1 or element_type_of(product.lhs) not in _FLOATS:
         return product
@@ -155,7 +155,8 @@ def _as_row(product: MatmulOp) -> MatmulOp:
 
 
 def _convert_first(product: MatmulOp) -> MatmulOp:
-    """Move the right operand after its conversion from 16 bits, not before; the product then.
+    """Move the right operand after its conversion from 16 bits instead of before, and return the
+    product.
 
     Products read what is moved where it lies, and convert it as they load it.
     """

@@ -142,7 +142,7 @@ def _greedy(problem: ProcessorProblem, wide: Sequence[bool]) -> list[int]:
 
 
 class _Ready:
-    """Ops that start when they are ready and a processor is free, which is ever later."""
+    """The ops that start when they are ready and a processor is free, at times that only grow."""
 
     def __init__(self, tails: Sequence[float]) -> None:
         self._tails = tails
@@ -154,9 +154,7 @@ class _Ready:
         heappush(self._waiting, (time, -self._tails[op], op))
 
     def first(self, free: float) -> tuple[float, float, int] | None:
-        """Return when it starts, its criticality, and the op that is next if a processor is free
-        then.
-        """
+        """Return when the next op starts if a processor is free, its criticality, and the op."""
         while self._waiting and self._waiting[0][0] <= free:
             _, tail, op = heappop(self._waiting)
             heappush(self._startable, (tail, op))

@@ -175,7 +175,9 @@ def _bytes(transfers: Sequence[Transfer]) -> int:
 
 
 def _missing(transfers: Sequence[Transfer], free: int) -> float:
-    """Return the least seconds of loading what of `transfers`, each as a whole, does not fit."""
+    """Return the least seconds of loading the transfers that do not fit; each is loaded as
+    a whole.
+    """
     kept = {0: 0.0}
     for size, seconds in transfers:
         for used, saved in [*kept.items()]:

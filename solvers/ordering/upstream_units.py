@@ -94,7 +94,9 @@ def _trials(ops: Side, upstream: Side, waits: Flags, known: float) -> Iterator[_
 
 
 def _promising(values: Floats, seconds: Floats) -> list[float]:
-    """Return the values for which they and the work of all that have no less are most."""
+    """Return the values for which the sum of the value and of the work of all that have no less is
+    largest.
+    """
     order = np.argsort(-values, kind="stable")
     ends = values[order] + np.cumsum(seconds[order])
     best = dict[float, float]()

@@ -148,7 +148,7 @@ class Minimizer:
                 break
 
     def _narrow(self) -> bool:
-        """Bound, round and fix; return whether the problem shrinks, so that it is worth again."""
+        """Bound, round and fix; return whether the problem shrinks enough to do so again."""
         self._decide_components()
         if self.proven or self.limits.deadline.passed or self._split():
             return False

@@ -141,7 +141,8 @@ class FileStore(SqliteFile, RecordStore):
             raise failure(error) from error
 
     def drop_replaced(self) -> int:
-        """Remove the rows that a later one of their kind and key stands for; how many those were.
+        """Remove the rows that a later one of their kind and key replaces, and return how many
+        there were.
 
         Raises BraidError where the file cannot be written.
         """

@@ -77,7 +77,8 @@ class RecordStore(ABC):
 
     @abstractmethod
     def drop_replaced(self) -> int:
-        """Remove the rows that a later one of their kind and key stands for; how many those were.
+        """Remove the rows that a later one of their kind and key replaces, and return how many
+        there were.
 
         Raises BraidError where they cannot be removed.
         """

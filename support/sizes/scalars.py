@@ -28,7 +28,7 @@ from braid.support.sizes.expression import (
 ROUNDINGS = ("floor", "ceil", "round", "trunc")
 """`round` goes to the nearest integer, between two to the even one."""
 OPERATIONS = {"add": 2, "sub": 2, "mul": 2, "div": 2, "sqrt": 1} | dict.fromkeys(ROUNDINGS, 1)
-"""And how many operands they have."""
+"""The operations, and the number of their operands."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from braid.lowering.common.tensor_loops import delinearized, index_constant
 from braid.lowering.cpu.fallback.long_sums import emit_long_sum, has_long_sum
 
 _ENOUGH = 64
-"""More iterations than this would not spread better over the cores of one machine."""
+"""The iterations that suffice; more would not spread better over the cores of one machine."""
 
 
 def parallelize(function: FuncOp) -> int | None:

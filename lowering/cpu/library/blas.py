@@ -115,7 +115,7 @@ class _LibraryProduct(VectorCandidate):
         return max(arithmetic, self.moving_seconds(choice))
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """Call of the library; those of a batch are the iterations of the grid."""
+        """Emit a call of the library; the products of a batch are the iterations of the grid."""
         grid = math.prod(self.points.shape[:-1]) // self._rows
         kernel = grid_kernel(self.group, symbol, self.unit, grid, self._iteration)
         for name, types in self._declared.items():

@@ -67,7 +67,7 @@ class BodyBuilder:
         self._made: dict[Hashable, SSAValue] = {}
 
     def add(self, op: ScheduledOp) -> SSAValue:
-        """Return the op's result; that of one before that is the same."""
+        """Insert an op and return its result; an equal op that is there already is used again."""
         key = (type(op), tuple(op.operands), op.output.type, frozenset(op.attributes.items()))
         if key in self._made:
             op.erase()

@@ -32,7 +32,7 @@ def whole_function(function: FuncOp) -> FuncOp:
 def _copy(
     block: Block, arguments: Sequence[SSAValue], into: Block, functions: Mapping[str, FuncOp]
 ) -> Sequence[SSAValue]:
-    """Add the ops of a function's block, called with `arguments`; what it returns."""
+    """Add the ops of a function's block, called with `arguments`, and return its results."""
     values: Values = dict(zip(block.args, arguments, strict=True))
     for op in block.ops:
         operands = [values[operand] for operand in op.operands]

@@ -28,7 +28,9 @@ def text_of(design: FloatDesign) -> str:
 
 
 def driver_text(design: FloatDesign) -> str:
-    """Return an argument that several nests read is given to each."""
+    """Return the driver that runs the function; an argument that several nests read is given to
+    each.
+    """
     given = [_pointer(port, f"in[{at}]") for at, port in design.inputs]
     given += [_pointer(port, f"out[{at}]") for at, port in enumerate(design.results)]
     return "\n".join(

@@ -56,7 +56,7 @@ TABLES = 2
 """The place of look-up tables, of which weights on chip are made."""
 NOTHING: Uses = (0,) * len(NAMES)
 WITHOUT_LIMIT = 1 << 40
-"""More than any part has."""
+"""A limit that is more than any part has."""
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ _PRODUCT = re.compile(
     r"(bf16|f16|tf32|s8|u8)"
 )
 _KINDS = ("bf16", "f16", "tf32", "s8", "u8")
-"""As the emulator numbers them."""
+"""The kinds of elements, as the emulator numbers them."""
 _REPLACES = "setp.ne.b32 p, 0, 0;"
-"""Before a product: the predicate that says whether it is added."""
+"""The text before a product: the predicate that says whether it is added."""
 _WAIT_FOR_PRODUCTS = "wgmma.wait_group.sync.aligned"
 
 

@@ -129,4 +129,4 @@ SINGLE: dict[str, Callable[[FunctionWriter, Sequence[Value]], Value]] = {
     "near_sin": lambda w, x: _sine_cosine32(w, x[0], 0),
     "near_cos": lambda w, x: _sine_cosine32(w, x[0], 1),
 }
-"""By their names in `math.h`; what is not among them is computed in f64 and rounded."""
+"""The functions by their names in `math.h`; all others are computed in f64 and rounded."""

@@ -62,7 +62,7 @@ _INTEGERS: dict[type[Operation], Callable[..., Table]] = {
 _COMPARISONS: dict[int, Callable[..., Table]] = dict(
     enumerate((np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal))
 )
-"""By the number of the predicate; of signed integers."""
+"""The comparisons of signed integers, by the number of the predicate."""
 
 
 def known_places_as_maps(module: ModuleOp, function: FuncOp) -> None:

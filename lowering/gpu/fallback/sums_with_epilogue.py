@@ -69,7 +69,9 @@ class SumsWithEpilogue:
         return self.own.blocks if self.wide is None else self.wide.blocks
 
     def emit(self, code: Code, values: Values) -> None:
-        """Sum and what follows of them, of a thread; `values` are the entry's for the kernel's."""
+        """Emit the sum and its epilogue, for a thread; `values` are the entry's for the kernel's
+        arguments.
+        """
         b = code.builder
         aligned = is_aligned(b) if self.wide is not None else None
         index = global_thread(b, THREADS)

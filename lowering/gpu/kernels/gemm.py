@@ -45,7 +45,9 @@ class GemmFamily(KernelFamily):
 class _Gemm(TiledProduct):
     @property
     def layouts(self) -> Sequence[LayoutChoice]:
-        """Row-major; of bytes rather with a transposed B. Batches inside of rows come last."""
+        """Row-major layouts; for 8-bit operands rather a transposed B. Batches inside of rows come
+        last.
+        """
         rank = len(shape_of(self.found.op.output))
         letters = Layout.row_major(rank).tag
         transposed = Layout.parse(letters[:-2] + letters[-1] + letters[-2])
@@ -98,5 +100,5 @@ class _Gemm(TiledProduct):
 
     @property
     def slowdown(self) -> float:
-        """Bytes of a row-major B are gathered one by one."""
+        """The slowdown of a row-major B of bytes, which are gathered one by one."""
         return 3.0 if self.found.kind is ElementKind.S8 else 1.01

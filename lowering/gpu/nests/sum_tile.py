@@ -23,7 +23,8 @@ from braid.lowering.gpu.nests.window_span import WindowSpan
 _LEAST_WIDTH = 2
 _MOST_WIDTH = 8
 _ENOUGH_THREADS = 2**16
-"""So few have more on their way with a row more each than more of them would have."""
+"""The threads from which on another row for each keeps more loads in flight than more threads
+would."""
 _MOST_ROWS = 11
 """The most rows of a thread: with more, what they read in common hardly grows."""
 _MOST_SUMS = 56

@@ -67,12 +67,12 @@ class Attention:
 
     @property
     def row_tiles(self) -> int:
-        """How many there are for a batch."""
+        """The blocks of queries of a batch."""
         return -(-self.scores.product.rows // self.rows)
 
     @property
     def blocks(self) -> int:
-        """How many blocks there are."""
+        """The blocks of the launch."""
         problem = self.scores.product.problem
         return problem.count(problem.batches) * self.row_tiles
 
@@ -302,7 +302,7 @@ class _Moving:
         self.place = Place(start, lines, 2 * line, True)
 
     def copy(self, buffer: Value, threads: int) -> TileCopy:
-        """Return what threads do for a tile."""
+        """Emit the copy of a tile by the threads."""
         own = replace(self.operand, value=buffer)
         return TileCopy(own, self.place, not self.contiguous, self.width, self.count, threads)
 

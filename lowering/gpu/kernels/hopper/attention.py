@@ -49,7 +49,7 @@ _MULTIPLYING_REGISTERS = {1: 240, 2: 240, 3: 160}
 register file."""
 _LOADS = (memref.LoadOp, vector.LoadOp)
 _ROWS = 2
-"""That a thread has scores of."""
+"""The rows of which a thread has scores."""
 
 
 @dataclass(frozen=True)

@@ -38,12 +38,12 @@ class Order:
 
     @property
     def tiles(self) -> int:
-        """How many parts of them there are."""
+        """The tiles of the product, or their parts with split-K."""
         return self.batches * self.row_tiles * self.column_tiles * self.splits
 
     @property
     def blocks(self) -> int:
-        """How many blocks there are."""
+        """The blocks of the launch."""
         return min(self.tiles, self.most_blocks)
 
     def loop(

@@ -21,7 +21,8 @@ _COLUMNS = (*range(16, 193, 16), 224, 256)
 """The columns of tiles; others store results by many small boxes, which cost what fewer tiles
 gained."""
 _OF_256_ROWS = (128,)
-"""Fewer were slower than predicted, and the sums of more do not fit into registers."""
+"""The columns of tiles of 256 rows: fewer were slower than predicted, and the sums of more do not
+fit into registers."""
 _SPLITS = range(1, 9)
 _MOST_STAGES = 16
 _LEAST_STAGES = 4
