@@ -38,13 +38,13 @@ class Points:
 
     @staticmethod
     def of(space: Sequence[KernelSchedule], group: FusedOp) -> "Points":
-        """Return what rows of the schedules of `group` consist of."""
+        """Return the form of rows for the schedules of `group`."""
         families = tuple(sorted({point.family for point in space}))
         names = tuple(sorted({name for point in space for name, _ in point.items}))
         return Points(families, names, _shape_features(group))
 
     def entries(self, point: KernelSchedule) -> Row:
-        """Return what the point consists of."""
+        """Return the entries of the schedule of a point, as the model sees them."""
         schedule = point.schedule
         family = float(self.families.index(point.family))
         return (family, *(float(schedule.get(name, _ABSENT)) for name in self.names))

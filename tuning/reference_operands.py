@@ -106,7 +106,7 @@ def _arguments(group: FusedOp, generator: np.random.Generator, is_plain: bool) -
 
 
 def _clear_zeros(group: FusedOp, values: Values) -> None:
-    """Make the elements zeros of which convolutions of `group` say that they are."""
+    """Clear the elements that convolutions of `group` take for zeros."""
     for op in group.body.block.ops:
         if isinstance(op, ConvOp) and op.input in values:
             array, pairs = values[op.input], zip(*op.zeros, strict=True)
@@ -139,7 +139,7 @@ def _restricted_operands(op: Operation) -> Sequence[SSAValue]:
 
 
 def _scales(group: FusedOp) -> dict[SSAValue, float]:
-    """Return what operands of products are at most, where one product stands after the other.
+    """Return the largest value of each operand of a product whose result is an operand of another.
 
     Sums then stay as large as what they are of (He et al., "Delving deep into rectifiers", 2015),
     and do not leave the numbers of a type however many there are.
@@ -211,7 +211,7 @@ def _indices(op: GatherBase | ScatterOp, generator: np.random.Generator) -> Arra
 
 
 def _computed(op: Operation, values: Values, generator: np.random.Generator) -> bool:
-    """Add what an op computes; whether it takes its operands. Raises IndexError."""
+    """Add what an op computes, and return whether it accepts its operands. Raises IndexError."""
     assert isinstance(op, TensorOp)
     _fit_scale(op, values, generator)
     operands = [values[operand] for operand in op.operands]
@@ -244,7 +244,9 @@ def _fit_scale(op: Operation, values: Values, generator: np.random.Generator) ->
 
 
 def _takes(op: Operation, operands: Sequence[Array]) -> bool:
-    """Return whether it is said what an op computes of these; indices are known to be inside."""
+    """Return whether the semantics of an op are defined for these operands; indices are known to be
+    inside.
+    """
     if op.name in _SHIFTS:
         counts = operands[1]
         return bool(((counts >= 0) & (counts < 8 * counts.itemsize)).all())
@@ -254,7 +256,7 @@ def _takes(op: Operation, operands: Sequence[Array]) -> bool:
 
 
 def _writes_once(op: ScatterOp, data: Array, indices: Array) -> bool:
-    """Return which of several updates of one element stays is not said, where they are not
+    """Return whether no element is updated twice; which update stays is undefined unless they are
     combined.
     """
     if op.reduction.data != "none":

@@ -75,7 +75,9 @@ class _Stored:
     scale: SSAValue | None = None
 
     def transposed(self, op: TransposeOp) -> "_Stored":
-        """Return what is stored of the transpose, which is computed when the model is compiled."""
+        """Return the transposed tensor as it is stored; the transpose is computed at
+        compile time.
+        """
 
         def turned(value: SSAValue) -> SSAValue:
             new = TransposeOp.get(value, op.permutation.get_values())
@@ -176,7 +178,7 @@ def _converted(narrow: SSAValue | TensorOp) -> TensorOp:
 
 
 def _replace(op: TensorOp, made: Mapping[str, TensorOp]) -> None:
-    """Put ops, by what they make of it, in place of `op`, whose result the last one gives."""
+    """Replace `op` by new ops, the last of which gives its result."""
     last = [*made.values()][-1]
     for what, new in made.items():
         new.location = op.location

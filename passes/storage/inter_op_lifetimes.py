@@ -43,8 +43,8 @@ def write_moments(order: InterOpOrder, accessing: Mapping[Storage, Set[Operation
 
 
 def _together(ended: NDArray[np.int64], begun: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which storages are neither before nor one after the other; row by row, for the
-    memory.
+    """Return which storages may be live together, row by row: neither is dead before the other is
+    live.
     """
     before = np.array([np.all(begun >= row, axis=1) for row in ended], dtype=bool)
     return ~(before | before.T)

@@ -18,7 +18,7 @@ from braid.solvers.hls.nests import MEMORY, STREAMS, Affine, Array, Loop, Nest, 
 
 @dataclass(frozen=True)
 class Operators:
-    """What a tool builds: cycles of operators and memories, and DSPs of each operator.
+    """The operators that a tool builds: their cycles and those of memories, and the DSPs of each.
 
     `latencies` are those of operators with time to spare; `carried[i]` is what a sum that goes on
     in the next iteration takes where a tree of i levels adds its terms (1 term; 2; 3 or 4; 5 to 8;
@@ -106,7 +106,7 @@ def absent(index: Sequence[Affine], loops: Sequence[Loop]) -> list[int]:
 
 
 def distance(index: Sequence[Affine], loops: Sequence[Loop]) -> int | None:
-    """Return iterations until the same element comes again; None where it never does."""
+    """Return the iterations until the same element comes again; None where it never does."""
     missing = absent(index, loops)
     return prod(loop.trips for loop in loops[missing[-1] + 1 :]) if missing else None
 
@@ -123,7 +123,7 @@ def _paths(body: Sequence[Op], to: int) -> dict[int, list[int]]:
 
 
 def sums_of(nest: Nest) -> Iterator[Sum]:
-    """Return stores of what a load of the same element went into."""
+    """Yield the sums of a nest: stores of values that depend on a load of the same element."""
     for number, op in enumerate(nest.body):
         for start, between in _paths(nest.body, number).items() if op.kind == "store" else ():
             load = nest.body[start]

@@ -97,7 +97,7 @@ class ReductionCandidate(VectorCandidate):
         return max(arithmetic, self.moving_seconds(choice))
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """Return a block of neighbouring results per grid iteration."""
+        """Emit a block of neighbouring results per grid iteration."""
         nest = self._nest(stored_choice(self.group))
         assert nest is not None, "the family was asked for layouts it did not offer"
         loops = ReductionLoops(self.found, nest, self.unit)

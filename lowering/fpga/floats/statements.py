@@ -24,7 +24,7 @@ _FUNCTIONS = {
     "pow": "powf",
 }
 _WITH_KNOWN = {"neg": ("sub", 0.0), "reciprocal": ("div", 1.0)}
-"""Operations after a known number that are another one."""
+"""The operations that become others with a known first operand."""
 HELPERS = """// NaN is the result where an operand is NaN.
 static float maximum(float a, float b) {
   return a > b || a != a ? a : b;

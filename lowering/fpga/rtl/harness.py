@@ -195,7 +195,7 @@ int64_t {SYMBOL}(const uint32_t *const *in, uint32_t *const *out, const int64_t 
 def _cycle(
     inputs: Sequence[StreamPort], outputs: Sequence[StreamPort], memories: Sequence["MemoryText"]
 ) -> str:
-    """Return what happens in a cycle."""
+    """Return the code of a cycle."""
     drive = "source[{i}].drive(top.s{i}_tdata, top.s{i}_tvalid, random.below(valid));"
     take = "sink[{i}].take(top.m{i}_tdata, top.m{i}_tvalid && top.m{i}_tready);"
     fair = "".join(f" && memory{one.number}.is_fair" for one in memories)
@@ -215,7 +215,7 @@ def _cycle(
 
 @dataclass(frozen=True)
 class MemoryText:
-    """What is said of the memory that has the words of `op`."""
+    """The text for the memory that has the words of `op`."""
 
     number: int
     op: WeightsOp

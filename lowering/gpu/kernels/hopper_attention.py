@@ -33,7 +33,7 @@ _CHUNK = 8
 _SHAPES = {(128, 3): 0.8, (128, 2): 0.7, (64, 2): 0.6, (128, 1): 0.5, (64, 1): 0.4}
 """Keys and groups of tiles, and which part of the peak rate is assumed."""
 _OTHER_SHAPES = 0.4
-"""The part of tiles that a schedule has beside these."""
+"""The share of the peak rate that is assumed for all other shapes of tiles."""
 _STAGES = (4, 3, 2)
 _MOST_REGISTERS = {1: 200, 2: 200, 3: 130}
 """The most registers of a thread, for scores, weights and weighted values, by groups."""

@@ -19,14 +19,14 @@ XOR, UP = _mode("xor"), _mode("up")
 """Exchanges with the lane whose number differs by the distance, and from the lane that far
 below."""
 _SHUFFLED = 32
-"""Bits."""
+"""The bits that an exchange moves."""
 
 
 def shuffled(
     builder: Builder, value: SSAValue, distance: int, lanes: int, mode: Attribute
 ) -> SSAValue:
-    """Return the value of the lane so far away, of any type: 32 bits of it are exchanged at
-    a time.
+    """Return the value, of any type, of the lane at `distance`; 32 bits of it are exchanged at a
+    time.
     """
     type: Attribute = value.type
     bits = 8 * bytes_of(type)

@@ -66,7 +66,7 @@ class TileProduct:
 
     @property
     def features(self) -> tuple[str, str]:
-        """Those of a CPU that have the instruction and the registers."""
+        """The CPU features of the instruction and of the tile registers."""
         return ("amx-bf16" if self.is_float else "amx-int8", "amx-tile")
 
     @staticmethod

@@ -108,8 +108,8 @@ class _Writer(TileWriter):
         return TileProgram(ModuleOp([function]), tuple(self.inputs), output)
 
     def emit(self, op: TensorOp) -> SSAValue:
-        """Emit the members; transposes of inputs are copied, and ops that stand for others are
-        these.
+        """Emit the members; transposes of inputs become copies, and ops that others replace are
+        left out.
         """
         box = self.tile.ops[op].operands[0]
         if isinstance(op, TransposeOp) and self._is_input(op.input):
@@ -125,7 +125,7 @@ class _Writer(TileWriter):
     def outside(
         self, value: SSAValue, box: Box, permutation: tuple[int, ...] | None = None
     ) -> SSAValue:
-        """Return an argument of the function."""
+        """Return the argument of the function for a value from outside of the tile."""
         number = self.tile.inputs.index((value, box))
         port = Port(value, box, number, self.strides[value], permutation)
         if port not in self.inputs:
