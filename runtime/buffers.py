@@ -115,13 +115,13 @@ def dim_sizes(specs: Sequence[TensorSpec], inputs: Sequence[NDArray[Any]]) -> di
     """
     sizes: dict[str, int] = {}
     for spec, value in zip(specs, inputs, strict=True):
-        told = value.reshape(-1).tolist() if spec.values else ()
-        for number, size in enumerate(told):
+        values = value.reshape(-1).tolist() if spec.values else ()
+        for number, size in enumerate(values):
             if size < 0:
                 raise BraidError(
                     f"input '{spec.name}': element {number} is {size}, expected a size, at least 0"
                 )
-        named = (*zip(spec.dims, value.shape, strict=False), *zip(spec.values, told, strict=True))
+        named = (*zip(spec.dims, value.shape, strict=False), *zip(spec.values, values, strict=True))
         for name, size in named:
             if name and sizes.setdefault(name, size) != size:
                 raise BraidError(
@@ -242,7 +242,9 @@ def _check_dtype(what: str, spec: TensorSpec, value: Buffer, hint: str) -> None:
 
 
 def describe_shape(spec: TensorSpec, sizes: Sequence[str] = ()) -> str:
-    """Text of a shape, such as `batch<=4, 3, ?<=8, length`; `sizes` are texts of its sizes."""
+    """Return the text of a shape, such as `batch<=4, 3, ?<=8, length`; `sizes` are texts of its
+    sizes.
+    """
     names = sizes or spec.dims or ("",) * len(spec.shape)
     dims = (
         str(size) if size >= 0 else (name or "?") + ("" if bound == UNBOUNDED else f"<={bound}")

@@ -106,7 +106,8 @@ class DeviceCodeSpec:
 
 
 class RecordCount(NamedTuple):
-    """Of `total` kernels of a model `recorded` have a record of a search, by which they are made.
+    """The numbers of a model's kernels (`total`), and of those with a record of a search
+    (`recorded`).
 
     Of these `searched` were searched while it was compiled.
     """
@@ -217,7 +218,7 @@ class Manifest:
 
 
 def _read(fields: Any, name: str, kind: type[_T]) -> _T:
-    """The field of an object; raises ValueError unless it is exactly of this kind."""
+    """Return the field of an object; raises ValueError unless it is exactly of this kind."""
     try:
         value = fields[name]
     except (KeyError, TypeError):

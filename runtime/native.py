@@ -51,7 +51,7 @@ def _close_with(owner: object, close: Callable[[int], None], handle: int) -> Non
 
 
 def cpu_supports(feature: str) -> bool:
-    """Tell whether this CPU has the feature of that LLVM name; False for unknown names."""
+    """Return whether this CPU has the feature of that LLVM name; False for unknown names."""
     return load_library().braid_cpu_supports(feature.encode()) == 1
 
 
@@ -161,7 +161,9 @@ class NativeModel:
 
     @lockless_property
     def fixed_shapes(self) -> tuple[tuple[int, ...], ...] | None:
-        """The shapes of the outputs where no dim is open, neither of these nor of the inputs."""
+        """Return the shapes of the outputs where no dim is open, neither of these nor of the
+        inputs.
+        """
         specs = (*self.inputs, *self.outputs)
         if self.shapes_results or self.decides_sizes or any(-1 in spec.shape for spec in specs):
             return None
@@ -354,7 +356,7 @@ class NativeContext:
             raise last_error()
 
     def _set_input_values(self, index: int, array: Buffer) -> tuple[int, ...]:
-        """Let an input tell sizes; return them."""
+        """Read sizes that an input holds, and return them."""
         if load_library().braid_context_set_input_values(self._handle, index, address_of(array)):
             raise last_error()
         return tuple(map(int, np.asarray(array).reshape(-1)))
@@ -463,7 +465,7 @@ def _empty_outputs(model: NativeModel, shapes: Sequence[tuple[int, ...]]) -> lis
 
 
 def _place(weights: NDArray[np.uint8] | None) -> tuple[int | None, int]:
-    """Address and size."""
+    """Return the address and the size."""
     return (None, 0) if weights is None else (weights.ctypes.data, weights.nbytes)
 
 

@@ -18,11 +18,11 @@ from braid.dialects.braid.sizes import is_open, likely_sizes, value_sizes
 from braid.dialects.braid.variants import public_functions, variant_sizes
 from braid.driver.lowered_model import LoweredModel, all_parameters
 from braid.driver.memory_budget import check_budget, fits, report_thresholds, with_budget
-from braid.driver.on_miss import selecting_passes
 from braid.driver.options import CompileOptions
 from braid.driver.pipeline import passes_for, passes_within
 from braid.driver.sources.signature import check_model
 from braid.driver.sources.source_model import SourceModel
+from braid.driver.untuned import selecting_passes
 from braid.lowering.host.model_code import lower_model
 from braid.lowering.host.stages import emit_stage, stages_of
 from braid.lowering.host.variants import model_functions
@@ -131,7 +131,7 @@ def _check_open(module: ModuleOp, target: Target, budget: int | None, streams: i
     hint = f"give the sizes of the inputs, such as {_fixing_options(module)}"
     if by_data:
         hint = "data decide sizes of the model: compile it for the CPU, with no other promise"
-    fixed = [d.name for d in target.devices if not backend_of(d).takes_open_sizes]
+    fixed = [d.name for d in target.devices if not backend_of(d).supports_dynamic_shapes]
     if fixed:
         raise UnsupportedError(
             f"there is no code of open sizes for '{fixed[0]}', a device of '{target.name}'",

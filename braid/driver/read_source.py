@@ -20,11 +20,11 @@ from braid.dialects.braid.attribute_names import BRANCH_SIZE_CHECKS, SIZE_CHECKS
 from braid.dialects.braid.profile_keys import write_profile_keys
 from braid.dialects.braid.settings import write_settings
 from braid.dialects.braid.sizes import assumptions_of, has_open_dims, symbols_attribute
-from braid.driver.on_miss import given_settings
 from braid.driver.options import CompileOptions
 from braid.driver.sources.fixed_sizes import fix_sizes
 from braid.driver.sources.open_model import Bounds, Buckets, OpenModel
 from braid.driver.sources.source_model import Parameters, SourceModel
+from braid.driver.untuned import given_settings
 from braid.frontends.collector import collector_paused
 from braid.frontends.onnx import ImportedModel, OpenDimsError, import_onnx, read_model_bytes
 from braid.frontends.onnx.fixed_inputs import Fixed

@@ -124,10 +124,10 @@ def _split(module: ModuleOp, function: FuncOp) -> None:
             phases[levels.of_op[op]].ops.append(op)
     names = _ValueNames(function)
     outputs = _outputs(terminator, phases, levels, names)
-    told = _Told(function, levels, phases)
+    sources = _SizeSources(function, levels, phases)
     for phase in reversed(phases):  # later ones say what earlier ones return
-        told.collect(phase)
-    made = [_function_of(phase, function, names, told) for phase in phases]
+        sources.collect(phase)
+    made = [_function_of(phase, function, names, sources) for phase in phases]
     module.body.block.insert_ops_before(made, function)
     function.detach()
     function.erase(safe_erase=False)
@@ -168,7 +168,7 @@ class _Levels:
 
     @staticmethod
     def of(function: FuncOp) -> "_Levels":
-        """Find them. Raises BraidError for symbols that are used before they are decided."""
+        """Find the levels. Raises BraidError for symbols that are used before they are decided."""
         block = function.body.block
         decided = {n for op in block.ops if isinstance(op, DecideSizesOp) for n in op.names}
         levels = _Levels({}, {})
@@ -252,7 +252,7 @@ class _ValueNames:
 def _outputs(
     terminator: ReturnOp, phases: Sequence[_Phase], levels: _Levels, names: _ValueNames
 ) -> list[str]:
-    """Let phases return what the model does; the names of these values."""
+    """Let phases return the outputs of the model, and return the names of these values."""
     function = terminator.parent_op()
     assert isinstance(function, FuncOp)
     found: list[str] = []
@@ -264,8 +264,8 @@ def _outputs(
 
 
 @dataclass
-class _Told:
-    """Which values tell phases the sizes that shapes of their arguments do not tell."""
+class _SizeSources:
+    """The values from which phases get the sizes that shapes of their arguments do not give."""
 
     function: FuncOp
     levels: _Levels
@@ -292,16 +292,16 @@ class _Told:
             self.holders |= dict.fromkeys(names, value)
 
     def collect(self, phase: _Phase) -> None:
-        """Find what a phase takes: values of earlier ones, and those that tell its sizes."""
+        """Find what a phase takes: values of earlier ones, and those that give its sizes."""
         taken: dict[SSAValue, None] = {}
         if phase.number == 0:
             taken |= dict.fromkeys(self.function.body.block.args)
         for value in self._read(phase):
             if isinstance(value.owner, Block) or self.levels.of_op[value.owner] < phase.number:
                 taken[value] = None
-        told = {name for value in taken for name in _symbols_alone(value)}
-        told |= {name for value in taken for name in self.symbols.get(value, ())}
-        for name in sorted(self._mentioned(phase, taken) - told):
+        known = {name for value in taken for name in _symbols_alone(value)}
+        known |= {name for value in taken for name in self.symbols.get(value, ())}
+        for name in sorted(self._mentioned(phase, taken) - known):
             holder = self.holders.get(name)
             if holder is None:
                 holder = self._size_of_input(name)
@@ -356,7 +356,9 @@ def _leaves(phase: _Phase) -> Iterator[Operation]:
 # ---- Making the functions ----
 
 
-def _function_of(phase: _Phase, function: FuncOp, names: _ValueNames, told: _Told) -> FuncOp:
+def _function_of(
+    phase: _Phase, function: FuncOp, names: _ValueNames, sources: _SizeSources
+) -> FuncOp:
     """Return the function of a phase, whose ops are moved there."""
     block = Block(arg_types=[value.type for value in phase.taken])
     mapped: dict[SSAValue, SSAValue] = dict(zip(phase.taken, block.args, strict=True))
@@ -372,7 +374,7 @@ def _function_of(phase: _Phase, function: FuncOp, names: _ValueNames, told: _Tol
         op.operands = [mapped.get(operand, operand) for operand in op.operands]
     results = [mapped.get(value, value) for value in phase.returned]
     block.add_op(ReturnOp(*results))
-    arguments = [_argument(value, function, names, told) for value in phase.taken]
+    arguments = [_argument(value, function, names, sources) for value in phase.taken]
     returned = [DictionaryAttr({NAME: StringAttr(names.of(value))}) for value in phase.returned]
     made = FuncOp(
         f"{function.sym_name.data}_{phase.number}",
@@ -402,12 +404,14 @@ def _copy_leaf(value: SSAValue, mapped: dict[SSAValue, SSAValue], block: Block) 
     mapped.update(zip(leaf.results, copy.results, strict=True))
 
 
-def _argument(value: SSAValue, function: FuncOp, names: _ValueNames, told: _Told) -> DictionaryAttr:
+def _argument(
+    value: SSAValue, function: FuncOp, names: _ValueNames, sources: _SizeSources
+) -> DictionaryAttr:
     """Return the attributes of an argument that takes a value."""
     entries: dict[str, Attribute] = {}
     if isinstance(value, BlockArgument) and function.arg_attrs is not None:
         entries |= function.arg_attrs.data[value.index].data
     entries[NAME] = StringAttr(names.of(value))
-    if value in told.symbols:
-        entries[VALUE_SIZES] = SizesAttr.of([symbol(name) for name in told.symbols[value]])
+    if value in sources.symbols:
+        entries[VALUE_SIZES] = SizesAttr.of([symbol(name) for name in sources.symbols[value]])
     return DictionaryAttr(entries)

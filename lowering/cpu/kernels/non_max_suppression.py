@@ -101,11 +101,13 @@ class NonMaxSuppression(VectorCandidate):
     centered: bool
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Row-major."""
+        """Return row-major layouts."""
         return flexible_choices(self.group)[:1]
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """One pass over the scores, a sort, and each box against as many as may be taken."""
+        """Return the seconds of one pass over the scores, a sort, and each box against as many as
+        may be taken.
+        """
         batches, classes, boxes = (extent for extent in self.scores if isinstance(extent, int))
         assert isinstance(self.most, int), "costs are at likely sizes"
         compared = _ROWS * min(self.most, boxes) / self.unit.lanes
@@ -114,7 +116,7 @@ class NonMaxSuppression(VectorCandidate):
         return cycles / clock + self.moving_seconds(choice)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """One class of one image in each iteration."""
+        """Emit one class of one image in each iteration."""
         batches, classes, _ = self.scores
 
         def iteration(e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
@@ -168,7 +170,7 @@ class _Suppression:
         batch: Index,
         line: Index,
     ) -> None:
-        """`line` is the number of the class, counted over all images."""
+        """Begin at class number `line`, counted over all images."""
         self._e, self._own = e, candidate
         boxes, scores, *thresholds = candidate.operands
         self._boxes, self._scores = buffers[int(boxes)], buffers[int(scores)]

@@ -207,8 +207,8 @@ COMPILING: dict[str, tuple[Call, str]] = {
         r"the memory budget 'lots' is not a size; write bytes, or a unit as in 64MiB",
     ),
     "a threshold that is no number": (
-        compile(SCALED, on_miss_seconds=float("nan")),
-        r"on_miss_seconds is nan, expected a number of seconds",
+        compile(SCALED, untuned_seconds=float("nan")),
+        r"untuned_seconds is nan, expected a number of seconds",
     ),
     "an unknown pass": (
         compile(SCALED, passes="default,canonicalise"),

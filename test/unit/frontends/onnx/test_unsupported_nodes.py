@@ -51,7 +51,7 @@ def test_a_missing_op_is_named_with_all_that_helps() -> None:
         "(domain 'com.microsoft', opset 1)\n"
         "note: 2 more nodes of the model would still be missing: Bar (1), "
         "com.microsoft.FusedConv (1)\n"
-        f"hint: the nearest supported op is 'Conv'; {PAGE} tells how to add an op"
+        f"hint: the nearest supported op is 'Conv'; {PAGE} shows how to add an op"
     )
 
 
