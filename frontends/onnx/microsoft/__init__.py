@@ -1,0 +1,5 @@
+"""Importers of ONNX Runtime's own ops, those of the domain `com.microsoft`."""
+
+from braid.frontends.onnx.microsoft import quantized
+
+__all__ = ["quantized"]
