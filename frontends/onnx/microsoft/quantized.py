@@ -122,7 +122,9 @@ def quantized_average(b: Builder, node: Node) -> SSAValue:
         total, _, kernel = pooled(b, node, "add")
         mean = apply(b, "mul", total, scalar(b, 1 / math.prod(kernel), total))
     else:
-        mean = average_pool(b, node)
+        average = average_pool(b, node)
+        assert isinstance(average, SSAValue)
+        mean = average
     node.inputs = (node.inputs[0], None, None, *quantization)
     return _quantized(b, node, _channels_back(b, node, mean), 3)
 
@@ -140,7 +142,7 @@ def integer_matmul_to_float(b: Builder, node: Node) -> SSAValue:
     scale = apply(b, "mul", _one(b, node, 2), cast(b, node.input(3), f32))
     lhs = centered(b, node.input(0), per_row(b, node.optional(4)))
     product = matmul(b, lhs, centered(b, node.input(1), node.optional(5)))
-    result = cast(b, _scaled(b, product, scale), element_type_of(node.input(2)))
+    result = cast(b, as_real(b, product, scale), element_type_of(node.input(2)))
     return result if (bias := node.optional(6)) is None else apply(b, "add", result, bias)
 
 
@@ -149,7 +151,7 @@ def dynamic_matmul(b: Builder, node: Node) -> SSAValue:
     """A product of A, quantized by its range, and quantized B, as real numbers, plus a bias."""
     lhs, scale, zero = dynamically_quantized(b, node.input(0))
     product = matmul(b, centered(b, lhs, zero), centered(b, node.input(1), node.optional(3)))
-    result = _scaled(b, product, apply(b, "mul", scale, node.input(2)))
+    result = as_real(b, product, apply(b, "mul", scale, node.input(2)))
     return result if (bias := node.optional(4)) is None else apply(b, "add", result, bias)
 
 
@@ -173,8 +175,8 @@ def quantized_gemm(b: Builder, node: Node) -> SSAValue:
     scale = apply(b, "mul", _one(b, node, 1), node.input(4))
     scale = apply(b, "mul", scale, scalar(b, node.number("alpha", 1.0), scale))
     if node.optional(7) is None:
-        return _scaled(b, product, scale)
-    return _rounded(b, node, _scaled(b, product, apply(b, "div", scale, _one(b, node, 7))), 8)
+        return as_real(b, product, scale)
+    return _rounded(b, node, as_real(b, product, apply(b, "div", scale, _one(b, node, 7))), 8)
 
 
 def _column(b: Builder, value: SSAValue) -> SSAValue:
@@ -229,8 +231,8 @@ def _rounded(b: Builder, node: Node, value: SSAValue, index: int) -> SSAValue:
     return quantized(b, value, None, kind)
 
 
-def _scaled(b: Builder, product: SSAValue, scale: SSAValue) -> SSAValue:
-    """An i32 product as real numbers."""
+def as_real(b: Builder, product: SSAValue, scale: SSAValue) -> SSAValue:
+    """Return an i32 product of this scale as real numbers."""
     factor = with_rank(b, scale, len(extents_of(product)))
     return b.emit(DequantizeOp.on(product, factor, no_zero(b, i32, product)))
 

@@ -12,6 +12,7 @@ from onnxruntime import GraphOptimizationLevel, InferenceSession, SessionOptions
 from braid.analysis.interpreter import interpret
 from braid.frontends.onnx import import_onnx
 from braid.passes.sizes.bind_sizes import bind_sizes
+from braid.support.errors import BraidError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Rng = np.random.Generator
@@ -133,6 +134,12 @@ def check_many(op: str, generator: Generator, **options: Any) -> None:
     """Check many random cases of an op, none of which is among the quick ones."""
     for seed in range(QUICK, QUICK + MANY):
         check_random(op, generator, seed, **options)
+
+
+def refusal(op: str, case: Case, message: str) -> None:
+    """Check that the node is refused by name, with a message that matches."""
+    with pytest.raises(BraidError, match=rf"node 'node' \({op}\): .*{message}"):
+        import_onnx(model_of(op, case, "com.microsoft"))
 
 
 def maybe(rng: Rng, value: Any) -> Any:
