@@ -27,7 +27,7 @@ NodeImporter = Callable[[NodeProto, Sequence[SSAValue | None]], Sequence[SSAValu
 """Appends what a node of ONNX's domain, whose inputs are given, computes; its outputs."""
 
 
-CALLED_OPSET = 22
+CALLED_OPSET = 23
 """The opset of ONNX's domain in which importers call its ops."""
 
 DeclaredSizes = tuple[int | None, ...]
