@@ -2,9 +2,10 @@
 
 from braid.frontends.onnx.microsoft import (
     activations,
+    multi_head,
     normalization,
     quantized,
     quantized_lstm,
 )
 
-__all__ = ["activations", "normalization", "quantized", "quantized_lstm"]
+__all__ = ["activations", "multi_head", "normalization", "quantized", "quantized_lstm"]

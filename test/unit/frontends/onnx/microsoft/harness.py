@@ -32,7 +32,8 @@ class Case:
 
     Results differ from the reference by `tolerance` of its largest element at most; integers by
     `steps`. `outputs` are numbered; those that are not in it are left out. Dims of the
-    operands that `fixed` numbers are never open.
+    operands that `fixed` numbers are never open; those that `names` numbers are open as it says,
+    the others with a name of their own for each dim.
     """
 
     operands: Sequence[Array | Fixed | None]
@@ -41,6 +42,7 @@ class Case:
     tolerance: float = 2e-5
     steps: int = 0
     fixed: Sequence[int] = ()
+    names: Mapping[int, Sequence[str | int]] = field(default_factory=dict[int, Any])
 
 
 Generator = Callable[[Rng], Case]
@@ -56,8 +58,7 @@ def model_of(op: str, case: Case, domain: str, named: bool = False) -> ModelProt
             constants.append(numpy_helper.from_array(operand.array, name))
         elif operand is not None:
             kind = helper.np_dtype_to_tensor_dtype(operand.dtype)
-            is_open = named and index not in case.fixed
-            shape = [f"{name}_{d}" if is_open else e for d, e in enumerate(operand.shape)]
+            shape = names_of(case, index, operand) if named else operand.shape
             inputs.append(helper.make_tensor_value_info(name, kind, shape))
     results = [f"y{i}" if i in case.outputs else "" for i in range(max(case.outputs) + 1)]
     node = helper.make_node(op, names, results, name="node", domain=domain, **case.attributes)
@@ -67,6 +68,24 @@ def model_of(op: str, case: Case, domain: str, named: bool = False) -> ModelProt
         opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)],
         ir_version=10,
     )
+
+
+def names_of(case: Case, index: int, operand: Array) -> Sequence[str | int]:
+    """Return the sizes of an operand whose dims are open."""
+    if index in case.fixed:
+        return operand.shape
+    return case.names.get(index) or [f"x{index}_{dim}" for dim in range(operand.ndim)]
+
+
+def sizes_of(case: Case) -> dict[str, int]:
+    """Return the sizes of all open dims of a case."""
+    return {
+        name: extent
+        for index, operand in enumerate(case.operands)
+        if isinstance(operand, np.ndarray)
+        for name, extent in zip(names_of(case, index, operand), operand.shape, strict=True)
+        if isinstance(name, str)
+    }
 
 
 def arrays_of(case: Case) -> dict[str, Array]:
@@ -97,9 +116,7 @@ def check(
     imported = import_onnx(model_of(op, case, domain, named), keep_open=named)
     imported.module.verify()
     if named:
-        opened = {n: x for n, x in inputs.items() if int(n[1:]) not in case.fixed}
-        sizes = {f"{n}_{d}": e for n, x in opened.items() for d, e in enumerate(x.shape)}
-        bind_sizes(imported.module, sizes)
+        bind_sizes(imported.module, sizes_of(case))
     results = interpret(imported.module, inputs, parameters=imported.parameters)
     for result, wanted in zip(results, expected, strict=True):
         compare(result, np.asarray(wanted), case)
