@@ -2,10 +2,20 @@
 
 from braid.frontends.onnx.microsoft import (
     activations,
+    group_query,
     multi_head,
     normalization,
     quantized,
     quantized_lstm,
+    rotary,
 )
 
-__all__ = ["activations", "multi_head", "normalization", "quantized", "quantized_lstm"]
+__all__ = [
+    "activations",
+    "group_query",
+    "multi_head",
+    "normalization",
+    "quantized",
+    "quantized_lstm",
+    "rotary",
+]
