@@ -2,7 +2,9 @@
 
 from braid.frontends.onnx.microsoft import (
     activations,
+    fused,
     group_query,
+    low_bits,
     multi_head,
     normalization,
     quantized,
@@ -12,7 +14,9 @@ from braid.frontends.onnx.microsoft import (
 
 __all__ = [
     "activations",
+    "fused",
     "group_query",
+    "low_bits",
     "multi_head",
     "normalization",
     "quantized",
