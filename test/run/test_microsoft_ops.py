@@ -1,6 +1,7 @@
 """ONNX Runtime's own ops compiled for the CPU: one node of each, and of some with open dims."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from test.unit.frontends.onnx.microsoft import (
     test_quantized_lstm,
 )
 from test.unit.frontends.onnx.microsoft.harness import (
+    Case,
     Generator,
     arrays_of,
     compare,
@@ -65,3 +67,21 @@ def test_a_node_with_open_dims(op: str) -> None:
 def test_other_nodes_with_open_dims(op: str) -> None:
     """Not of sums whose extents of 1 have names: compiled code wants them equal."""
     check_compiled(op, SEED + 3, is_open=True)
+
+
+@pytest.mark.parametrize(("rows", "is_small"), [(1, True), (8, True), (9, False)])
+def test_weights_of_4_bits_stay_bytes_for_few_rows(
+    rows: int, is_small: bool, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(0)
+    count = 512
+    weights = test_fused.weights_of_few_bits(rng, count, count, 32, 4)
+    attributes = {"N": count, "K": count, "block_size": 32}
+    x = rng.standard_normal((rows, count)).astype(np.float32)
+    case = Case([x, *weights[:2]], attributes)
+    compiled = braid.compile(model_of("MatMulNBits", case, DOMAIN))
+    compiled.save(tmp_path / "model.braid")
+    size = (tmp_path / "model.braid").stat().st_size
+    assert (size < 2 * count * count) == is_small
+    (expected,) = onnx_runtime(model_of("MatMulNBits", case, DOMAIN), arrays_of(case))
+    compare(np.asarray(compiled(x)), expected, case)

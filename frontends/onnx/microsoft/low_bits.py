@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
+from xdsl.dialects.builtin import i8, i32
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import element_type_of, extents_of, fits
 from braid.dialects.braid.dtypes import f32, from_numpy, i64, is_float
+from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.size_evaluation import fixed_shape
 from braid.frontends.onnx.building.builder import Builder
@@ -16,15 +18,19 @@ from braid.frontends.onnx.building.expressions import (
     concat,
     matmul,
     normalized,
+    pad,
+    reduce,
     reshape,
     scalar,
     slice_dim,
     swap_last,
+    transpose,
 )
 from braid.frontends.onnx.building.narrow_types import decoded
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.opsets import MICROSOFT
 from braid.frontends.onnx.building.registry import importer
+from braid.support.sizes.operators import product_of
 
 _BYTE = from_numpy(np.uint8)
 _LEAST_BLOCK = 16
@@ -55,15 +61,49 @@ def matmul_of_few_bits(b: Builder, node: Node) -> SSAValue:
     codes = _unpacked(b, weights, bits, size)
     scales = _per_block(b, node, 2, rows, blocks)
     zeros = _zero_points(b, node, rows, blocks)
-    real = _real(b, codes, scales, zeros)
-    matrix = slice_dim(b, reshape(b, real, [rows, blocks * size]), 1, 0, inner)
-    kind = element_type_of(x)
-    product = matmul(b, x, swap_last(b, cast(b, matrix, kind)))
+    if _has_few_rows(x) and bits < 8 and not is_float(element_type_of(zeros)):
+        product = _product_by_blocks(b, x, codes, scales, zeros)
+    else:
+        real = _real(b, codes, scales, zeros)
+        matrix = slice_dim(b, reshape(b, real, [rows, blocks * size]), 1, 0, inner)
+        product = matmul(b, x, swap_last(b, cast(b, matrix, element_type_of(x))))
     if (bias := node.optional(5)) is None:
         return product
     if not fits(extents_of(bias), [rows]):
         node.fail(f"input 5 has shape {list(extents_of(bias))}, expected [{rows}]")
     return apply(b, "add", product, bias)
+
+
+_MOST_ROWS = 8
+"""Rows of A for which blocks are multiplied each: their sums are as many as the blocks."""
+
+
+def _has_few_rows(x: SSAValue) -> bool:
+    """Return whether so few rows are multiplied that reading the weights takes the time."""
+    count = product_of(extents_of(x)[:-1])
+    return isinstance(count, int) and count <= _MOST_ROWS
+
+
+def _product_by_blocks(
+    b: Builder, x: SSAValue, codes: SSAValue, scales: SSAValue, zeros: SSAValue
+) -> SSAValue:
+    """x · weights of bytes, scaled for each block after its sum.
+
+    So the weights stay bytes, a quarter of f32. Codes are `[rows, blocks, size]`, scales and zero
+    points `[rows, blocks, 1]` or fewer.
+    """
+    rows, blocks, size = fixed_shape(codes)
+    outer, kind = extents_of(x)[:-1], element_type_of(x)
+    count, inner = product_of(outer), fixed_shape(x)[-1]
+    wide = cast(b, reshape(b, x, [count, inner]), f32)
+    wide = pad(b, wide, [0, 0], [0, blocks * size - inner], 0)
+    by_block = transpose(b, reshape(b, wide, [count, blocks, size]), [1, 0, 2])
+    centered = apply(b, "sub", cast(b, codes, i32), cast(b, zeros, i32))
+    weights = transpose(b, cast(b, centered, i8), [1, 2, 0])
+    sums = matmul(b, by_block, b.insert_one(elementwise("cast", weights, element_type=f32)))
+    factors = transpose(b, cast(b, scales, f32), [1, 2, 0])
+    total = reduce(b, "add", apply(b, "mul", sums, factors), [0])
+    return cast(b, reshape(b, total, [*outer, rows]), kind)
 
 
 def _bits(node: Node) -> int:
