@@ -4,7 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 
+from braid.analysis.interpreter import interpret
+from braid.frontends.onnx import import_onnx
+from braid.passes.sizes.bind_sizes import bind_sizes
 from test.unit.frontends.onnx.microsoft.harness import (
     Array,
     Case,
@@ -13,7 +17,9 @@ from test.unit.frontends.onnx.microsoft.harness import (
     Rng,
     check_many,
     check_random,
+    compare,
     floats,
+    onnx_runtime,
     quick_cases,
     refusal,
 )
@@ -142,3 +148,66 @@ def case(**attributes: Any) -> Case:
 )
 def test_refused(attributes: dict[str, Any], message: str) -> None:
     refusal("GroupQueryAttention", case(**attributes), message)
+
+
+def decoder() -> ModelProto:
+    """Attention as exporters write it: lengths are those of a mask, and all dims are open."""
+    rng, node = np.random.default_rng(0), helper.make_node
+    nodes = [
+        node("ReduceSum", ["mask", "axis"], ["count"], keepdims=0),
+        node("Sub", ["count", "axis"], ["last"]),
+        node("Cast", ["last"], ["last32"], to=TensorProto.INT32),
+        node("Shape", ["mask"], ["shape"]),
+        node("Gather", ["shape", "one"], ["length"]),
+        node("Cast", ["length"], ["total"], to=TensorProto.INT32),
+        node("MatMul", ["x", "wq"], ["q"]),
+        node("MatMul", ["x", "wk"], ["k"]),
+        node("MatMul", ["x", "wv"], ["v"]),
+        node(
+            "GroupQueryAttention",
+            ["q", "k", "v", "past_k", "past_v", "last32", "total", "cos", "sin"],
+            ["y", "present_k", "present_v"],
+            domain="com.microsoft",
+            num_heads=4,
+            kv_num_heads=2,
+            do_rotary=1,
+        ),
+    ]
+    constants = {
+        "axis": np.array([1]),
+        "one": np.array(1),
+        "wq": floats(rng, 32, 64),
+        "wk": floats(rng, 32, 32),
+        "wv": floats(rng, 32, 32),
+        **dict(zip(("cos", "sin"), caches(rng, 8), strict=True)),
+    }
+    cache = ["b", 2, "p", 16]
+    shapes = {"x": ["b", "s", 32], "past_k": cache, "past_v": cache}
+    inputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in shapes.items()]
+    inputs.append(helper.make_tensor_value_info("mask", TensorProto.INT64, ["b", "t"]))
+    outputs = [helper.make_empty_tensor_value_info(n) for n in ("y", "present_k", "present_v")]
+    weights = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    return helper.make_model(
+        helper.make_graph(nodes, "decoder", inputs, outputs, weights),
+        opset_imports=[helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)],
+        ir_version=9,
+    )
+
+
+@pytest.mark.parametrize(
+    ("batch", "length", "past"), [(1, 5, 0), (2, 1, 5), (1, 3, 6), (3, 8, 0), (1, 1, 1)]
+)
+def test_a_decoder(batch: int, length: int, past: int) -> None:
+    """A prompt, a token, and a chunk by one module: the cache grows by an extent of its own."""
+    model, rng = decoder(), np.random.default_rng(1)
+    inputs = {
+        "x": floats(rng, batch, length, 32),
+        "past_k": floats(rng, batch, 2, past, 16),
+        "past_v": floats(rng, batch, 2, past, 16),
+        "mask": np.ones((batch, past + length), np.int64),
+    }
+    imported = import_onnx(model, keep_open=True)
+    bind_sizes(imported.module, {"b": batch, "s": length, "p": past, "t": past + length})
+    results = interpret(imported.module, inputs, parameters=imported.parameters)
+    for result, wanted in zip(results, onnx_runtime(model, inputs), strict=True):
+        compare(result, wanted, Case([], tolerance=1e-4))
