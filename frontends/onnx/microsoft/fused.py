@@ -121,11 +121,16 @@ def channels_last_conv(b: Builder, node: Node) -> SSAValue:
 
 def _convolution(node: Node, x: SSAValue, filters: SSAValue) -> SSAValue:
     """Conv with the node's attributes and its bias."""
+    bias = node.optional(2)
+    if bias is not None and not fits(extents_of(bias), extents_of(filters)[:1]):
+        node.fail(
+            f"input 2 has shape {list(extents_of(bias))}, expected {list(extents_of(filters)[:1])}"
+        )
     return node.call(
         "Conv",
         x,
         filters,
-        node.optional(2),
+        bias,
         auto_pad=node.text("auto_pad", "NOTSET"),
         group=node.integer("group", 1),
         **{

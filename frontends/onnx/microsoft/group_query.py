@@ -35,6 +35,7 @@ from braid.frontends.onnx.microsoft.attention import (
     split_heads,
     width,
 )
+from braid.frontends.onnx.microsoft.attributes import flag
 from braid.frontends.onnx.microsoft.rotary import require_caches, rotated
 from braid.support.sizes.expression import Extent
 from braid.support.sizes.operators import maximum
@@ -67,10 +68,9 @@ def group_query_attention(b: Builder, node: Node) -> list[SSAValue]:
     keys = apply(b, "add", keys, scalar(b, 1, keys))
     before = apply(b, "sub", keys, size_scalar(b, length, keys))
     before = apply(b, "maximum", before, scalar(b, 0, before))
-    if node.integer("do_rotary", 0):
-        q, k = _turned(b, node, q, k, before)
-    else:
-        node.integer("rotary_interleaved", 0)
+    interleaved = flag(node, "rotary_interleaved")
+    if flag(node, "do_rotary"):
+        q, k = _turned(b, node, q, k, before, interleaved)
     present = [_with_cache(b, node, new, 3 + i, before) for i, new in enumerate((k, v))]
     logits = _logits(b, node, q, present[0], before, keys)
     output = _weighted(b, node, logits, present[1])
@@ -124,7 +124,7 @@ def _heads_of_inputs(b: Builder, node: Node) -> tuple[SSAValue, SSAValue, SSAVal
 
 
 def _turned(
-    b: Builder, node: Node, q: SSAValue, k: SSAValue, before: SSAValue
+    b: Builder, node: Node, q: SSAValue, k: SSAValue, before: SSAValue, interleaved: bool
 ) -> tuple[SSAValue, SSAValue]:
     """Queries and keys turned by their positions: input 9, else those after the cache."""
     batch, _, length, size = extents_of(q)
@@ -139,7 +139,6 @@ def _turned(
         node.fail(f"input 9 has shape {list(extents_of(places))}, expected [{batch}, {length}]")
     else:
         places = with_extents(b, places, [batch, length])
-    interleaved = bool(node.integer("rotary_interleaved", 0))
     turned_q, turned_k = (rotated(b, node, each, places, 7, interleaved) for each in (q, k))
     return turned_q, turned_k
 
@@ -200,7 +199,9 @@ def _is_hidden(
 ) -> SSAValue:
     """Whether a query does not see a key: it is later, outside of the window, or not there."""
     columns, window = positions(b, total, 3), node.integer("local_window_size", -1)
-    if not node.integer("causal", 1):
+    if window != -1 and window < 1:
+        node.fail(f"attribute 'local_window_size' is {window}, expected -1 or at least 1")
+    if not flag(node, "causal", 1):
         if window != -1:
             node.fail("attribute 'local_window_size' needs 'causal'")
         return apply(b, "ge", columns, keys)
@@ -230,10 +231,10 @@ def _sink(b: Builder, node: Node, logits: SSAValue) -> SSAValue | None:
     """A column of scores without a value: those of input 11, or 0 for `smooth_softmax`."""
     batch, heads, length, _ = extents_of(logits)
     shape: Sequence[Extent] = [batch, heads, length, 1]
-    is_smooth, sink = node.integer("smooth_softmax", 0), node.optional(11)
+    is_smooth, sink = flag(node, "smooth_softmax"), node.optional(11)
     if sink is not None:
         if not fits(extents_of(sink), [heads]):
             node.fail(f"input 11 has shape {list(extents_of(sink))}, expected [{heads}]")
         value = reshape(b, cast(b, sink, element_type_of(logits)), [1, heads, 1, 1])
         return broadcast(b, value, shape)
-    return broadcast(b, scalar(b, 0, logits), shape) if is_smooth == 1 else None
+    return broadcast(b, scalar(b, 0, logits), shape) if is_smooth else None

@@ -17,7 +17,6 @@ from braid.frontends.onnx.building.expressions import (
     cast,
     concat,
     matmul,
-    normalized,
     pad,
     reduce,
     reshape,
@@ -30,6 +29,7 @@ from braid.frontends.onnx.building.narrow_types import decoded
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.opsets import MICROSOFT
 from braid.frontends.onnx.building.registry import importer
+from braid.frontends.onnx.microsoft.attributes import axis
 from braid.support.sizes.operators import product_of
 
 _BYTE = from_numpy(np.uint8)
@@ -222,13 +222,13 @@ def _blocks(node: Node) -> _Blocks:
     data, bits = node.input(0), _bits(node)
     is_real, is_packed = is_float(element_type_of(data)), element_type_of(data) == _BYTE
     shape = list(fixed_shape(data))
-    axis = normalized(node.integer("gather_axis", 0), len(shape))
-    along = normalized(node.integer("quantize_axis", 1), len(shape))
+    gathered = axis(node, "gather_axis", 0, len(shape))
+    along = axis(node, "quantize_axis", 1, len(shape))
     size = node.integer("block_size", 128)
-    if is_packed and (axis, along) != (0, len(shape) - 1):
+    if is_packed and (gathered, along) != (0, len(shape) - 1):
         node.unsupported(
-            f"attributes 'gather_axis' and 'quantize_axis' are {axis} and {along}, but of bytes "
-            f"they must be 0 and {len(shape) - 1}"
+            f"attributes 'gather_axis' and 'quantize_axis' are {gathered} and {along}, but "
+            f"of bytes they must be 0 and {len(shape) - 1}"
         )
     if not is_packed and not is_real and bits != 4:
         node.fail(f"attribute 'bits' is {bits}, but the data has 4")
@@ -252,7 +252,7 @@ def _blocks(node: Node) -> _Blocks:
             node.fail(
                 f"input 3 ('zero_points') has shape {list(extents_of(zeros))}, expected {expected}"
             )
-    return _Blocks(axis, along, size, per_byte, tuple(shape), tuple(scales))
+    return _Blocks(gathered, along, size, per_byte, tuple(shape), tuple(scales))
 
 
 def _rows(b: Builder, node: Node, blocks: _Blocks) -> tuple[SSAValue, SSAValue]:

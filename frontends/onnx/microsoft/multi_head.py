@@ -34,6 +34,7 @@ from braid.frontends.onnx.microsoft.attention import (
     width,
     with_past,
 )
+from braid.frontends.onnx.microsoft.attributes import flag
 from braid.frontends.onnx.microsoft.quantized import as_real
 from braid.frontends.onnx.ops.quantization import centered
 from braid.support.sizes.expression import Extent
@@ -225,7 +226,7 @@ def _attend(
     added = [padding_mask(b, node, mask, batch, length, total)]
     if bias is not None:
         added.append(attention_bias(b, node, bias, heads, [batch, length, total]))
-    if node.integer("unidirectional", 0):
+    if flag(node, "unidirectional"):
         added.append(causal_mask(b, length, total, past))
     logits = scores(b, q, k, node.number("scale", 0.0), *added)
     return join_heads(b, weighted(b, logits, v)), logits

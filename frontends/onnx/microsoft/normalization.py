@@ -13,7 +13,6 @@ from braid.frontends.onnx.building.expressions import (
     broadcast,
     cast,
     mean,
-    normalized,
     reduce,
     reshape,
     scalar,
@@ -23,6 +22,7 @@ from braid.frontends.onnx.building.expressions import (
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.opsets import MICROSOFT
 from braid.frontends.onnx.building.registry import importer
+from braid.frontends.onnx.microsoft.attributes import axis
 from braid.frontends.onnx.ops.normalization import reciprocal_deviation
 from braid.support.sizes.expression import Extent
 
@@ -34,7 +34,7 @@ def simplified_layer_normalization(b: Builder, node: Node) -> list[SSAValue]:
     if node.integer("stash_type", 1) != 1:
         node.unsupported("attribute 'stash_type' is not 1: the mean is computed in f32 at least")
     rank = len(extents_of(x))
-    dims = range(normalized(node.integer("axis", -1), rank), rank)
+    dims = range(axis(node, "axis", -1, rank), rank)
     y, factor = _by_root_mean_square(b, widened(b, x), scale, dims, node.number("epsilon", 1e-5))
     return [cast(b, y, element_type_of(scale)), factor]
 
@@ -88,8 +88,6 @@ def embed_layer_normalization(b: Builder, node: Node) -> list[SSAValue]:
     else:
         position = node.call("Gather", positions, places, axis=0)
     terms = [node.call("Gather", node.input(2), ids, axis=0), position]
-    if (node.optional(1) is None) != (node.optional(4) is None):
-        node.fail("of inputs 1 ('segment_ids') and 4 ('segment_embedding') only one is given")
     if (segments := node.optional(1)) is not None:
         terms.append(node.call("Gather", node.input(4), segments, axis=0))
     total = widened(b, terms[0])

@@ -1,12 +1,13 @@
 """Ops on 8-bit integers with scales and zero points: `QLinearAdd`, `DynamicQuantizeMatMul`, …"""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import element_type_of, extents_of
+from braid.dialects.braid.base import element_type_of, extents_of, fits
 from braid.dialects.braid.dtypes import f32, to_numpy
 from braid.dialects.braid.quantization import DequantizeOp
 from braid.frontends.onnx.building.builder import Builder
@@ -15,7 +16,6 @@ from braid.frontends.onnx.building.expressions import (
     cast,
     concat,
     matmul,
-    normalized,
     reshape,
     scalar,
     swap_last,
@@ -25,6 +25,7 @@ from braid.frontends.onnx.building.expressions import (
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.opsets import MICROSOFT
 from braid.frontends.onnx.building.registry import importer
+from braid.frontends.onnx.microsoft.attributes import axis
 from braid.frontends.onnx.ops.pooling import average_pool, pooled
 from braid.frontends.onnx.ops.quantization import (
     centered,
@@ -39,8 +40,17 @@ from braid.support.sizes.operators import product_of
 @importer("QuantizeLinear", "DequantizeLinear", domain=MICROSOFT)
 def linear(b: Builder, node: Node) -> SSAValue:
     """ONNX's ops of the same names, which have all types of these."""
-    axis = node.integer("axis", 1)
-    return node.call(node.op_type, node.input(0), node.input(1), node.optional(2), axis=axis)
+    rank = len(extents_of(node.input(0)))
+    of_one = product_of(extents_of(node.input(1))) == 1
+    if of_one:
+        node.has("axis")  # one number is for all dims
+    return node.call(
+        node.op_type,
+        node.input(0),
+        node.input(1),
+        node.optional(2),
+        axis=None if of_one else axis(node, "axis", 1, rank),
+    )
 
 
 @importer("QLinearAdd", domain=MICROSOFT)
@@ -86,10 +96,10 @@ def quantized_softmax(b: Builder, node: Node) -> SSAValue:
     x = _real(b, node, 0)
     shape = extents_of(x)
     one_dim = node.integer("opset") >= _SOFTMAX_OF_ONE_DIM
-    axis = normalized(node.integer("axis", -1), len(shape))
+    dim = axis(node, "axis", -1, len(shape))
     if one_dim:
-        return _quantized(b, node, node.call("Softmax", x, axis=axis), 3)
-    flat = reshape(b, x, [product_of(shape[:axis]), product_of(shape[axis:])])
+        return _quantized(b, node, node.call("Softmax", x, axis=dim), 3)
+    flat = reshape(b, x, [product_of(shape[:dim]), product_of(shape[dim:])])
     return _quantized(b, node, reshape(b, node.call("Softmax", flat), shape), 3)
 
 
@@ -102,8 +112,8 @@ def quantized_concat(b: Builder, node: Node) -> SSAValue:
             "each tensor"
         )
     reals = [_real(b, node, index) for index in range(2, len(node.inputs), 3)]
-    axis = normalized(node.integer("axis"), len(extents_of(reals[0])))
-    return _quantized(b, node, concat(b, reals, axis), 0)
+    dim = axis(node, "axis", None, len(extents_of(reals[0])))
+    return _quantized(b, node, concat(b, reals, dim), 0)
 
 
 @importer("QLinearGlobalAveragePool", domain=MICROSOFT)
@@ -139,6 +149,7 @@ def quantized_where(b: Builder, node: Node) -> SSAValue:
 @importer("MatMulIntegerToFloat", domain=MICROSOFT)
 def integer_matmul_to_float(b: Builder, node: Node) -> SSAValue:
     """(A - zero point) · (B - zero point), scaled to real numbers, plus a bias."""
+    _require_columns(node, 1, (3, 5))
     scale = apply(b, "mul", _one(b, node, 2), cast(b, node.input(3), f32))
     lhs = centered(b, node.input(0), per_row(b, node.optional(4)))
     product = matmul(b, lhs, centered(b, node.input(1), node.optional(5)))
@@ -149,6 +160,7 @@ def integer_matmul_to_float(b: Builder, node: Node) -> SSAValue:
 @importer("DynamicQuantizeMatMul", domain=MICROSOFT)
 def dynamic_matmul(b: Builder, node: Node) -> SSAValue:
     """A product of A, quantized by its range, and quantized B, as real numbers, plus a bias."""
+    _require_columns(node, 1, (2, 3))
     lhs, scale, zero = dynamically_quantized(b, node.input(0))
     product = matmul(b, centered(b, lhs, zero), centered(b, node.input(1), node.optional(3)))
     result = as_real(b, product, apply(b, "mul", scale, node.input(2)))
@@ -163,6 +175,8 @@ def quantized_gemm(b: Builder, node: Node) -> SSAValue:
             node.fail(
                 f"input {index} has shape {list(extents_of(node.input(index)))}, expected 2 dims"
             )
+    if (node.optional(7) is None) != (node.optional(8) is None):
+        node.fail("of inputs 7 ('y_scale') and 8 ('y_zero_point') only one is given")
     lhs = centered(b, node.input(0), node.input(2))
     lhs = swap_last(b, lhs) if node.integer("transA", 0) else lhs
     if node.integer("transB", 0):  # zero points are per column of B as it is multiplied
@@ -177,6 +191,25 @@ def quantized_gemm(b: Builder, node: Node) -> SSAValue:
     if node.optional(7) is None:
         return as_real(b, product, scale)
     return _rounded(b, node, as_real(b, product, apply(b, "div", scale, _one(b, node, 7))), 8)
+
+
+def _require_columns(node: Node, weight: int, indices: Sequence[int]) -> None:
+    """Raise BraidError unless inputs have one number, or one for each column of a weight."""
+    shape = extents_of(node.input(weight))
+    wanted = (
+        [shape[-1:], (*shape[:-2], 1, shape[-1])]
+        if len(shape) == 2
+        else [(*shape[:-2], 1, shape[-1])]
+    )
+    for index in indices:
+        value = node.optional(index)
+        if value is None or extents_of(value) in ((), (1,)):
+            continue
+        if not any(fits(extents_of(value), each) for each in wanted):
+            node.fail(
+                f"input {index} has shape {list(extents_of(value))}, expected one number or "
+                f"{' or '.join(str(list(each)) for each in wanted)}"
+            )
 
 
 def _column(b: Builder, value: SSAValue) -> SSAValue:

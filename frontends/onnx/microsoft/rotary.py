@@ -20,6 +20,7 @@ from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.opsets import MICROSOFT
 from braid.frontends.onnx.building.registry import importer
 from braid.frontends.onnx.microsoft.attention import join_heads, split_heads, width
+from braid.frontends.onnx.microsoft.attributes import flag
 from braid.support.sizes.expression import Extent
 
 
@@ -48,7 +49,7 @@ def rotary_embedding(b: Builder, node: Node) -> SSAValue:
         node.fail(f"a head has {size} columns, but input 2 is for {2 * columns}")
     batch, _, length, _ = extents_of(value)
     places = _positions(b, node, batch, length)
-    turned = rotated(b, node, value, places, 2, bool(node.integer("interleaved", 0)))
+    turned = rotated(b, node, value, places, 2, flag(node, "interleaved"))
     return turned if rank == 4 else join_heads(b, turned)
 
 
