@@ -23,6 +23,7 @@ from braid.runtime.model_html import model_html
 from braid.runtime.native import NativeModel, emulating, register_plugins
 from braid.runtime.package import KeptArtifact, Package
 from braid.runtime.profile_entries import ProfileEntry
+from braid.runtime.state_session import StateSession
 from braid.runtime.stream import STREAM_DEADLINE, Requests, Stream, check_deadline
 from braid.runtime.torch_tensors import any_tensor, tensor_of, written
 from braid.support.checked_keywords import checked_path, checks_arguments, checks_methods
@@ -167,6 +168,20 @@ class Model:
             return_errors=return_errors,
             copy=copy,
         )
+
+    def session(self, state: Mapping[str, str]) -> StateSession:
+        """Return a session that keeps the state of the model between calls.
+
+        `state` has for each input of the state the output that is its next value; `*` stands for
+        any text, the same in both: `model.session({"past.*": "present.*"})`. The session is called
+        with the other inputs and returns the other outputs. It can be reset and forked.
+
+        Raises:
+            BraidError: a name matches nothing, or an output cannot be the value of its input.
+
+        """
+        self._open()
+        return StateSession(self, state)
 
     def trim(self) -> None:
         """Give back the memory for intermediates that no call uses at the moment.

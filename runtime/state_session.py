@@ -1,0 +1,173 @@
+"""Calls of a model that hand its state on: outputs of one call are inputs of the next."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from braid.runtime.dtypes import numpy_dtype
+from braid.runtime.manifest import TensorSpec
+from braid.support.errors import BraidError, did_you_mean
+
+if TYPE_CHECKING:
+    from braid.runtime.model import Model
+
+Array = NDArray[Any]
+
+
+class StateSession:
+    """A model with state, such as a decoder with its cache of keys and values.
+
+    The state begins with zeros, and with no elements along dims that no other input tells: a cache
+    that grows is empty. Arrays of a state are never written, so that a fork shares them. A session
+    serves one thread at a time; sessions of one model are independent of each other.
+    """
+
+    def __init__(self, model: "Model", state: Mapping[str, str]) -> None:
+        """Let outputs of `model` be its next inputs; `Model.session` describes `state`."""
+        self._model = model
+        self._outputs = matched_state(model.inputs, model.outputs, state)
+        self._state: dict[str, Array] = {}
+        self._given = [spec for spec in model.inputs if spec.name not in self._outputs]
+        taken = set(self._outputs.values())
+        self._returned = [spec.name for spec in model.outputs if spec.name not in taken]
+
+    def __call__(self, /, *arguments: object, **named: object) -> Any:
+        """Run the model on the inputs that are no state, and keep the new state.
+
+        Inputs are given as in a call of the model, without the state; the result is what the model
+        returns without the state: an array, or a tuple where there are several outputs.
+
+        Raises:
+            BraidError: as a call of the model; the state is then what it was before.
+
+        """
+        inputs = self._named(arguments, named)
+        state = self._state or self._initial(inputs)
+        results = self._model.run_named({**inputs, **state})
+        self._state = {name: np.asarray(results[self._outputs[name]]) for name in self._outputs}
+        found = [results[name] for name in self._returned]
+        return found[0] if len(found) == 1 else tuple(found)
+
+    @property
+    def state(self) -> Mapping[str, Array]:
+        """Return the arrays of the state by the name of the input; empty before the first call."""
+        return dict(self._state)
+
+    def reset(self, state: Mapping[str, object] | None = None) -> None:
+        """Begin anew: with an empty state, or with arrays by the names of all inputs of the state.
+
+        Raises:
+            BraidError: an array is missing, or one is given for an input that is no state.
+
+        """
+        given = {} if state is None else {name: np.array(own) for name, own in state.items()}
+        unknown = sorted(given.keys() - self._outputs.keys())
+        missing = sorted(self._outputs.keys() - given.keys()) if given else []
+        if unknown or missing:
+            what = f"'{unknown[0]}' is no state" if unknown else f"'{missing[0]}' is missing"
+            raise BraidError(
+                f"the state cannot be reset: {what}",
+                hint=f"the inputs of the state are {', '.join(sorted(self._outputs))}",
+            )
+        self._state = given
+
+    def fork(self) -> "StateSession":
+        """Return a session that goes on from this state, as beams of a search do."""
+        other = StateSession(self._model, self._outputs)
+        other._state = dict(self._state)
+        return other
+
+    def _named(self, arguments: Sequence[object], named: Mapping[str, object]) -> dict[str, object]:
+        """Return the inputs of a call by name."""
+        given: dict[str, object] = dict(named)
+        if len(arguments) == 1 and isinstance(arguments[0], Mapping):
+            given |= arguments[0]
+        elif len(arguments) > len(self._given):
+            raise BraidError(
+                f"got {len(arguments)} inputs, the model has {len(self._given)} beside its state"
+            )
+        else:
+            names = [spec.name for spec in self._given]
+            given |= dict(zip(names, arguments, strict=False))
+        if kept := sorted(given.keys() & self._outputs.keys()):
+            raise BraidError(
+                f"input '{kept[0]}' is part of the state, which the session keeps",
+                hint="session.reset(state) sets the state",
+            )
+        return given
+
+    def _initial(self, inputs: Mapping[str, object]) -> dict[str, Array]:
+        """Return the state before the first call."""
+        sizes: dict[str, int] = {}
+        for spec in self._given:
+            shape = np.shape(inputs[spec.name]) if spec.name in inputs else ()  # pyright: ignore[reportArgumentType, reportCallIssue]
+            sizes |= {n: size for n, size in zip(spec.dims, shape, strict=False) if n}
+        return {
+            spec.name: np.zeros(_shape(spec, sizes), numpy_dtype(spec.dtype))
+            for spec in self._model.inputs
+            if spec.name in self._outputs
+        }
+
+
+def _shape(spec: TensorSpec, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    names = spec.dims or ("",) * len(spec.shape)
+    return tuple(
+        sizes.get(name, 0) if size < 0 else size
+        for size, name in zip(spec.shape, names, strict=True)
+    )
+
+
+def matched_state(
+    inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], state: object
+) -> dict[str, str]:
+    """Return the output whose value each input of the state takes, by their names.
+
+    Raises:
+        BraidError: a name or pattern matches nothing, or an input and its output differ in element
+            type or rank.
+
+    """
+    if not isinstance(state, Mapping) or not state:
+        raise BraidError(
+            f"the state is {state!r:.100}, expected names of outputs by names of inputs",
+            hint='such as state={"past.*": "present.*"}',
+        )
+    of_input = {spec.name: spec for spec in inputs}
+    of_output = {spec.name: spec for spec in outputs}
+    found: dict[str, str] = {}
+    for pattern, target in state.items():
+        names = [(name, own) for name in of_input if (own := _star(str(pattern), name)) is not None]
+        if not names:
+            raise _unknown("input", str(pattern), of_input)
+        for name, own in names:
+            wanted = str(target).replace("*", own, 1)
+            if wanted not in of_output:
+                raise _unknown("output", wanted, of_output)
+            given, taken = of_input[name], of_output[wanted]
+            if given.dtype != taken.dtype or len(given.shape) != len(taken.shape):
+                raise BraidError(
+                    f"input '{name}' is {given.dtype} of rank {len(given.shape)}, output "
+                    f"'{wanted}' is {taken.dtype} of rank {len(taken.shape)}, which it cannot take"
+                )
+            found[name] = wanted
+    return found
+
+
+def _star(pattern: str, name: str) -> str | None:
+    """Return what `*` stands for in a name, "" without one; None where the name is another."""
+    before, star, after = pattern.partition("*")
+    if not star:
+        return "" if name == pattern else None
+    is_match = name.startswith(before) and name.endswith(after)
+    if not is_match or len(name) < len(before) + len(after):
+        return None
+    return name[len(before) : len(name) - len(after)]
+
+
+def _unknown(what: str, name: str, known: Mapping[str, object]) -> BraidError:
+    return BraidError(
+        f"the model has no {what} '{name}'",
+        hint=did_you_mean(name, known) or f"its {what}s are {', '.join(known)}",
+    )
