@@ -23,6 +23,12 @@ from braid.support.sizes.text import print_scalar, print_size
 SubgraphImporter = Callable[[GraphProto, Sequence[SSAValue]], list[SSAValue]]
 """Appends a subgraph, whose inputs are given, to the builder's block; its outputs."""
 
+NodeImporter = Callable[[NodeProto, Sequence[SSAValue | None]], Sequence[SSAValue | None]]
+"""Appends what a node of ONNX's domain, whose inputs are given, computes; its outputs."""
+
+
+CALLED_OPSET = 23
+"""The opset of ONNX's domain in which importers call its ops."""
 
 DeclaredSizes = tuple[int | None, ...]
 """The sizes of dims that a graph declares; None for those that it leaves open."""
@@ -65,6 +71,7 @@ class Node:
         location: SourceLocation,
         tensors: TensorReader,
         import_subgraph: SubgraphImporter,
+        import_node: NodeImporter,
         declared: Mapping[str, DeclaredSizes],
     ) -> None:
         self.proto = proto
@@ -75,6 +82,7 @@ class Node:
         self.bound_types: Mapping[str, Attribute] = {}
         self._tensors = tensors
         self.import_subgraph = import_subgraph
+        self._import_node = import_node
         self._declared = declared
         self._builder = builder
         self._location = location
@@ -214,6 +222,21 @@ class Node:
         value = self.optional(index)
         if value is not None and extents_of(value) not in ((), (1,)):
             self.fail(f"input {index} has shape {list(extents_of(value))}, expected one number")
+
+    def call(self, op_type: str, *inputs: SSAValue | None, **attributes: Any) -> SSAValue:
+        """Append what an op of ONNX's domain computes, in the opset `CALLED_OPSET`, and return it.
+
+        The node is called what this one is, so that diagnostics name this one. An attribute that
+        is None is left out.
+        """
+        given = {name: value for name, value in attributes.items() if value is not None}
+        names = ["" if value is None else str(index) for index, value in enumerate(inputs)]
+        name = self.proto.name or next(iter(self.proto.output), "")
+        (result,) = self._import_node(
+            helper.make_node(op_type, names, ["y"], name=name, **given), inputs
+        )
+        assert result is not None, "an op of one output computes it"
+        return result
 
     def has(self, name: str) -> bool:
         """Return whether the attribute is there."""
