@@ -24,7 +24,7 @@ from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.support.toolchain import braid_version, distribution_version, toolchain
-from braid.targets.kernels.family_names import name_in_keys
+from braid.targets.kernels.family_names import NAMES_IN_KEYS
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.kernels.schedules import Entries
 from braid.targets.machines.cpus import NATIVE, cpu_machine
@@ -123,7 +123,7 @@ class KernelKey:
         fallback_version: int = 0,
     ) -> "KernelKey":
         """Return the key of what `family` makes of `group`; None is the fallback of the backend."""
-        name = "fallback" if family is None else name_in_keys(family.name)
+        name = "fallback" if family is None else NAMES_IN_KEYS.get(family.name, family.name)
         version = fallback_version if family is None else family.version
         packages = tuple(map(distribution_version, sorted({*_packages(group, family)} - _OWN)))
         return KernelKey(key, name, version, schedule, packages)

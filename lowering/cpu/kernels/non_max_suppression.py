@@ -204,8 +204,8 @@ class _Suppression:
         begin = e.mul(self._line, own.most)
 
         def look(place: Index, taken: Sequence[Value]) -> Sequence[Value]:
-            has_room = e.insert(arith.CmpiOp(taken[0], e.index(own.most), "ult"))
-            return e.replaced(has_room, taken, lambda: compared(place, taken[0]))
+            is_left = e.insert(arith.CmpiOp(taken[0], e.index(own.most), "ult"))
+            return e.replaced(is_left, taken, lambda: compared(place, taken[0]))
 
         def compared(place: Index, taken: Value) -> Sequence[Value]:
             number = self._all.numbers.load_index(e, place)

@@ -92,11 +92,16 @@ class MainLoop:
     def emit(self, code: Code) -> list[Value]:
         """Return the thread's sums."""
         cores, ring = self.cores, self.ring
+        # Before the loop: copies of the first `ahead` stages, each a tile [rows, depth] of A and
+        # one [depth, columns] of B, as one group of copies for each stage.
         for stage in range(ring.ahead):
             at = code.number(min(stage, self.turns - 1) * self.depth)
             self._issue(code, code.at(ring.shared, stage * ring.size), at, 0, len(self._work))
             _commit(code)
+        # The first stage has arrived.
         _wait(code, ring.ahead - 1)
+        # Carried: the bytes of the slot that is read, those of the slot that is written, the place
+        # along K of the stage to copy, the thread's sums, and its fragments of the next step.
         carried = [
             code.number(0),
             code.number(ring.ahead * ring.size),
@@ -126,8 +131,12 @@ class MainLoop:
         target = code.at(ring.shared, write)
         issued, next_read = 0, ring.next(code, read)
         for step in range(cores.steps):
+            # The next stage must have arrived before its first fragments are read, which is in the
+            # last `tail` steps of this one.
             if step == cores.steps - cores.tail:
                 _wait(code, ring.ahead - 2)
+            # Loads of the next step's fragments and copies of a later stage run beside the
+            # products of this step: sums += A[rows, step] · B[step, columns].
             upcoming = self._upcoming(code, step, held, read, next_read)
             share = self._share(step)
             self._issue(code, target, at, issued, share)
@@ -135,6 +144,7 @@ class MainLoop:
             sums = cores.multiply(code, sums, held, step)
             held = upcoming
         _commit(code)
+        # Beyond the last stage its copies are repeated, which nobody reads, instead of a branch.
         further = code.least(code.add(at, self.depth), (self.turns - 1) * self.depth)
         # What was read now is written next.
         return [next_read, read, further, *sums, *held]

@@ -79,6 +79,8 @@ class ContractionKernel(Generic[KnownOrOpen]):
         column_block = coordinates.pop(self._batches if self.columns_outside else -1)
         *outer, row_tile = coordinates
         nest = self.nest
+        # The first elements of A, B, the epilogue's leaves and C for these outer dims, then for the
+        # tile's first row.
         bases = [
             e.dot(outer, [dim.strides[tensor] for dim in nest.outer])
             for tensor in range(len(nest.row.strides))
@@ -86,6 +88,7 @@ class ContractionKernel(Generic[KnownOrOpen]):
         first = e.mul(row_tile, self.tile.rows)
         bases = self._advanced(e, bases, first)
         bases[0] = e.add(bases[0], nest.a_start)
+        # B may be a slab of a table, whose number is an element of a tensor of indices.
         if (slabs := nest.slabs) is not None:
             index = buffers[slabs.indices].load_scalar(e, bases[1])
             slab = position_of(e, index, slabs.count, slabs.is_unsigned)
@@ -96,6 +99,8 @@ class ContractionKernel(Generic[KnownOrOpen]):
             self._open_rows(e, buffers, bases, column_block, row_tile, Part(bounds))
             return
 
+        # Tiles of rows come in runs of equal code, such as whole tiles and a smaller last one; the
+        # run is chosen by the tile's number.
         def emit(runs: Sequence[TileRun], tiles: int) -> None:
             run, others = runs[0], runs[1:]
             tiles += run.count

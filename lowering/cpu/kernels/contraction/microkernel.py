@@ -229,11 +229,13 @@ def _multiply_add(
     """Emit one step of the innermost dim: an outer product added to the tile."""
     arithmetic = operands.arithmetic
     step = e.lanes * arithmetic.group
+    # One row of B's block: [vectors · lanes] columns, each with `group` neighbours along K.
     columns = [
         arithmetic.column(e, operands.b, e.add(b_offset, vector * step), operands.masks[vector])
         for vector in range(tile.vectors)
     ]
     result: list[Value] = []
+    # sums[row, vector] += A[row, k] · B[k, vector], with the element of A in every lane.
     for row in range(tile.rows):
         a = arithmetic.repeated(e, operands.a, e.add(a_offset, e.mul(row, operands.a_row)))
         for vector, column in enumerate(columns):

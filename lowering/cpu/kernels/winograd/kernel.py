@@ -133,7 +133,9 @@ class _Block:
 
         def columns(number: Index) -> None:
             block = e.add(begin, number)
+            # For each place of the transformed tiles: [tiles, channels] · [channels, columns].
             e.loop(0, self._places, 1, lambda place: self._multiply(block, place))
+            # For each tile: its products [places, columns] are transformed to results and stored.
             e.loop(0, self.count, 1, lambda tile: self._store(block, tile))
 
         e.loop(0, blocks, 1, columns)
@@ -209,6 +211,7 @@ class _Block:
         """Multiply one of the 6×6 places of all tiles by a block of output channels."""
         e, kernel, nest = self.e, self.kernel, self.kernel.nest
         columns, tile = kernel.columns, kernel.product
+        # The weights are [column blocks, planes, places, channels, columns of a block].
         place_elements = nest.conv.depth * columns
         b_plane = self._places * place_elements
         b_base = e.mul(block, nest.planes * b_plane)
@@ -217,6 +220,8 @@ class _Block:
             LoopDim(nest.planes, (kernel.plane_elements, b_plane)),
             LoopDim(nest.conv.depth, (1, columns)),
         ]
+        # Scratch memory holds the transformed inputs [places, tiles, planes · channels], then the
+        # products [places, tiles, columns].
         a_base = e.mul(place, kernel.input_step)
         c_base = e.add(self._places * kernel.input_step, e.mul(place, kernel.product_step))
 
@@ -229,6 +234,7 @@ class _Block:
                 b_base,
                 [None] * tile.vectors,
             )
+            # A register tile: [tile.rows tiles, tile.vectors vectors of columns].
             sums = accumulate(e, operands, reduction[nest.planes == 1 :], tile)
             start = e.add(c_base, e.mul(row, columns))
             for step, vectors in enumerate(sums):

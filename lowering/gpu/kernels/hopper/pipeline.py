@@ -70,10 +70,13 @@ class Ring(Stages):
 
         def turn(own: Code, number: Value, values: Sequence[Value]) -> Sequence[Value]:
             stage, parity = values
+            # The groups that multiply have released the slot of this stage.
             wait(own, self.barrier(own, tiles.empty(), stage), own.xor(parity, 1))
+            # The phase of `full` ends when all bytes of the stage have arrived.
             full = self.barrier(own, tiles.full(), stage)
             expect(own, full, tiles.stage_bytes)
             target = own.at(self.shared, own.mul(stage, tiles.stage_bytes))
+            # A[rows, depth] comes first in the slot, B[depth, columns] after it.
             depth = own.mul(own.add(first, number), self.depth)
             load_box(own, target, maps[0], self.a.at(own, depth, row, batch), full)
             target = own.at(target, tiles.a_bytes)
@@ -108,12 +111,16 @@ class Ring(Stages):
 
         def turn(own: Code, number: Value, values: Sequence[Value]) -> Sequence[Value]:
             stage, parity, previous, *sums = values
+            # The stage has arrived.
             wait(own, self.barrier(own, tiles.full(), stage), parity)
+            # sums += A[rows of the group, depth] · B[depth, columns], asynchronously.
             begin_products(own)
             start = own.mul(stage, tiles.stage_bytes >> 4)
             a, b = (own.add(place, start) for place in (rows, columns))
             sums = self._multiply(own, a, b, sums)
             end_products(own)
+            # All products but these have ended, so that the slot of the stage before can be filled
+            # again; in the first turn there is none.
             sums = wait_for_products(own, 1, sums)
             later = own.insert(arith.CmpiOp(number, own.number(0), "ne"))
             done = own.insert(arith.AndIOp(later, first))
