@@ -1,0 +1,92 @@
+// The columns of the table of kernels: what they sort by, and what they show.
+
+import { html } from "./dom.js";
+import { seconds, share } from "./format.js";
+
+export const COLUMNS = [
+  { id: "name", title: "Kernel", value: (k) => k.name, cell: nameCell, text: (k) => k.name },
+  { id: "device", title: "Where", value: (k) => k.device, cell: (k) => k.device },
+  { id: "predicted", title: "Predicted", value: (k) => k.predicted, numeric: true,
+    cell: (k) => seconds(k.predicted) },
+  { id: "measured", title: "Measured", value: (k) => k.measured?.seconds ?? -1, numeric: true,
+    cell: measuredCell, text: measuredText },
+  { id: "time", title: "Share", value: (k) => k.time, numeric: true,
+    cell: (k) => meter(k.share, share(k.share), "share of one run"), text: (k) => share(k.share) },
+  { id: "roofline", title: "Roofline", value: (k) => k.roofline_share ?? -1, numeric: true,
+    cell: rooflineCell, text: rooflineText },
+  { id: "wasted", title: "Wasted", value: (k) => k.wasted, numeric: true,
+    hint: "time that the roofline leaves", cell: (k) => seconds(k.wasted) },
+  { id: "decided", title: "Decided", value: decidedText, cell: decidedCell, text: decidedText },
+  { id: "reason", title: "Because", value: (k) => k.reason, cell: (k) => k.reason },
+  { id: "next", title: "Next best", value: (k) => k.next_best?.extra ?? Infinity,
+    cell: nextCell, text: nextText },
+];
+
+export function textOf(column, kernel) {
+  return column.text ? column.text(kernel) : String(column.cell(kernel));
+}
+
+function nameCell(kernel) {
+  const made = kernel.computes.join(" → ");
+  return html("span", {}, html("b", {}, kernel.name), html("small", {}, made));
+}
+
+function measuredText(kernel) {
+  if (!kernel.measured) return "–";
+  const { seconds: value, low, high } = kernel.measured;
+  return low === null ? seconds(value) : `${seconds(value)} (${seconds(low)}–${seconds(high)})`;
+}
+
+function measuredCell(kernel) {
+  if (!kernel.measured) return html("span", { title: kernel.not_measured, className: "soft" }, "–");
+  const { seconds: value, low, high } = kernel.measured;
+  const spread = low === null ? null : html("small", {}, `${seconds(low)} – ${seconds(high)}`);
+  return html("span", {}, seconds(value), spread);
+}
+
+function rooflineText(kernel) {
+  if (kernel.roofline_share === null) return "–";
+  return `${share(kernel.roofline_share, 0)} ${kernel.roofline.limit}`;
+}
+
+function rooflineCell(kernel) {
+  if (kernel.roofline_share === null) return "–";
+  const above = kernel.roofline_share > 1
+    ? "Above the roofline: fewer operations than the plain loops have, or operands in caches" : "";
+  const bar = meter(Math.min(kernel.roofline_share, 1), share(kernel.roofline_share, 0),
+    "share of the roofline", kernel.roofline.limit);
+  bar.title = above || `${kernel.roofline.limit} sets the roofline`;
+  bar.append(html("small", {}, kernel.roofline.limit));
+  return bar;
+}
+
+function meter(part, text, label, kind = "") {
+  const width = `${(100 * Math.max(0, Math.min(part, 1))).toFixed(1)}%`;
+  return html("span", { className: `meter ${kind}` },
+    html("span", {}, text),
+    html("span", { className: "track", "aria-hidden": "true", title: label },
+      html("span", { style: `width:${width}` })));
+}
+
+function decidedText(kernel) {
+  return [kernel.layouts, kernel.family, kernel.schedule].filter(Boolean).join(" · ");
+}
+
+function decidedCell(kernel) {
+  const source = `cost by ${kernel.source}`;
+  return html("span", { className: "decided" }, html("code", {}, kernel.layouts),
+    html("small", {}, [kernel.family, kernel.schedule, source].filter(Boolean).join(" · ")));
+}
+
+function nextText(kernel) {
+  const best = kernel.next_best;
+  if (!best) return "nothing else";
+  return `${best.what} +${best.is_exact ? "" : "≤ "}${seconds(best.extra)}`;
+}
+
+function nextCell(kernel) {
+  const best = kernel.next_best;
+  if (!best) return html("span", { className: "soft" }, "nothing else");
+  const extra = best.extra > 0 ? `+${best.is_exact ? "" : "≤ "}${seconds(best.extra)}` : "as good";
+  return html("span", { className: "decided" }, html("code", {}, best.what), html("small", {}, extra));
+}
