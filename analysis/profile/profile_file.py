@@ -5,7 +5,7 @@ A file is `{"model": …, "inputs": {"x": [1, 3]}, "ops": {name: {"count": 10, "
 run, and `layouts` says the same of each choice of layouts in which a kernel ran. Both may be left
 out, as may `seconds` where runs were counted but not timed. `braid profile record` adds `quartiles`
 of the seconds in one run of the model, and `runs`, the same of the model as a whole:
-`{"count": 10, "seconds": 0.2, "quartiles": [0.019, 0.021]}`.
+`{"count": 10, "seconds": 0.2, "quartiles": [0.019, 0.02, 0.021]}`.
 """
 
 import json
@@ -31,8 +31,9 @@ class OpRecord:
     count: float
     seconds: float | None
     layouts: Mapping[str, "OpRecord"] = field(default_factory=dict[str, "OpRecord"])
-    quartiles: tuple[float, float] | None = None
-    """The quartiles of the seconds in one run of the model, None where only sums are known."""
+    quartiles: tuple[float, float, float] | None = None
+    """The quartiles of the seconds in one run of the model, the median in the middle; None where
+    only sums are known."""
 
     def __post_init__(self) -> None:
         """Raises ValueError where one run would take no finite time."""
@@ -197,11 +198,11 @@ def require_finite(count: float, seconds: float | None) -> None:
         raise ValueError(f"{seconds:g} s of {count:g} runs are more than a float holds for one")
 
 
-def _quartiles(value: object) -> tuple[float, float]:
-    low, high = map(_number, cast("Sequence[object]", value))
-    if low > high:
-        raise ValueError(f"the quartiles {low:g} and {high:g} are not in order")
-    return low, high
+def _quartiles(value: object) -> tuple[float, float, float]:
+    low, median, high = map(_number, cast("Sequence[object]", value))
+    if not low <= median <= high:
+        raise ValueError(f"the quartiles {low:g}, {median:g} and {high:g} are not in order")
+    return low, median, high
 
 
 def _number(value: object) -> float:

@@ -39,13 +39,14 @@ class Roofline:
 
 @dataclass(frozen=True)
 class Measured:
-    """Seconds of all runs in one run of the model, as a profile has them.
+    """Seconds of all runs in one run of the model, the mean of those that a profile has.
 
-    `low` and `high` are the quartiles over the profiled runs of the model, None where the profile
-    has sums alone.
+    `low` and `high` are the quartiles over the profiled runs of the model, `median` is between
+    them; None where the profile has sums alone.
     """
 
     seconds: float
+    median: float | None
     low: float | None
     high: float | None
     count: float

@@ -146,8 +146,8 @@ class KernelTable:
         if record.seconds is None or not record.count:
             return None, "the profile counts its runs, but has no times"
         model_runs = record.count / runs if self.model_runs is None else self.model_runs
-        low, high = record.quartiles or (None, None)
-        return Measured(record.seconds / model_runs, low, high, record.count), ""
+        low, median, high = record.quartiles or (None, None, None)
+        return Measured(record.seconds / model_runs, median, low, high, record.count), ""
 
 
 def _kernels(module: ModuleOp) -> Iterator[Operation]:

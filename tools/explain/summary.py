@@ -32,6 +32,7 @@ class Times:
     seconds: float
     predicted: float
     is_measured: bool
+    median: float | None
     low: float | None
     high: float | None
     measured_kernels: int
@@ -45,18 +46,19 @@ class Times:
 def times_of(
     rows: Sequence[KernelRow],
     wall: float | None = None,
-    quartiles: tuple[float, float] | None = None,
+    quartiles: tuple[float, float, float] | None = None,
 ) -> Times:
     """Return the times of a model with these kernels, which took `wall` seconds by the clock."""
     kernels = sum(row.time for row in rows)
     starts = sum(row.starts for row in rows if row.measured is None)
     seconds = kernels + starts if wall is None else wall
     between = seconds - kernels
-    low, high = quartiles or (None, None)
+    low, median, high = quartiles or (None, None, None)
     return Times(
         seconds,
         sum(row.predicted + row.starts for row in rows),
         wall is not None,
+        median,
         low,
         high,
         sum(row.measured is not None for row in rows),

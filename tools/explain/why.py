@@ -119,13 +119,13 @@ def _kernel_lines(row: KernelRow, seconds: float) -> Iterator[str]:
     predicted = format_seconds(row.predicted)
     yield f"  predicted {predicted} in {row.runs:g} runs{share} (by {row.source})"
     if row.measured is not None:
-        low, high = row.measured.low, row.measured.high
-        spread = (
-            ""
-            if low is None or high is None
-            else f" ({format_seconds(low)} to {format_seconds(high)})"
-        )
-        yield f"  measured {format_seconds(row.measured.seconds)}{spread}"
+        measured = row.measured
+        low, median, high = measured.low, measured.median, measured.high
+        spread = ""
+        if low is not None and median is not None and high is not None:
+            quartiles = f"quartiles {format_seconds(low)} and {format_seconds(high)}"
+            spread = f" (median {format_seconds(median)}, {quartiles})"
+        yield f"  measured {format_seconds(measured.seconds)}{spread}"
     else:
         yield f"  not measured: {row.not_measured}"
     if row.roofline is not None and row.roofline_share is not None:

@@ -128,8 +128,8 @@ def row(id: int, seconds: float, **changes: Any) -> KernelRow:
 
 
 def test_what_the_clock_says_is_not_scaled() -> None:
-    rows = [replace(row(n, 1.0), measured=Measured(2.0, None, None, 5)) for n in range(3)]
-    times = times_of(rows, 6.5, (6.0, 7.0))
+    rows = [replace(row(n, 1.0), measured=Measured(2.0, None, None, None, 5)) for n in range(3)]
+    times = times_of(rows, 6.5, (6.0, 6.5, 7.0))
     assert times.between == pytest.approx(0.5) and times.is_measured
     assert sum(kind.seconds for kind in times.kinds) == pytest.approx(6.5)
     assert times_of(rows, 5.0).between == pytest.approx(-1.0)

@@ -33,15 +33,18 @@ function nameCell(kernel) {
 
 function measuredText(kernel) {
   if (!kernel.measured) return "–";
-  const { seconds: value, low, high } = kernel.measured;
-  return low === null ? seconds(value) : `${seconds(value)} (${seconds(low)}–${seconds(high)})`;
+  const { seconds: value, median, low, high } = kernel.measured;
+  if (low === null) return seconds(value);
+  return `${seconds(value)} (median ${seconds(median)}, ${seconds(low)}–${seconds(high)})`;
 }
 
 function measuredCell(kernel) {
   if (!kernel.measured) return html("span", { title: kernel.not_measured, className: "soft" }, "–");
-  const { seconds: value, low, high } = kernel.measured;
+  const { seconds: value, median, low, high } = kernel.measured;
+  const title = low === null ? "the mean of all runs"
+    : `mean; median ${seconds(median)}, quartiles ${seconds(low)} and ${seconds(high)}`;
   const spread = low === null ? null : html("small", {}, `${seconds(low)} – ${seconds(high)}`);
-  return html("span", {}, seconds(value), spread);
+  return html("span", { title }, seconds(value), spread);
 }
 
 function rooflineText(kernel) {

@@ -17,7 +17,7 @@ export function csv(kernels) {
   const fields = {
     kernel: (k) => k.name, device: (k) => k.device, runs: (k) => k.runs,
     predicted: (k) => k.predicted, measured: (k) => k.measured?.seconds ?? "",
-    low: (k) => k.measured?.low ?? "", high: (k) => k.measured?.high ?? "",
+    median: (k) => k.measured?.median ?? "", low: (k) => k.measured?.low ?? "", high: (k) => k.measured?.high ?? "",
     share: (k) => k.share, roofline: (k) => k.roofline_share ?? "",
     limit: (k) => k.roofline?.limit ?? "", wasted: (k) => k.wasted, layouts: (k) => k.layouts,
     family: (k) => k.family, schedule: (k) => k.schedule, source: (k) => k.source,

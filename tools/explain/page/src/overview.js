@@ -48,7 +48,8 @@ function figures(page) {
 
 function spread(summary) {
   if (summary.low === null) return "";
-  return `, half of the runs ${seconds(summary.low)} to ${seconds(summary.high)}`;
+  const { median, low, high } = summary;
+  return ` in the mean, median ${seconds(median)} (${seconds(low)} – ${seconds(high)})`;
 }
 
 function ofAll(value, summary) {
