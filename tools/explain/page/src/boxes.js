@@ -41,14 +41,15 @@ export function boxElement({ x, y, width, height, part, id }, words, colour, isO
   const does = isGroup ? (isOpen ? "close" : "open") : "pin";
   const element = svg("g", {
     class: `box${isGroup ? " group" : ""}${isOpen ? " is-open" : ""}`, tabindex: 0,
-    role: "button", "data-id": id, "aria-label": `${does} ${words.join(", ")}`,
+    role: "button", "data-id": id, "aria-label": `${does} ${words.join(" ")}`,
     transform: `translate(${x},${y})`,
   });
   if (isGroup) element.setAttribute("aria-expanded", isOpen);
   element.append(svg("rect", { width, height, rx: isGroup ? 8 : 4,
     style: colour ? `--fill:${colour}` : "" }));
-  const shown = isOpen ? [words.join(" · ")] : words;
-  shown.forEach((text, line) => element.append(
+  const shown = isOpen ? [words.join(" ")] : words;
+  // The space between lines is what makes the label say what is seen.
+  shown.forEach((text, line) => element.append(line ? " " : "",
     svg("text", { x: 12, y: 18 + line * LINE, class: line ? "note" : "" }, text)));
   element.addEventListener("click", act);
   element.addEventListener("keydown", (event) => {

@@ -33,7 +33,7 @@ export function historyPanes(kernel, whyNone) {
 
 // Lines that the other pane does not have are marked. Both scroll together.
 function pane(name) {
-  const title = html("h3");
+  const title = html("p", { className: "title" });
   const text = html("pre", { tabIndex: 0, "aria-label": name });
   const element = html("div", { className: "pane" }, title, text);
   text.addEventListener("scroll", () => {

@@ -72,4 +72,5 @@ addEventListener("keydown", (event) => {
 });
 addEventListener("hashchange", open);
 open();
+performance.mark("first table");
 document.body.dataset.ready = "yes";
