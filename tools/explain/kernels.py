@@ -77,7 +77,8 @@ class KernelTable:
         schedule, is_reorder = schedule_of(op), _is_reorder(op)
         candidates = tuple(self._candidates(op, choice, cost, runs, costs, weighed))
         measured, why_not = self._measured("+".join(names_of(op)), choice, runs)
-        family = cost.family or (GENERIC if costs.kernels.matches.families else "")
+        is_compiled = costs.kernels.matches.families and costs.backend.issue is None
+        family = cost.family or (GENERIC if is_compiled else "")
         return KernelRow(
             number,
             names_of(op),

@@ -2,6 +2,9 @@
 
 from collections.abc import Collection, Iterable, Sequence
 
+_MOST = 5
+"""Ops that are named one by one."""
+
 
 def model_op(name: str, known: Collection[str]) -> str:
     """Return the op of the model that `name` is a part of, by the names of all ops as read."""
@@ -24,9 +27,14 @@ def nearest(name: str, known: Collection[str]) -> str:
 
 
 def joined(names: Sequence[str]) -> str:
-    """Return the names of ops in one line: what modules they have in common stands once, first."""
+    """Return the names of ops in one line: what modules they have in common stands once, first.
+
+    Of many, the first and the last.
+    """
     if len(names) < 2:
         return "".join(names)
+    if len(names) > _MOST:
+        return f"{names[0]} … {names[-1]} ({len(names)} ops)"
     parts = [name.split("/") for name in names]
     common = 0
     while all(len(each) > common + 1 and each[common] == parts[0][common] for each in parts):

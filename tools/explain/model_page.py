@@ -103,11 +103,12 @@ def _decided(
     if walk.devices is not None and walk.devices.host is not None:
         host = walk.devices.host
         why |= {each: host.why for op in host.ops for each in names_of(op) or [op.name]}
+    moved = 0.0 if walk.devices is None else sum(each.moved for each in walk.devices.stages)
     return Decided(
         name,
         walk.target.name,
         asked.sizes or {},
-        times_of(whole.kernels, wall, None if runs is None else runs.quartiles),
+        times_of(whole.kernels, wall, None if runs is None else runs.quartiles, moved),
         whole.seconds,
         walk.layouts.summary,
         whole.kernels,

@@ -6,6 +6,12 @@ from braid.targets.kernels.kernel_family import GENERIC
 from braid.tools.explain.kernel_rows import Candidate
 from braid.tools.explain.quantities import format_seconds
 
+_WITHOUT_FAMILY = {
+    "roofline": "no kernel family makes it, so its cost is that of the roofline",
+    "declared": "the model declares its cost",
+    "measured": "a profile has its cost",
+}
+
 
 def reason_of(
     candidates: Sequence[Candidate], family: str, is_recorded: bool, is_reorder: bool
@@ -43,7 +49,7 @@ def _of_family(candidates: Sequence[Candidate], family: str) -> str:
     rivals = [each for each in candidates if each.layouts == taken.layouts and not each.is_taken]
     rivals = [each for each in rivals if each.family != family]
     if not family:
-        return f"its cost is {taken.source}"
+        return _WITHOUT_FAMILY.get(taken.source, f"its cost is {taken.source}")
     if rivals:
         return f"'{family}' is the cheapest of {len(rivals) + 1} kernels in these layouts"
     if family == GENERIC:

@@ -8,6 +8,7 @@ from braid.tools.explain.quantities import format_seconds
 
 BETWEEN = "between kernels"
 """The kind of what is left of the time: starting kernels, and all that the host does."""
+TRANSFERS = "transfers"
 _LIMITS = {"memory": "memory bandwidth", "compute": "arithmetic"}
 
 
@@ -47,35 +48,42 @@ def times_of(
     rows: Sequence[KernelRow],
     wall: float | None = None,
     quartiles: tuple[float, float, float] | None = None,
+    transfers: float = 0.0,
 ) -> Times:
-    """Return the times of a model with these kernels, which took `wall` seconds by the clock."""
+    """Return the times of a model with these kernels, which took `wall` seconds by the clock.
+
+    `transfers` are predicted seconds between devices; the clock has them in what is between.
+    """
     kernels = sum(row.time for row in rows)
     starts = sum(row.starts for row in rows if row.measured is None)
-    seconds = kernels + starts if wall is None else wall
-    between = seconds - kernels
+    moved = transfers if wall is None else 0.0
+    seconds = kernels + starts + moved if wall is None else wall
+    between = seconds - kernels - moved
     low, median, high = quartiles or (None, None, None)
     return Times(
         seconds,
-        sum(row.predicted + row.starts for row in rows),
+        sum(row.predicted + row.starts for row in rows) + transfers,
         wall is not None,
         median,
         low,
         high,
         sum(row.measured is not None for row in rows),
         between,
-        _kinds(rows, between),
+        _kinds(rows, between, moved),
         sum(row.time for row in rows if row.is_reorder),
         sum(row.time for row in rows if row.is_recomputed),
         bottleneck(rows, seconds, between),
     )
 
 
-def _kinds(rows: Sequence[KernelRow], between: float) -> tuple[KindShare, ...]:
+def _kinds(rows: Sequence[KernelRow], between: float, moved: float) -> tuple[KindShare, ...]:
     found: dict[str, list[KernelRow]] = {}
     for row in rows:
         found.setdefault(row.kind, []).append(row)
     kinds = [KindShare(kind, sum(r.time for r in own), len(own)) for kind, own in found.items()]
     kinds.append(KindShare(BETWEEN, between, 0))
+    if moved:
+        kinds.append(KindShare(TRANSFERS, moved, 0))
     return tuple(sorted(kinds, key=lambda kind: -kind.seconds))
 
 

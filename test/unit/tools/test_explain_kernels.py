@@ -134,6 +134,9 @@ def test_what_the_clock_says_is_not_scaled() -> None:
     assert sum(kind.seconds for kind in times.kinds) == pytest.approx(6.5)
     assert times_of(rows, 5.0).between == pytest.approx(-1.0)
     assert times.predicted == pytest.approx(3.3)
+    moved = times_of([row(0, 1.0)], transfers=0.4)
+    assert moved.seconds == pytest.approx(1.5) and moved.between == pytest.approx(0.1)
+    assert sum(kind.seconds for kind in moved.kinds) == pytest.approx(moved.seconds)
 
 
 def test_reorders_and_recomputation_stand_apart() -> None:

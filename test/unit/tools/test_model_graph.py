@@ -66,3 +66,4 @@ def test_names_of_the_model() -> None:
     )
     assert joined(["conv", "relu"]) == "conv + relu"
     assert joined(["a/b"]) == "a/b"
+    assert joined([f"r{n}" for n in range(28)]) == "r0 … r27 (28 ops)"

@@ -3,6 +3,8 @@
 import { html } from "./dom.js";
 import { seconds, share } from "./format.js";
 
+const FEW = 6;
+
 export const COLUMNS = [
   { id: "name", title: "Kernel", value: (k) => k.name, cell: nameCell, text: (k) => k.name },
   { id: "device", title: "Where", value: (k) => k.device, cell: (k) => k.device },
@@ -27,8 +29,26 @@ export function textOf(column, kernel) {
 }
 
 function nameCell(kernel) {
-  const made = kernel.computes.join(" → ");
+  const made = computes(kernel.computes);
   return html("span", {}, html("b", {}, kernel.name), html("small", {}, made));
+}
+
+// Many ops by their kinds, with how often each stands.
+function computes(kinds) {
+  if (kinds.length <= FEW) return kinds.join(" → ");
+  const counts = new Map();
+  for (const kind of kinds) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  return [...counts].map(([kind, times]) => `${times} × ${kind}`).join(", ");
+}
+
+// What the operands of a long kernel have in common is written once.
+function layouts(text) {
+  const [operands, results] = text.split("->");
+  const parts = (operands ?? "").split(",");
+  if (parts.length <= FEW || !results) return text;
+  const counts = new Map();
+  for (const part of parts) counts.set(part, (counts.get(part) ?? 0) + 1);
+  return `${[...counts].map(([part, times]) => `${times} × ${part}`).join(", ")}->${results}`;
 }
 
 function measuredText(kernel) {
@@ -77,7 +97,7 @@ function decidedText(kernel) {
 
 function decidedCell(kernel) {
   const source = `cost by ${kernel.source}`;
-  return html("span", { className: "decided" }, html("code", {}, kernel.layouts),
+  return html("span", { className: "decided" }, html("code", {}, layouts(kernel.layouts)),
     html("small", {}, [kernel.family, kernel.schedule, source].filter(Boolean).join(" · ")));
 }
 
