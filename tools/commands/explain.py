@@ -190,6 +190,7 @@ def _with_page(
 ) -> _Explained:
     from braid.dialects.braid.names import names_of
     from braid.dialects.braid.sizes import is_open
+    from braid.driver.sources.decision_sizes import decision_sizes
     from braid.tools.explain.history import History
     from braid.tools.explain.model_page import Questions, explain_model
     from braid.tools.explain.walk import walk_through
@@ -203,7 +204,8 @@ def _with_page(
         names = names_behind(views.why, [n for op in module.walk() for n in names_of(op)])
         history = History(names)
     bound = partial(_read_at_sizes, known, model, options, sizes)
-    asked = Questions(profile, options.partition, options.pin, views.memory_budget, sizes)
+    bound_to = {**decision_sizes(known, module), **sizes}
+    asked = Questions(profile, options.partition, options.pin, views.memory_budget, bound_to)
     made: list[TimelineView] = []
 
     def circuits(walk: "Walk") -> "Sequence[TimelineView]":

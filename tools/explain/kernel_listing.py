@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from braid.support.byte_sizes import format_size
-from braid.tools.explain.kernel_rows import KernelRow
+from braid.tools.explain.kernel_rows import KernelRow, NextBest
 from braid.tools.explain.quantities import format_seconds
 from braid.tools.explain.views import Table
 
@@ -17,7 +17,7 @@ _COLUMNS = (
     "measured",
     "share",
     "roofline",
-    "decided",
+    "made by",
     "next best",
 )
 
@@ -62,5 +62,11 @@ def _row(row: KernelRow, seconds: float) -> tuple[str, ...]:
         f"{row.time / seconds:.1%}" if seconds > 0 else "-",
         "-" if share is None else f"{share:.0%} {limit}",
         row.family,
-        "none" if best is None else f"{best.what} +{format_seconds(best.extra)}",
+        "none" if best is None else _next_text(best),
     )
+
+
+def _next_text(best: NextBest) -> str:
+    bound = "" if best.is_exact else "at most "
+    extra = f"{bound}+{format_seconds(best.extra)}" if best.extra else "as good"
+    return f"{best.what}: {extra}"

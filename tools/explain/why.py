@@ -140,7 +140,8 @@ def _kernel_lines(row: KernelRow, seconds: float) -> Iterator[str]:
         yield "  next best: nothing else can be made"
     else:
         bound = "" if best.is_exact else "at most "
-        yield f"  next best: {best.what}, {bound}{format_seconds(best.extra)} more in all"
+        extra = f"{bound}{format_seconds(best.extra)} more in all" if best.extra else "as good"
+        yield f"  next best: {best.what}, {extra}"
 
 
 def _candidates(row: KernelRow) -> Table:

@@ -101,15 +101,19 @@ function decidedCell(kernel) {
     html("small", {}, [kernel.family, kernel.schedule, source].filter(Boolean).join(" · ")));
 }
 
-function nextText(kernel) {
+export function nextText(kernel) {
   const best = kernel.next_best;
   if (!best) return "nothing else";
-  return `${best.what} +${best.is_exact ? "" : "≤ "}${seconds(best.extra)}`;
+  return `${best.what}: ${extraText(best)}`;
 }
 
 function nextCell(kernel) {
   const best = kernel.next_best;
   if (!best) return html("span", { className: "soft" }, "nothing else");
-  const extra = best.extra > 0 ? `+${best.is_exact ? "" : "≤ "}${seconds(best.extra)}` : "as good";
-  return html("span", { className: "decided" }, html("code", {}, best.what), html("small", {}, extra));
+  return html("span", { className: "decided" }, html("code", {}, best.what),
+    html("small", {}, extraText(best)));
+}
+
+function extraText({ extra, is_exact: isExact }) {
+  return extra > 0 ? `+${isExact ? "" : "≤ "}${seconds(extra)}` : "as good";
 }

@@ -1,6 +1,7 @@
 // What is known of the op that is pinned in the graph.
 
 import { html } from "./dom.js";
+import { nextText } from "./columns.js";
 import { seconds, share } from "./format.js";
 import { kernelKeys, routeTo } from "./route.js";
 
@@ -24,14 +25,13 @@ export function pinned(page, tree, node, goTo) {
 }
 
 function kernelBlock(kernel, key) {
-  const best = kernel.next_best;
   return html("section", {}, html("h3", {}, "Its kernel"), factList([
     ["Kernel", html("a", { href: routeTo("kernels", key) }, kernel.name)],
     ["Where", kernel.device],
     ["Time", `${seconds(kernel.time)}, ${share(kernel.share)} of one run`],
     ["Decided", html("code", {}, `${kernel.layouts} ${kernel.family}`)],
     ["Because", kernel.reason],
-    ["Next best", best ? `${best.what} +${seconds(best.extra)}` : "nothing else"],
+    ["Next best", nextText(kernel)],
   ]));
 }
 
