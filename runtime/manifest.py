@@ -106,7 +106,8 @@ class DeviceCodeSpec:
 
 
 class RecordCount(NamedTuple):
-    """Of `total` kernels of a model `recorded` have a record of a search, by which they are made.
+    """The numbers of a model's kernels (`total`), and of those with a record of a search
+    (`recorded`).
 
     Of these `searched` were searched while it was compiled.
     """
@@ -130,6 +131,7 @@ _OPTIONAL: dict[str, Any] = {
     "kernels": list(NO_KERNELS),
     "output_shapes": [],
     "expanded_bytes": 0,
+    "phases": 0,
 }
 """What older manifests do not say."""
 
@@ -150,7 +152,8 @@ class Manifest:
     for each function, and `kernels` how many kernels are made by records of searches.
     `output_shapes` says, of a model whose sizes are open, the sizes of each output by those of the
     dims, such as `2 * batch`; its `arena_bytes` are 0, since what a run takes depends on them.
-    `expanded_bytes` are those of the weights that loading makes of stored ones.
+    `expanded_bytes` are those of the weights that loading makes of stored ones. `phases` is how
+    many functions run one after the other where data decide sizes, 0 for other models.
     """
 
     model: str
@@ -171,6 +174,7 @@ class Manifest:
     kernels: RecordCount = NO_KERNELS
     output_shapes: tuple[tuple[str, ...], ...] = ()
     expanded_bytes: int = 0
+    phases: int = 0
 
     def to_json(self) -> str:
         """Return the manifest as indented JSON."""
@@ -207,13 +211,14 @@ class Manifest:
                 kernels=_read_count(_read_list(fields, "kernels", int)),
                 output_shapes=_read_all(fields, "output_shapes", _read_texts),
                 expanded_bytes=_read(fields, "expanded_bytes", int),
+                phases=_read(fields, "phases", int),
             )
         except (ValueError, RecursionError) as error:
             raise BraidError(f"its manifest is malformed: {error}") from error
 
 
 def _read(fields: Any, name: str, kind: type[_T]) -> _T:
-    """The field of an object; raises ValueError unless it is exactly of this kind."""
+    """Return the field of an object; raises ValueError unless it is exactly of this kind."""
     try:
         value = fields[name]
     except (KeyError, TypeError):

@@ -43,6 +43,8 @@ from braid.dialects.braid.attribute_names import (
     PADDED_FROM,
     PAIRABLE,
     PARAMETERS,
+    PHASE,
+    PHASE_OUTPUTS,
     PRODUCT_TYPE,
     PROFILE,
     PROFILE_KEYS,
@@ -107,6 +109,15 @@ def _holds_times(attribute: Attribute) -> bool:
 def _holds_strings(attribute: Attribute) -> bool:
     elements = cast("ArrayAttr[Attribute]", attribute).data
     return all(isinstance(element, StringAttr) for element in elements)
+
+
+def _holds_pairs(attribute: Attribute) -> bool:
+    return all(
+        isinstance(pair, ArrayAttr)
+        and len(cast("ArrayAttr[Attribute]", pair)) == 2
+        and _holds_strings(cast(Attribute, pair))
+        for pair in cast("ArrayAttr[Attribute]", attribute)
+    )
 
 
 def _holds_symbols(attribute: Attribute) -> bool:
@@ -184,6 +195,10 @@ _KINDS: Mapping[str, _Kind] = {
         _holds_times,
     ),
     MEASURED_WITH: _Kind((ArrayAttr,), "an array of names of ops, strings", _holds_strings),
+    PHASE: _Kind((IntegerAttr,), "the number of a phase, such as 1 : i64"),
+    PHASE_OUTPUTS: _Kind(
+        (ArrayAttr,), 'for each output its name and that of a value, ["y", "v"]', _holds_pairs
+    ),
     VALUE_SIZES: _Kind((SizesAttr,), 'sizes, such as #braid.sizes<["count"]>'),
     SYMBOLS: _Kind(
         (DictionaryAttr,),
@@ -215,6 +230,8 @@ _PLACES: Mapping[str, tuple[str, ...]] = {
     PROFILE: _MODULE,
     PARAMETERS: _MODULE,
     PADDED_FROM: _MODULE,
+    PHASE: ("func.func",),
+    PHASE_OUTPUTS: _MODULE,
     MERGED_GROUPS: ("braid.conv",),
     PAIRABLE: ("braid.conv", "braid.matmul"),
     PRODUCT_TYPE: ("braid.conv", "braid.matmul"),
