@@ -124,7 +124,7 @@ def read_record(path: Path) -> ProfileRecord:
 
 
 def own_record(path: Path) -> ProfileRecord | None:
-    """The profile in a file of braid; None for a table of another tool, which `read_profile` reads.
+    """Return the profile in a file of braid, None for a table of another tool (`read_profile`).
 
     Raises `BraidError` where the file cannot be read.
     """

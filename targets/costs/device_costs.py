@@ -176,7 +176,7 @@ class DeviceCosts(DeviceRates):
         return self._corrected(op, self._by_roofline(op, amounts_of(op, static=True)))
 
     def predicted(self, op: Operation) -> Cost:
-        """What one run of `op` costs as its tensors are stored, whatever a profile says."""
+        """Return what a run of `op` costs as its tensors are stored, whatever a profile says."""
         if isinstance(op, FusedOp) and self.backend.issue is None:
             choice = stored_choice(op)
             cost = self._of_kernels(op, choice).get(choice)
