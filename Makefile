@@ -15,7 +15,7 @@ NATIVE := CMakeLists.txt $(filter-out runtime/native/examples/%,$(C_FILES))
 # Tests start hundreds of processes, each of which would compile braid's modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-torch slow cross-tools fuzz docs lint format build wheel runtime-wheel
+.PHONY: demo test test-torch slow cross-tools fuzz docs page lint format build wheel runtime-wheel
 .PHONY: release-wheels first-example clean
 
 demo: build
@@ -48,6 +48,12 @@ fuzz: build
 docs: build
 	$(BIN)/python -m benchmarks.report
 	$(BIN)/python -m mkdocs build --strict
+
+# The script of the page of braid explain, which is committed; needs Node 20 and npm's registry.
+PAGE := tools/explain/page
+page:
+	npm --prefix $(PAGE) ci --no-audit --no-fund
+	npm --prefix $(PAGE) run build
 
 lint: build
 	$(BIN)/ruff check .

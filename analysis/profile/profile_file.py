@@ -3,7 +3,9 @@
 A file is `{"model": …, "inputs": {"x": [1, 3]}, "ops": {name: {"count": 10, "seconds": 0.1,
 "layouts": {"acdb,cdba->acdb": {"count": 10, "seconds": 0.1}}}}}`; `inputs` are the shapes of the
 run, and `layouts` says the same of each choice of layouts in which a kernel ran. Both may be left
-out, as may `seconds` where runs were counted but not timed.
+out, as may `seconds` where runs were counted but not timed. `braid profile record` adds `quartiles`
+of the seconds in one run of the model, and `runs`, the same of the model as a whole:
+`{"count": 10, "seconds": 0.2, "quartiles": [0.019, 0.02, 0.021]}`.
 """
 
 import json
@@ -29,6 +31,9 @@ class OpRecord:
     count: float
     seconds: float | None
     layouts: Mapping[str, "OpRecord"] = field(default_factory=dict[str, "OpRecord"])
+    quartiles: tuple[float, float, float] | None = None
+    """The quartiles of the seconds in one run of the model, the median in the middle; None where
+    only sums are known."""
 
     def __post_init__(self) -> None:
         """Raise ValueError where one run would take no finite time."""
@@ -51,6 +56,7 @@ class OpRecord:
             _number(entry["count"]),
             None if "seconds" not in entry else _number(entry["seconds"]),
             {choice: OpRecord.of(each) for choice, each in layouts.items()},
+            _quartiles(entry["quartiles"]) if "quartiles" in entry else None,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -59,6 +65,8 @@ class OpRecord:
         entry: dict[str, Any] = {"count": whole}
         if self.seconds is not None:
             entry["seconds"] = self.seconds
+        if self.quartiles is not None:
+            entry["quartiles"] = list(self.quartiles)
         if self.layouts:
             entry["layouts"] = {choice: each.to_json() for choice, each in self.layouts.items()}
         return entry
@@ -71,12 +79,17 @@ class ProfileRecord:
     model: str
     inputs: Mapping[str, tuple[int, ...]]
     ops: Mapping[str, OpRecord]
+    runs: OpRecord | None = None
+    """The runs of the model as a whole, by the clock of who called it; None for unknown."""
 
     def to_bytes(self) -> bytes:
         """Return the contents of the file."""
         inputs = {name: list(shape) for name, shape in self.inputs.items()}
         ops = {name: record.to_json() for name, record in self.ops.items()}
-        return json.dumps({"model": self.model, "inputs": inputs, "ops": ops}, indent=1).encode()
+        data = {"model": self.model, "inputs": inputs, "ops": ops}
+        if self.runs is not None:
+            data["runs"] = self.runs.to_json()
+        return json.dumps(data, indent=1).encode()
 
     @staticmethod
     def of(data: Mapping[str, Any]) -> "ProfileRecord":
@@ -88,6 +101,7 @@ class ProfileRecord:
             str(data.get("model", "")),
             {name: tuple(int(size) for size in shape) for name, shape in inputs.items()},
             {name: OpRecord.of(entry) for name, entry in cast(dict[str, Any], ops).items()},
+            OpRecord.of(cast(dict[str, Any], data["runs"])) if "runs" in data else None,
         )
 
 
@@ -109,6 +123,22 @@ def read_record(path: Path) -> ProfileRecord:
         ) from error
 
 
+def own_record(path: Path) -> ProfileRecord | None:
+    """Return the profile in a file of braid, None for a table of another tool (`read_profile`).
+
+    Raises `BraidError` where the file cannot be read.
+    """
+    try:
+        text = read_text(path)
+    except (OSError, UnicodeDecodeError) as error:
+        location = SourceLocation(str(path))
+        raise BraidError(f"cannot read profile: {reason(error)}", location=location) from error
+    try:
+        return ProfileRecord.of(cast(dict[str, Any], parse_json(text)))
+    except _MALFORMED:
+        return None
+
+
 def merge_records(paths: Sequence[Path]) -> ProfileRecord:
     """Return the profiles in these files as one: counts and seconds of equal ops add up.
 
@@ -127,7 +157,9 @@ def merge_records(paths: Sequence[Path]) -> ProfileRecord:
                 raise BraidError(
                     f"op '{name}': {error}", location=SourceLocation(str(path))
                 ) from error
-        merged = ProfileRecord(merged.model, merged.inputs or other.inputs, ops)
+        each = (merged.runs, other.runs)
+        runs = None if each[0] is None or each[1] is None else each[0] + each[1]
+        merged = ProfileRecord(merged.model, merged.inputs or other.inputs, ops, runs)
     return merged
 
 
@@ -164,6 +196,13 @@ def require_finite(count: float, seconds: float | None) -> None:
         return
     if seconds == inf or (count and seconds / count == inf):
         raise ValueError(f"{seconds:g} s of {count:g} runs are more than a float holds for one")
+
+
+def _quartiles(value: object) -> tuple[float, float, float]:
+    low, median, high = map(_number, cast("Sequence[object]", value))
+    if not low <= median <= high:
+        raise ValueError(f"the quartiles {low:g}, {median:g} and {high:g} are not in order")
+    return low, median, high
 
 
 def _number(value: object) -> float:

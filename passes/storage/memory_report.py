@@ -1,6 +1,7 @@
 """What a planned function takes in memory: its arena, and what is live when that is fullest."""
 
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -35,11 +36,15 @@ _LARGEST = 8
 
 @dataclass(frozen=True)
 class LiveTensor:
-    """A buffer and the first and last step, counted from 0, at which it is needed."""
+    """A buffer and the first and last step, counted from 0, at which it is needed.
+
+    `readers` are the steps that read what is in it.
+    """
 
     tensor: TensorMemory
     first: int
     last: int
+    readers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -55,11 +60,17 @@ def memory_timeline(function: FuncOp, target: str | None = None) -> MemoryTimeli
     plan = Plan(function, MemorySpaces(target_of(function, target)))
     numbers = {n: op for n, op in _numbers(plan, function).items() if not is_leaf(op)}
     every = sorted(numbers)
+    readers: defaultdict[Storage, set[int]] = defaultdict(set)
+    for value, storage in plan.values.of.items():
+        for use in value.uses:
+            begin = plan.values.numbering.span(use.operation).start
+            readers[storage].add(min(bisect_left(every, begin), len(every) - 1))
     live: list[LiveTensor] = []
     for storage, tensor in _tensors(plan).items():
         first = bisect_left(every, storage.lower)
         last = max(bisect_right(every, storage.upper) - 1, first)
-        live.append(LiveTensor(tensor, min(first, len(every) - 1), min(last, len(every) - 1)))
+        first, last = min(first, len(every) - 1), min(last, len(every) - 1)
+        live.append(LiveTensor(tensor, first, last, tuple(sorted(readers[storage]))))
     return MemoryTimeline(tuple(_name(numbers[number]) for number in every), tuple(live))
 
 

@@ -175,6 +175,28 @@ class DeviceCosts(DeviceRates):
     def _of_roofline(self, op: Operation, _: LayoutChoice | None) -> Cost:
         return self._corrected(op, self._by_roofline(op, amounts_of(op, static=True)))
 
+    def predicted(self, op: Operation) -> Cost:
+        """Return what a run of `op` costs as its tensors are stored, whatever a profile says."""
+        if isinstance(op, FusedOp) and self.backend.issue is None:
+            choice = stored_choice(op)
+            cost = self._of_kernels(op, choice).get(choice)
+            if cost is not None:
+                return cost
+        unprofiled = (source for source in self._sources if source != _profiled)
+        answers = (source(op, None) for source in unprofiled)
+        return next(answer for answer in answers if answer is not None)
+
+    def rivals(self, group: FusedOp, choice: LayoutChoice) -> list[tuple[str, float, Source]]:
+        """Each family that makes `group` in `choice`, with the seconds of a run and who knew them.
+
+        The cheapest comes first. Seconds are predictions and records, as `options` compares them.
+        """
+        found = [
+            (option.family.name, option.gain * option.seconds, option.source)
+            for option in self.kernels.contenders(group, choice)
+        ]
+        return sorted(found, key=lambda rival: rival[1])
+
     def start_of(self, cost: Cost) -> float:
         """Return the seconds of starting the kernel that are not in `cost` yet."""
         return 0.0 if cost.started or not cost.seconds else self.launch_seconds

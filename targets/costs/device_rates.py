@@ -70,21 +70,27 @@ class DeviceRates:
         With `flops` and `bytes` alone that is the roofline model (S. Williams, A. Waterman, D.
         Patterson, "Roofline: An Insightful Visual Performance Model", 2009).
         """
+        return max(self.roofline_parts(amounts, element_type).values(), default=0.0)
+
+    def roofline_parts(
+        self, amounts: Mapping[str, float], element_type: str = "f32"
+    ) -> dict[str, float]:
+        """Return the seconds that each resource takes alone, of which the most is the roofline."""
         backend = self.backend
         if not backend.units:
-            times = (amounts[r] / self.rate(r, element_type) for r in _FACTS if amounts.get(r))
-            return max(times, default=0.0)
-        return max(
-            (
-                unit.startup_seconds + amounts[unit.resource] / self._shared_rate(n, element_type)
-                for n, unit in enumerate(backend.units)
-                if backend.kinds[n][0] == n
+            return {r: amounts[r] / self.rate(r, element_type) for r in _FACTS if amounts.get(r)}
+        parts: dict[str, float] = {}
+        for n, unit in enumerate(backend.units):
+            if (
+                backend.kinds[n][0] == n
                 and amounts.get(unit.resource)
                 # Such a unit takes part only in ops that use that resource.
                 and (not unit.only_with or amounts.get(unit.only_with))
-            ),
-            default=0.0,
-        )
+            ):
+                work = amounts[unit.resource] / self._shared_rate(n, element_type)
+                seconds = unit.startup_seconds + work
+                parts[unit.resource] = max(parts.get(unit.resource, 0.0), seconds)
+        return parts
 
     def seconds_on_all(self, seconds: float, count: int) -> float:
         """Return how long an op of this many `seconds` takes on `count` processors of the pool at

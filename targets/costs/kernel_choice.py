@@ -5,7 +5,7 @@ that they get the same answer: `select-layouts` for the best kernel in each choi
 storage and code generation for the one in which the tensors of a group are stored.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -123,6 +123,21 @@ class KernelChoice:
 
         With a `choice` in that one alone, strides included.
         """
+        best: dict[LayoutChoice, KernelOption] = {}
+        for option in self.contenders(group, choice):
+            known = best.get(option.layouts)
+            if known is None or option.seconds < known.seconds:
+                best[option.layouts] = option
+        return list(best.values())
+
+    def contenders(
+        self, group: FusedOp, choice: LayoutChoice | None = None
+    ) -> Iterator[KernelOption]:
+        """Yield all ways to make `group` that count, among which `options` takes the cheapest.
+
+        With a `choice` those in that one alone, strides included. Families come in order of
+        preference.
+        """
         matches = self.matches.of(group)
         ways = (
             [(match, offered) for match in matches for offered in match.layouts]
@@ -138,15 +153,12 @@ class KernelChoice:
             not self._compares or measured.seconds is not None or match.family.name not in LIBRARIES
             for (match, _), measured in zip(ways, known, strict=True)
         ]
-        best: dict[LayoutChoice, KernelOption] = {}
         for (match, layouts), (seconds, gain), is_counted in zip(ways, known, counts, strict=True):
             if not is_counted and any(counts):
                 continue
             source = Source.FAMILY if seconds is None else Source.MEASURED
             seconds = match.candidate.seconds(layouts) if seconds is None else seconds
-            if layouts not in best or seconds < best[layouts].seconds:
-                best[layouts] = KernelOption(match, layouts, seconds, source, gain, factor)
-        return list(best.values())
+            yield KernelOption(match, layouts, seconds, source, gain, factor)
 
     def reorder(
         self, tensor: AnyTensor, source: Layout, target: Layout

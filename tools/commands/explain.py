@@ -21,14 +21,20 @@ if TYPE_CHECKING:
 
     from braid.tools.explain.device_view import DeviceExplanation
     from braid.tools.explain.memory_view import MemoryExplanation
-    from braid.tools.explain.views import Table, TimelineView, View
+    from braid.tools.explain.model_page import ModelPage
+    from braid.tools.explain.views import Table, TimelineView
     from braid.tools.explain.walk import Walk
+    from braid.tools.explain.why import Story
 
 
 @dataclass(frozen=True)
 class ViewOptions:
     """The options that say what is shown, and where."""
 
+    why: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Tell all that is known of one op or tensor."),
+    ] = None
     layouts: Annotated[
         bool, typer.Option("--layouts", help="List the layouts, and the next best choices.")
     ] = False
@@ -71,8 +77,13 @@ class ViewOptions:
     @property
     def lists_all(self) -> bool:
         """Return whether nothing was asked for by name."""
-        asked = (self.layouts, self.lists_memory, self.devices, self.circuits)
+        asked = (self.layouts, self.lists_memory, self.devices, self.circuits, self.why)
         return not any(asked) and self.html is None and self.trace is None
+
+    @property
+    def needs_page(self) -> bool:
+        """Return whether all of the page's data is needed, which plans memory too."""
+        return self.lists_all or self.html is not None or self.why is not None
 
 
 Explained = Annotated[
@@ -102,6 +113,8 @@ class _Explained:
     walk: "Walk"
     plan: "MemoryExplanation | None"
     circuits: "tuple[TimelineView, ...]"
+    page: "ModelPage | None" = None
+    story: "Story | None" = None
 
 
 @grouped
@@ -113,10 +126,11 @@ def explain(
 ) -> Answer:
     """Explain the decisions of the default pipeline about a model.
 
-    Without options, a line per decision: its cost, a lower bound that nothing could beat, and
-    the gap. With --memory-budget, the plan for it is compared with the one without. The page of
-    --html needs no network. Decisions about a model with open dims are made at likely sizes; the
-    plan of memory is the one at those of --at.
+    Without options, the kernels that take most time, with why they are as they are and what would
+    be next best, and a line per decision: its cost, a lower bound that nothing could beat by the
+    cost model, and the gap. With --memory-budget, the plan for it is compared with the one without.
+    The page of --html needs no network. Decisions about a model with open dims are made at likely
+    sizes; kernels and the plan of memory are those at the sizes of --at.
     """
     from braid.tools.terminal.outputs import check_outputs
 
@@ -124,8 +138,8 @@ def explain(
     sizes = parse_at(at)
     if views.measure is not None and not views.devices:
         raise BraidError("--measure is for --devices")
-    if sizes and not views.plans_memory:
-        raise BraidError("--at is for the plan of memory: --memory or --html")
+    if sizes and not (views.plans_memory or views.needs_page):
+        raise BraidError("--at is for kernels and the plan of memory, not for what was asked")
     explained = _explained(model, views, options, sizes)
     if views.circuits and not explained.circuits:
         raise BraidError(
@@ -137,6 +151,8 @@ def explain(
         "remarks": [remark.to_json() for remark in explained.walk.remarks],
         "sections": [asdict(section) for section in sections],
         "files": [str(path) for path in (views.html, views.trace) if path is not None],
+        "page": None if explained.page is None else explained.page.data,
+        "why": None if explained.story is None else explained.story.data(),
     }
     return Answer(data, lambda: _show(sections))
 
@@ -151,19 +167,63 @@ def _explained(
     known = make_context()
     read = partial(_read, known, model, options)
     profile = None if options.use_profile is None else Path(options.use_profile)
-    plan: MemoryExplanation | None = None
-    made: tuple[TimelineView, ...] = ()
     with compiling(model):
-        module = read()
+        if views.needs_page:
+            return _with_page(known, model, views, options, sizes)
+        walk = walk_through(
+            known, read(), profile=profile, partition=options.partition, pin=options.pin
+        )
+        plan: MemoryExplanation | None = None
+        if views.lists_memory:
+            bound = partial(_read_at_sizes, known, model, options, sizes)
+            plan = plan_memory(known, bound, profile=profile, budget=views.memory_budget)
+        made = _circuits(model, options, walk) if views.circuits else ()
+    return _Explained(walk, plan, made)
+
+
+def _with_page(
+    known: "Context",
+    model: Path,
+    views: ViewOptions,
+    options: CompileOptions,
+    sizes: Mapping[str, int],
+) -> _Explained:
+    from braid.dialects.braid.names import names_of
+    from braid.dialects.braid.sizes import is_open
+    from braid.driver.sources.decision_sizes import decision_sizes
+    from braid.tools.explain.history import History
+    from braid.tools.explain.model_page import Questions, explain_model
+    from braid.tools.explain.walk import walk_through
+    from braid.tools.explain.why import names_behind, story_of
+
+    profile = None if options.use_profile is None else Path(options.use_profile)
+    module = _read(known, model, options)
+    names: tuple[str, ...] = ()
+    history: History | None = None
+    if views.why is not None:
+        names = names_behind(views.why, [n for op in module.walk() for n in names_of(op)])
+        history = History(names)
+    bound = partial(_read_at_sizes, known, model, options, sizes)
+    bound_to = {**decision_sizes(known, module), **sizes}
+    asked = Questions(profile, options.partition, options.pin, views.memory_budget, bound_to)
+    made: list[TimelineView] = []
+
+    def circuits(walk: "Walk") -> "Sequence[TimelineView]":
+        if views.html is not None or views.circuits:
+            made.extend(_circuits(model, options, walk))
+        return made
+
+    page = explain_model(known, bound, model.name, asked, circuits, history)
+    walk = page.walk
+    if is_open(module):
+        # What was decided about sizes is said of the module that has them.
         walk = walk_through(
             known, module, profile=profile, partition=options.partition, pin=options.pin
         )
-        if views.plans_memory:
-            bound = partial(_read_at_sizes, known, model, options, sizes)
-            plan = plan_memory(known, bound, profile=profile, budget=views.memory_budget)
-        if (views.circuits or views.html is not None) and _has_circuits(module, walk.devices):
-            made = _timelines(model, options)
-    return _Explained(walk, plan, made)
+    story = (
+        None if history is None or views.why is None else story_of(views.why, names, page, history)
+    )
+    return _Explained(walk, page.memory, tuple(made), page, story)
 
 
 def _show(sections: Iterable[Section]) -> None:
@@ -184,10 +244,13 @@ def _sections(
 ) -> Iterator[Section]:
     """Yield what was asked for, and write what was asked for in files."""
     walk, plan = explained.walk, explained.plan
-    if views.html is not None and plan is not None:
-        split = () if walk.devices is None else (walk.devices.view, walk.devices.timeline())
-        drawn = (walk.graph, *split, *explained.circuits, walk.layout_view, plan.view())
-        _write_page(views.html, model.name, drawn)
+    if views.html is not None and explained.page is not None:
+        _write_page(views.html, explained.page)
+    if explained.story is not None:
+        from braid.tools.explain.why import lines_of
+
+        for lines, title, table in lines_of(explained.story):
+            yield Section("why", lines, title if table is not None else "", table)
     for view in explained.circuits if views.circuits else ():
         yield Section("circuits", (f"{view.title}: {view.summary}",), table=view.table)
     if views.trace is not None or views.devices:
@@ -202,7 +265,11 @@ def _sections(
         yield Section("memory", (plan.summary,))
         for title, table in plan.tables():
             yield Section("memory", (), title, table)
-    if views.lists_all:
+    if views.lists_all and explained.page is not None:
+        from braid.tools.explain.kernel_listing import listing
+
+        lines, title, table = listing(explained.page.data["summary"], explained.page.kernels)
+        yield Section("kernels", lines, title, table)
         said = tuple(f"{remark.pass_name}: {remark.message}" for remark in walk.remarks)
         yield Section("decisions", said)
 
@@ -235,15 +302,15 @@ def _timelines(model: Path, options: CompileOptions) -> "tuple[TimelineView, ...
     return circuit_views(str(emit_model(model, STAGE, options)))
 
 
-def _has_circuits(module: "ModuleOp", devices: "DeviceExplanation | None") -> bool:
-    """Return whether a device of the model has a backend that tells when stages are busy."""
+def _circuits(model: Path, options: CompileOptions, walk: "Walk") -> "tuple[TimelineView, ...]":
+    """Return the timelines of circuits, where a device has a backend that tells of stages."""
     from braid.targets.backends import backend_of
-    from braid.targets.machines.resolve import target_of
     from braid.tools.explain.circuit_view import STAGE
 
-    target = target_of(module)
-    used = [] if devices is None else [stage.device for stage in devices.stages]
-    return any(STAGE in backend_of(target.device(name)).stages for name in used)
+    used = [] if walk.devices is None else [stage.device for stage in walk.devices.stages]
+    if not any(STAGE in backend_of(walk.target.device(name)).stages for name in used):
+        return ()
+    return _timelines(model, options)
 
 
 def _measured(model: Path, requests: int, options: CompileOptions) -> dict[str, float]:
@@ -261,12 +328,11 @@ def _measured(model: Path, requests: int, options: CompileOptions) -> dict[str, 
     return {stage.name: stage.seconds for stage in figures.stages}
 
 
-def _write_page(path: Path, name: str, views: "tuple[View, ...]") -> None:
+def _write_page(path: Path, page: "ModelPage") -> None:
     from braid.tools.explain.render import render
-    from braid.tools.explain.views import Page
     from braid.tools.terminal.outputs import write_files
 
-    write_files({path: render(Page(f"braid explain {name}", views)).encode()})
+    write_files({path: render(page.data).encode()})
 
 
 def _device_sections(

@@ -1,14 +1,75 @@
 """`braid profile`: what to do with profiles."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from braid.driver.options import CompileOptions
+from braid.tools.commands.bench import RunsOption, WarmupOption
+from braid.tools.commands.option_groups import grouped, only
+from braid.tools.commands.options import AtOption, InputOption, ModelArgument, SeedOption
 from braid.tools.terminal.answer import Answer
 from braid.tools.terminal.command_group import CommandGroup
+from braid.tools.terminal.option_values import parse_at
 
-profile = CommandGroup(name="profile", help="Merge profiles.")
+profile = CommandGroup(name="profile", help="Record and merge profiles.")
+
+
+@profile.command()
+@grouped
+def record(
+    model: ModelArgument,
+    options: Annotated[
+        CompileOptions,
+        only(
+            *("threads", "shapes", "dims", "constants", "target", "gpu_arch", "jobs", "emulate"),
+            *("numerics", "precision", "cache"),
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="Where to write the profile.")
+    ],
+    runs: RunsOption = 20,
+    warmup: WarmupOption = 3,
+    inputs: InputOption = None,
+    at: AtOption = None,
+    seed: SeedOption = 0,
+) -> Answer:
+    """Run a model, and write what each kernel took.
+
+    Inputs that are not given are random. The file says how often each kernel ran, for how long in
+    all, and the quartiles over the runs; the same of the model as a whole, by the clock, so that
+    what is between kernels is known too. --use-profile of braid compile and braid explain takes it.
+    """
+    import numpy as np
+
+    from braid.tools.commands.arrays import random_inputs, read_inputs, sized_inputs
+    from braid.tools.commands.models import likely_values, open_dims, open_model, ranges_of_inputs
+    from braid.tools.commands.recording import profile_of, record_runs, table_of
+    from braid.tools.terminal.outputs import check_outputs, write_files
+    from braid.tools.terminal.tables import print_table
+
+    check_outputs(output, model=model)
+    given, sizes = read_inputs(inputs), parse_at(at)
+    opened = open_model(model, replace(options, profile=True), interpret=False)
+    specs = sized_inputs(opened.inputs, options.shapes or {}, open_dims(model, options), sizes)
+    left = [spec for spec in specs if spec.name not in given]
+    ranges, likely = ranges_of_inputs(model, options, left), likely_values(model, options, left)
+    values = random_inputs(specs, seed, given, ranges, {**likely, **sizes})
+    found = record_runs(opened, lambda: opened.run_named(values), runs, warmup)
+    made = profile_of(model, {name: np.shape(value) for name, value in values.items()}, found)
+    write_files({output: made.to_bytes()})
+    assert made.runs is not None
+    data = {
+        "model": str(model),
+        "output": str(output),
+        "runs": runs,
+        "seconds": made.runs.seconds,
+        "ops": len(made.ops),
+    }
+    return Answer(data, lambda: print_table(table_of(made)))
 
 
 @profile.command()

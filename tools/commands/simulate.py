@@ -49,9 +49,9 @@ def simulate(
     from braid.targets.machines.load import load_target
     from braid.targets.simulator import report
     from braid.targets.simulator.simulate import simulate as run
+    from braid.tools.explain.document import page_data
     from braid.tools.explain.render import render
     from braid.tools.explain.timeline_view import timeline_view
-    from braid.tools.explain.views import Page
     from braid.tools.terminal.outputs import check_outputs, write_files
 
     check_outputs(output, html, model=stream)
@@ -65,7 +65,8 @@ def simulate(
         files[output] = encoded(loaded, output)
     if html is not None:
         view = timeline_view(report.report(timeline, loaded, backend))
-        files[html] = render(Page(f"{stream.name} on {target}", (view,))).encode()
+        title = f"{stream.name} on {target}"
+        files[html] = render(page_data(title, timelines=(view,))).encode()
     write_files(files)
     data = {
         "stream": str(stream),

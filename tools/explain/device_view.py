@@ -3,11 +3,9 @@
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
 
 from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.analysis.structure.clusters import clusters_in_order
@@ -20,8 +18,7 @@ from braid.support.byte_sizes import format_size
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.launch_times import link_seconds
 from braid.targets.machines.target import Target
-from braid.tools.explain.graph_view import function_graph, plain_node
-from braid.tools.explain.views import Bar, GraphView, Node, Table, TimelineView
+from braid.tools.explain.views import Bar, Table, TimelineView
 
 _MICROSECONDS = 1e6
 _HOST = -1
@@ -68,7 +65,8 @@ class DeviceExplanation:
 
     function: FuncOp
     stages: Sequence[ClusterView]
-    view: GraphView
+    clusters: str
+    """A sentence on clusters and devices."""
     host: HostOps | None = None
     """What runs on the host because no other device can, None for nothing."""
 
@@ -82,26 +80,22 @@ class DeviceExplanation:
             stage.function = f"{CLUSTER_PREFIX}{order.index(stage.number)}"
         loads = _loads(stages)
         busiest = max(loads, key=lambda name: loads[name], default="")
-        legend = {name: f"{name}, {_us(loads[name])}" for name in loads}
         summary = f"{len(stages)} clusters on {len(loads)} devices"
         summary += f"; {busiest} is the busiest." if stages else "."
         found = HostOps.of(function, target)
         host = found if found.are_beside(target) else None
         if host is not None:
             summary += f" {len(host.ops)} ops run on the host, since {host.why}."
-            legend.setdefault(host.device, f"{host.device}, the host")
-        drawn = function_graph(function, partial(_device_node, host))
-        view = GraphView("Devices", summary, drawn, legend)
-        return DeviceExplanation(function, stages, view, host)
+        return DeviceExplanation(function, stages, summary, host)
 
     @property
     def summary(self) -> str:
         """The busiest device, and how often a stream would have a result for it."""
         if not self.stages:
-            return self.view.summary
+            return self.clusters
         taken = max(_loads(self.stages).values())
         rate = f"{1 / taken:.4g} results/s" if taken else "no limit"
-        return f"{self.view.summary} Predicted: {_us(taken)} of each request, {rate} in a stream."
+        return f"{self.clusters} Predicted: {_us(taken)} of each request, {rate} in a stream."
 
     def measure(self, seconds: Mapping[str, float]) -> None:
         """Notes what one run of each function took."""
@@ -264,18 +258,6 @@ def _loads(stages: Sequence[ClusterView]) -> dict[str, float]:
         for name in stage.devices:
             loads[name] = loads.get(name, 0.0) + stage.takes / len(stage.devices)
     return loads
-
-
-def _device_node(host: HostOps | None, op: Operation) -> Node:
-    node, placement = plain_node(op), placement_of(op)
-    if host is not None and not set(op.walk()).isdisjoint(host.ops):
-        facts = (("device", f"{host.device}, the host"), ("why", host.why), *node.facts)
-        return replace(node, colour=host.device, facts=facts)
-    if placement is None:
-        return node
-    devices = ", ".join(placement.devices)
-    facts = (("device", devices), ("cluster", f"{placement.cluster}"), *node.facts)
-    return replace(node, colour=placement.device, facts=facts)
 
 
 def _us(seconds: float) -> str:

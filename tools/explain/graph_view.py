@@ -1,33 +1,39 @@
-"""From the ops of a function to a graph that can be drawn."""
+"""From the ops of a function, as they were read, to the nodes and edges of its graph."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from braid.analysis.structure.operation_counts import flops
 from braid.analysis.structure.parameter_expressions import ParameterExpressions, is_leaf
-from braid.dialects.braid.attributes import layout_of
-from braid.dialects.braid.base import TensorOp
+from braid.dialects.braid.names import names_of
+from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.ports import input_names, output_names
 from braid.dialects.braid.regions import GroupOp
-from braid.targets.costs.model_summary import label_of
-from braid.targets.costs.op_amounts import amounts_of
-from braid.tools.explain.views import Edge, Graph, Node
-from braid.tools.explain.views import Region as DrawnRegion
+from braid.tools.explain.model_graph import GraphNode
 
-NodeOf = Callable[[Operation], Node]
-"""How an op without regions is drawn."""
+INPUT, OUTPUT = "input", "output"
 
-RegionLabel = Callable[[Operation, Region], str]
-"""What is written over a region of an op."""
+Edges = tuple[tuple[int, int], ...]
+
+
+def function_graph(function: FuncOp) -> tuple[tuple[GraphNode, ...], Edges]:
+    """Return a node for every input, op and output of a function, and edges by their numbers.
+
+    Weights, and what is made of them alone, are left out. What a region yields comes from the ops
+    inside of it, which have the op around them in their path.
+    """
+    builder = _GraphBuilder(function)
+    builder.add_inputs(input_names(function))
+    builder.add_block(function.body.block, ())
+    builder.add_outputs(function.body.block, output_names(function))
+    return tuple(builder.nodes), tuple(builder.edges)
 
 
 def region_name(op: Operation, region: Region) -> str:
-    """What a region of control flow is called."""
+    """Return what a region of control flow is called."""
     index = op.regions.index(region)
     if isinstance(op, scf.IfOp):
         return ("then", "else")[index]
@@ -38,137 +44,115 @@ def region_name(op: Operation, region: Region) -> str:
     return "body"
 
 
-def function_graph(
-    function: FuncOp, node_of: NodeOf, region_label: RegionLabel = region_name
-) -> Graph:
-    """The graph of `function`, with a node for every input, op and output; weights and
-    what is made of them alone are left out.
+def module_paths(names: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
+    """Return the modules that each name is in: `a/b` is in `a`, and so is `a` where that has parts.
 
-    `region_label` gives the words over branches and bodies.
+    What an importer makes of one op of a model is called `NODE/part`, and its last op `NODE`.
     """
-    names = input_names(function), output_names(function)
-    known = ParameterExpressions()
-    return _GraphBuilder(function.body.block, node_of, region_label, known, names).build()
+    parts = {name: tuple(part for part in name.split("/") if part) for name in names}
+    outer = {path[:depth] for path in parts.values() for depth in range(1, len(path))}
+    return {name: path if path in outer else path[:-1] for name, path in parts.items()}
 
 
-def plain_node(op: Operation) -> Node:
-    """An op with its results, arithmetic and traffic."""
-    kinds = list(_inner_kinds(op))
-    facts = [("op", op.name), ("result", "\n".join(str(r.type) for r in op.results))]
-    if len(kinds) > 1:
-        facts.append(("computes", " → ".join(kinds)))
-    if isinstance(op, TensorOp | GroupOp):
-        facts.append(("operations", f"{flops(op):,}"))
-        facts.append(("bytes", f"{amounts_of(op).moved:,}"))
-    label = label_of(op)
-    kind = "+".join(kinds) or op.name
-    return Node(label if label != op.name else kind, _note(op, kind), facts=tuple(facts))
+class _GraphBuilder:
+    def __init__(self, function: FuncOp) -> None:
+        self.nodes: list[GraphNode] = []
+        self.edges: dict[tuple[int, int], None] = {}
+        self._function = function
+        self._known = ParameterExpressions()
+        self._makers: dict[SSAValue, frozenset[int]] = {}
+        self._paths = module_paths(
+            name for op in function.walk() if _is_drawn(op) for name in names_of(op)[:1]
+        )
 
+    def add_inputs(self, names: tuple[str, ...]) -> None:
+        for name, argument in zip(names, self._function.body.block.args, strict=True):
+            if _is_tensor(argument):
+                number = self._add(GraphNode(name, INPUT, _text(argument.type), ()))
+                self._makers[argument] = frozenset([number])
 
-def _inner_kinds(op: Operation) -> Iterator[str]:
-    if isinstance(op, GroupOp):
-        for inner in op.body.block.ops:
-            if inner is not op.terminator and not is_leaf(inner):
-                yield inner.name.removeprefix("braid.")
-    elif isinstance(op, TensorOp):
-        yield op.name.removeprefix("braid.")
+    def add_outputs(self, block: Block, names: tuple[str, ...]) -> None:
+        terminator = block.last_op
+        operands = () if terminator is None else terminator.operands
+        for name, value in zip(names, operands, strict=True):
+            if _is_tensor(value):
+                self._read(value, self._add(GraphNode(name, OUTPUT, _text(value.type), ())))
 
+    def add_block(self, block: Block, path: tuple[str, ...]) -> None:
+        """Add the ops of a block but the last one."""
+        for op in block.ops:
+            if op is block.last_op or not _is_drawn(op) or self._is_constant(op):
+                continue
+            regions = () if isinstance(op, GroupOp) else op.regions
+            if any(region.blocks for region in regions) and self._add_regions(op, path):
+                continue
+            self._add_op(op, path)
 
-def _note(op: Operation, kind: str) -> str:
-    shapes = [_shape(result) for result in op.results if _is_tensor(result)]
-    return " ".join([kind, *shapes])
+    def _add_op(self, op: Operation, path: tuple[str, ...]) -> None:
+        kind = op.kind.data if isinstance(op, OpaqueOp) else op.name.removeprefix("braid.")
+        names = names_of(op)
+        modules = self._paths.get(names[0], ()) if names else ()
+        types = ", ".join(str(result.type) for result in op.results)
+        number = self._add(GraphNode(", ".join(names) or kind, kind, types, (*path, *modules)))
+        for value in _reads(op):
+            self._read(value, number)
+        self._makers.update((result, frozenset([number])) for result in op.results)
+
+    def _add_regions(self, op: Operation, path: tuple[str, ...]) -> bool:
+        """Add the ops of control flow; return whether there are any."""
+        before = len(self.nodes)
+        kind = op.name.partition(".")[2]
+        # Of two without a name, each is a group of its own.
+        own = ", ".join(names_of(op)) or f"{kind} {before}"
+        carried = [value for value in op.operands if _is_tensor(value)]
+        results: list[frozenset[int]] = [frozenset()] * len(op.results)
+        for region in op.regions:
+            if not region.blocks:
+                continue
+            block = region.block
+            tensors = [arg for arg in block.args if _is_tensor(arg)]
+            # A loop carries its last operands; what the condition hands on stands as they do.
+            for argument, value in zip(reversed(tensors), reversed(carried), strict=False):
+                self._makers[argument] = self._made_by(value)
+            self.add_block(block, (*path, own, region_name(op, region)))
+            yielded = () if block.last_op is None else block.last_op.operands
+            for index, value in enumerate(reversed(yielded)):
+                if index < len(results):
+                    results[-1 - index] |= self._made_by(value)
+        self._makers.update(zip(op.results, results, strict=True))
+        return len(self.nodes) > before
+
+    def _add(self, node: GraphNode) -> int:
+        self.nodes.append(node)
+        return len(self.nodes) - 1
+
+    def _read(self, value: SSAValue, reader: int) -> None:
+        self.edges.update(((maker, reader), None) for maker in sorted(self._made_by(value)))
+
+    def _made_by(self, value: SSAValue) -> frozenset[int]:
+        return self._makers.get(value, frozenset())
+
+    def _is_constant(self, op: Operation) -> bool:
+        return bool(op.results) and self._known.is_known(op.results[0])
 
 
 def _is_tensor(value: SSAValue) -> bool:
     return isinstance(value.type, TensorType)
 
 
-def _shape(value: SSAValue) -> str:
-    text = str(value.type).removeprefix("tensor<").removesuffix(">")
-    return text.partition(",")[0]
-
-
-class _GraphBuilder:
-    """Collects the nodes and edges of one block."""
-
-    def __init__(
-        self,
-        block: Block,
-        node_of: NodeOf,
-        region_label: RegionLabel,
-        expressions: ParameterExpressions,
-        names: tuple[tuple[str, ...], tuple[str, ...]] | None = None,
-    ) -> None:
-        self._block = block
-        self._expressions = expressions
-        self._node_of = node_of
-        self._region_label = region_label
-        self._names = names
-        self._nodes: list[Node] = []
-        self._edges: dict[tuple[int, int], Edge] = {}
-        self._maker: dict[SSAValue, int] = {}
-
-    def build(self) -> Graph:
-        for index, argument in enumerate(self._block.args):
-            if _is_tensor(argument):
-                name = self._names[0][index] if self._names else f"carried {index}"
-                self._add(Node(name, _shape(argument), facts=(("type", str(argument.type)),)))
-                self._maker[argument] = len(self._nodes) - 1
-        for op in self._block.ops:
-            if op is self._block.last_op:  # an unregistered op may be a terminator as well
-                self._add_outputs(op)
-            elif _is_drawn(op) and not self._known_to_be_constant(op):
-                self._add_op(op)
-        return Graph(tuple(self._nodes), tuple(self._edges.values()))
-
-    def _add(self, node: Node) -> int:
-        self._nodes.append(node)
-        return len(self._nodes) - 1
-
-    def _add_op(self, op: Operation) -> None:
-        node = self._node_of(op)
-        if not isinstance(op, GroupOp):
-            node = replace(node, regions=tuple(self._regions(op)))
-        number = self._add(node)
-        for value in _reads(op):
-            self._connect(value, number)
-        self._maker.update((result, number) for result in op.results)
-
-    def _add_outputs(self, terminator: Operation) -> None:
-        for index, value in enumerate(terminator.operands):
-            if _is_tensor(value):
-                name = self._names[1][index] if self._names else f"yield {index}"
-                facts = (("type", str(value.type)),)
-                self._connect(value, self._add(Node(name, _shape(value), facts=facts)))
-
-    def _connect(self, value: SSAValue, target: int) -> None:
-        source = self._maker.get(value)
-        if source is not None and (source, target) not in self._edges:
-            colour = str(layout_of(value.type)) if _is_tensor(value) else ""
-            self._edges[source, target] = Edge(source, target, str(value.type), colour)
-
-    def _regions(self, op: Operation) -> Iterator[DrawnRegion]:
-        for region in op.regions:
-            if region.blocks:
-                graph = self._inner(region.block).build()
-                yield DrawnRegion(self._region_label(op, region), graph)
-
-    def _inner(self, block: Block) -> "_GraphBuilder":
-        return _GraphBuilder(block, self._node_of, self._region_label, self._expressions)
-
-    def _known_to_be_constant(self, op: Operation) -> bool:
-        return bool(op.results) and self._expressions.is_known(op.results[0])
+def _text(type: Attribute) -> str:
+    return str(type)
 
 
 def _is_drawn(op: Operation) -> bool:
-    """Ops with tensors, and the scalars that control flow hangs on; not weights."""
+    """Return whether an op has tensors, or regions with some; weights are not drawn."""
     if is_leaf(op) or not (op.operands or op.regions):
         return False
     return bool(op.regions) or any(map(_is_tensor, op.operands))
 
 
 def _reads(op: Operation) -> Iterator[SSAValue]:
-    """Operands of `op` and what its regions read from outside."""
+    """Yield the operands of `op` and what its regions read from outside."""
     yield from op.operands
     if not isinstance(op, GroupOp):
         for region in op.regions:

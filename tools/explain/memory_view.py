@@ -1,14 +1,16 @@
 """Memory: what is in the arena at every step, before and after recomputation."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from xdsl.dialects.builtin import ModuleOp
 
 from braid.analysis.diagnostics.remarks import Remark
 from braid.dialects.braid.variants import public_functions
 from braid.passes.storage.memory_report import (
+    LiveTensor,
     MemoryReport,
     MemoryTimeline,
     memory_report,
@@ -46,12 +48,23 @@ class PlannedMemory:
 
     def drawn(self) -> MemoryPlan:
         """The arena over time."""
+        live = [each for each in self.timeline.tensors if each.tensor.space == ARENA]
+        steps = self.timeline.steps
+        peak = fullest_step([(each.first, each.last, each.tensor.bytes) for each in live])
         blocks = tuple(
-            Block(live.tensor.name, live.first, live.last, live.tensor.offset, live.tensor.bytes)
-            for live in self.timeline.tensors
-            if live.tensor.space == ARENA
+            Block(
+                each.tensor.name,
+                each.first,
+                each.last,
+                each.tensor.offset,
+                each.tensor.bytes,
+                each.tensor.type,
+                each.readers,
+                _why(each, steps, peak),
+            )
+            for each in live
         )
-        return MemoryPlan(self.label, self.timeline.steps, blocks, self.report.arena_bytes)
+        return MemoryPlan(self.label, steps, blocks, self.report.arena_bytes)
 
 
 @dataclass(frozen=True)
@@ -98,6 +111,39 @@ class MemoryExplanation:
         assert self.after is not None
         usual = self.before.recomputed()
         return {n: c for n, c in self.after.recomputed().items() if c > usual.get(n, 1)}
+
+
+def fullest_step(blocks: Sequence[tuple[int, int, int]]) -> int:
+    """Return the first step at which most bytes are live, of (first, last, bytes); -1 for none."""
+    change = Counter[int]()
+    for first, last, size in blocks:
+        change[first] += size
+        change[last + 1] -= size
+    best, most, live = -1, 0, 0
+    for step in sorted(change):
+        live += change[step]
+        if live > most:
+            best, most = step, live
+    return best
+
+
+def _why(live: LiveTensor, steps: Sequence[str], peak: int) -> str:
+    """Return why a buffer lives from its first step to its last, and what recomputation saves."""
+    readers = [step for step in live.readers if live.first <= step <= live.last]
+    if not readers:
+        return "nothing reads it: it is scratch of its kernel, or what a loop carries"
+    after = [live.first, *readers]
+    wait, waiter = max((b - a, b) for a, b in pairwise(after))
+    if wait <= 1:
+        text = f"read at once by {steps[waiter]}"
+    else:
+        text = f"kept for {wait} steps until {steps[waiter]} (step {waiter}) reads it"
+    if live.first < peak <= live.last and peak not in readers:
+        text += (
+            f"; it waits through the peak (step {peak}): computing it again after that would "
+            f"free {format_size(live.tensor.bytes)} there, for another run of {steps[live.first]}"
+        )
+    return text
 
 
 def _sentence(plan: PlannedMemory) -> str:

@@ -21,3 +21,11 @@ def format_change(cost: float, reference: float, resource: str) -> str:
         return "impossible"
     change = cost - reference
     return "+0" if abs(change) <= 1e-9 * abs(reference) else f"+{format_cost(change, resource)}"
+
+
+def format_seconds(seconds: float) -> str:
+    """Seconds with a unit that fits, in three digits."""
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
+        if abs(seconds) * factor >= 1:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns" if seconds else "0 s"

@@ -1,10 +1,6 @@
-"""What a page can show, as data: each decision of the compiler fills one of these views.
+"""What a page can show beside kernels and the graph, as data; nothing here knows IR or HTML."""
 
-Nothing here knows IR or HTML. Colours are keys; a view's legend gives each key its words.
-"""
-
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 Row = tuple[str, ...]
 
@@ -15,54 +11,6 @@ class Table:
 
     columns: Row
     rows: tuple[Row, ...]
-
-
-@dataclass(frozen=True)
-class Node:
-    """A box of a graph; `facts` and `choices` are shown when it is pointed at."""
-
-    label: str
-    note: str = ""
-    colour: str = ""
-    facts: tuple[tuple[str, str], ...] = ()
-    choices: Table | None = None
-    regions: tuple["Region", ...] = ()
-
-
-@dataclass(frozen=True)
-class Edge:
-    """From node number `source` to node number `target` of the same graph."""
-
-    source: int
-    target: int
-    label: str = ""
-    colour: str = ""
-
-
-@dataclass(frozen=True)
-class Graph:
-    """Nodes, and edges between them; acyclic."""
-
-    nodes: tuple[Node, ...] = ()
-    edges: tuple[Edge, ...] = ()
-
-
-@dataclass(frozen=True)
-class Region:
-    """A graph inside a node: a branch, or the body of a loop."""
-
-    label: str
-    graph: Graph
-
-
-@dataclass(frozen=True)
-class GraphView:
-    """A graph to pan, zoom and search."""
-
-    title: str
-    summary: str
-    graph: Graph
-    legend: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)
@@ -90,13 +38,20 @@ class TimelineView:
 
 @dataclass(frozen=True)
 class Block:
-    """Memory [offset, offset + size) in bytes, taken from step `first` to step `last`."""
+    """Memory [offset, offset + size) in bytes, taken from step `first` to step `last`.
+
+    `readers` are the steps that read it; `why` says why it lives so long, and what it would save to
+    compute it again.
+    """
 
     label: str
     first: int
     last: int
     offset: int
     size: int
+    type: str = ""
+    readers: tuple[int, ...] = ()
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -117,14 +72,3 @@ class MemoryView:
     summary: str
     plans: tuple[MemoryPlan, ...]
     table: Table | None = None
-
-
-View = GraphView | TimelineView | MemoryView
-
-
-@dataclass(frozen=True)
-class Page:
-    """One view per tab."""
-
-    title: str
-    views: tuple[View, ...]

@@ -1,7 +1,9 @@
 """Walks a model through the default pipeline and keeps what explains its decisions."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from xdsl.context import Context
@@ -11,6 +13,7 @@ from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import Remark, collect_remarks
 from braid.analysis.profile.execution_counts import ExecutionCounts
+from braid.analysis.profile.profile_file import own_record
 from braid.analysis.structure.clusters import complete_clusters, has_clusters
 from braid.dialects.braid.variants import public_functions
 from braid.driver.memory_budget import check_budget, parse_budget, with_budget
@@ -20,6 +23,7 @@ from braid.lowering.host import model_code
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.layout.layout_report import layout_report
 from braid.passes.layout.select_layouts import SelectLayoutsPass
+from braid.passes.outlining.outline_kernels import OutlineKernelsPass
 from braid.passes.partition.apply_clusters import ApplyClustersPass
 from braid.passes.partition.assign_devices import Strategy
 from braid.passes.partition.host_ops import HostOps
@@ -28,26 +32,43 @@ from braid.targets.costs.layout_costs import LayoutCosts
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
 from braid.tools.explain.device_view import DeviceExplanation
-from braid.tools.explain.graph_view import function_graph, plain_node
+from braid.tools.explain.graph_view import Edges, function_graph
+from braid.tools.explain.history import History
+from braid.tools.explain.kernel_rows import KernelRow
+from braid.tools.explain.kernels import KernelTable, free_ops
 from braid.tools.explain.layout_view import LayoutExplanation
 from braid.tools.explain.memory_view import MemoryExplanation, PlannedMemory
-from braid.tools.explain.views import GraphView
+from braid.tools.explain.model_graph import GraphNode
 
 RESOURCE = "seconds"
+WITHOUT_BUDGET = "Without a budget"
 
 
 @dataclass(frozen=True)
 class Walk:
-    """The results of a compilation to explain: the graph as read, its layouts, and remarks.
+    """The results of a compilation to explain: layouts, devices and remarks.
 
-    `devices` is None for a model that is on one device because it needs no other.
+    `devices` is None for a model that is on one device because it needs no other, `whole` where
+    that was not asked for.
     """
 
-    graph: GraphView
+    target: Target
     layouts: LayoutExplanation
-    layout_view: GraphView
     devices: DeviceExplanation | None
     remarks: list[Remark]
+    whole: "Whole | None" = None
+
+
+@dataclass(frozen=True)
+class Whole:
+    """What the page shows beside: the graph as read, kernels, ops without one, and memory."""
+
+    nodes: tuple[GraphNode, ...]
+    edges: Edges
+    kernels: tuple[KernelRow, ...]
+    free: tuple[tuple[tuple[str, ...], str], ...]
+    plan: PlannedMemory
+    seconds: float
 
 
 def walk_through(
@@ -57,32 +78,65 @@ def walk_through(
     profile: Path | None = None,
     partition: Strategy | None = None,
     pin: Sequence[str] = (),
+    whole: bool = False,
+    history: History | None = None,
 ) -> Walk:
     """Run the default pipeline on `module`, which is changed; `profile` weighs its ops.
 
-    `partition` and `pin` are as in `compile`.
+    `partition` and `pin` are as in `compile`. For the `whole` of what can be explained the module
+    has no open dims; memory is then planned too. `history` notes what passes change.
 
     Raises:
         BraidError: a pass finds fault with the module, or the profile cannot be read.
 
     """
-    target = target_of(module)
+    target, began = target_of(module), time.perf_counter()
     placed = with_partition(graph_passes(target), partition, pin, target)
     passes = with_profile(placed, profile)
-    decides = [isinstance(pass_, SelectLayoutsPass) for pass_ in passes].index(True)
-    outlines = [isinstance(pass_, ApplyClustersPass) for pass_ in passes].index(True)
-    graph = _graph(module)
+    decides = _position(passes, SelectLayoutsPass)
+    clusters = _position(passes, ApplyClustersPass)
+    outlines = _position(passes, OutlineKernelsPass)
+    # What is outlined is a call, which tells nothing more of an op.
+    watchers = () if history is None else (history,)
+    run = partial(run_pipeline, context, module, verify=False, instrumentation=watchers)
+    nodes, edges = function_graph(_main(module)) if whole else ((), ())
+    if history is not None:
+        history.begin(module)
     with collect_remarks() as remarks:
-        run_pipeline(context, module, passes[:decides], verify=False)
-        counts = ExecutionCounts.of(module)
-        layouts = _layouts(module, counts)
-        # The pass that applies the decision stands right behind it.
-        run_pipeline(context, module, passes[decides : decides + 2], verify=False)
-        layout_view = layouts.view(_main(module), counts)
-        run_pipeline(context, module, passes[decides + 2 : outlines], verify=False)
+        run(passes[:decides])
+        layouts = _layouts(module, ExecutionCounts.of(module))
+        run(passes[decides:clusters])
         devices = _devices(module, target)
+        run(passes[clusters:outlines])
+        names = {node.name for node in nodes}
+        kernels = _rows(module, target, layouts, names, profile) if whole else ()
+        free = tuple(free_ops(module)) if whole else ()
         run_pipeline(context, module, passes[outlines:], verify=False)
-    return Walk(graph, layouts, layout_view, devices, remarks)
+    if not whole:
+        return Walk(target, layouts, devices, remarks)
+    plan = _plan(context, module, "Plan", tuple(remarks))
+    seconds = time.perf_counter() - began
+    found = Whole(nodes, edges, kernels, free, plan, seconds)
+    return Walk(target, layouts, devices, remarks, found)
+
+
+def _position(passes: Sequence[ModulePass], kind: type[ModulePass]) -> int:
+    return [isinstance(pass_, kind) for pass_ in passes].index(True)
+
+
+def _rows(
+    module: ModuleOp,
+    target: Target,
+    layouts: LayoutExplanation,
+    names: set[str],
+    profile: Path | None,
+) -> tuple[KernelRow, ...]:
+    """Return the kernels; what a profile of another tool measured is in their predictions."""
+    record = None if profile is None else own_record(profile)
+    if record is None:
+        return KernelTable(target, layouts.report, names).rows(module)
+    runs = None if record.runs is None else record.runs.count
+    return KernelTable(target, layouts.report, names, record.ops, runs).rows(module)
 
 
 def _devices(module: ModuleOp, target: Target) -> DeviceExplanation | None:
@@ -108,7 +162,7 @@ def plan_memory(
     """
     module = read()
     passes = with_profile(graph_passes(target_of(module)), profile)
-    before = _planned(context, module, passes, "Without a budget" if budget else "Plan")
+    before = _planned(context, module, passes, WITHOUT_BUDGET if budget else "Plan")
     if budget is None:
         return MemoryExplanation(before)
     limit = parse_budget(budget)
@@ -123,16 +177,16 @@ def _planned(
 ) -> PlannedMemory:
     with collect_remarks() as remarks:
         run_pipeline(context, module, passes, verify=False)
+    return _plan(context, module, label, tuple(remarks))
+
+
+def _plan(
+    context: Context, module: ModuleOp, label: str, remarks: tuple[Remark, ...]
+) -> PlannedMemory:
     # Nothing is linked: parts that only become text, as circuits for some FPGAs, have a plan too.
     model_code.emit_parts(module, target_of(module))
     model_code.plan_memory(context, module)
-    return PlannedMemory.of(module, label, tuple(remarks))
-
-
-def _graph(module: ModuleOp) -> GraphView:
-    graph = function_graph(_main(module), plain_node)
-    summary = f"The model as it was read: {len(graph.nodes)} inputs, ops and outputs."
-    return GraphView("Graph", summary, graph)
+    return PlannedMemory.of(module, label, remarks)
 
 
 def _layouts(module: ModuleOp, counts: ExecutionCounts) -> LayoutExplanation:

@@ -42,7 +42,7 @@ _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _ANY_BINARY = {"application/octet-stream": _BINARY}
 _PAGE_POLICY = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'"
 _EXPLANATION_POLICY = (
-    "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; "
+    "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; worker-src blob:; "
     "style-src 'unsafe-inline'; img-src data:"
 )
 _KEEP_ALIVE = 10.0

@@ -239,33 +239,24 @@ def _explain(model: Path, options: TaskOptions, report: Report) -> None:
     from braid.driver.sources.decision_sizes import bind_decision_sizes
     from braid.driver.sources.signature import check_model
     from braid.passes.infrastructure.context import make_context
+    from braid.tools.explain.model_page import Questions, explain_model
     from braid.tools.explain.render import render
-    from braid.tools.explain.views import Page
-    from braid.tools.explain.walk import plan_memory, walk_through
 
     context = make_context()
 
-    def read() -> Any:
+    def read_at_likely_sizes() -> Any:
         module = read_to_compile(context, model, options.compile_options()).module
         check_model(module)
-        return module
-
-    def read_at_likely_sizes() -> Any:
-        module = read()
         bind_decision_sizes(context, module, options.sizes_of_page())
         return module
 
     try:
-        walk = walk_through(context, read())
-        plan = plan_memory(context, read_at_likely_sizes)
+        sizes = options.sizes_of_page()
+        page = explain_model(context, read_at_likely_sizes, options.name, Questions(sizes=sizes))
     except BraidError as error:
         report("line", text=f"no explain page: {error}")
         return
-    split = () if walk.devices is None else (walk.devices.view, walk.devices.timeline())
-    page = Page(
-        f"braid explain {options.name}", (walk.graph, *split, walk.layout_view, plan.view())
-    )
-    model.with_name(EXPLANATION).write_text(render(page), encoding="utf-8")
+    model.with_name(EXPLANATION).write_text(render(page.data), encoding="utf-8")
     report("report", has_explanation=True)
 
 

@@ -126,8 +126,8 @@ def test_sizes_of_dims_that_there_are_not(capsys: pytest.CaptureFixture[str]) ->
         assert "--at for 'batch' is 'many', expected a size" in said
     said = refused(capsys, "run", "open.onnx", "--random", "--at=batch=3", "--at=batch=3")
     assert "--at is given twice for 'batch'" in said
-    assert "--at is for the plan of memory" in refused(
-        capsys, "explain", "open.onnx", "--at=batch=3"
+    assert "--at is for kernels and the plan of memory" in refused(
+        capsys, "explain", "open.onnx", "--layouts", "--at=batch=3"
     )
 
 

@@ -179,5 +179,7 @@ def test_what_only_the_host_runs_has_a_row_with_the_reason(
     (row,) = (line for line in capsys.readouterr().out.splitlines() if "│ host" in line)
     assert [cell.strip() for cell in row.split("│")[1:5]] == ["host", "cpu:0", "1", why]
     drawn = page.read_text()
-    assert f'["host","cpu:0","1","{why}"' in drawn and f'["why","{why}"]' in drawn
+    assert f'["host","cpu:0","1","{why}"' in drawn
+    if text is UPSTREAM:
+        assert f'"why":"{why}"' in drawn
     assert main([*options, "--target", "host"]) == 1

@@ -107,8 +107,11 @@ def test_a_task_from_its_model_to_its_explanation(browser: Any, server: Server) 
     shown(browser, "#explain").click()
     browser.switch_to.window(browser.window_handles[-1])
     wait(browser, lambda _: "braid explain" in browser.title)
-    shown(browser, "svg")
+    shown(browser, ".row")
     picture(browser, "explain")
+    # Its worker for the layout is allowed by the page's policy.
+    shown(browser, "#tab-graph").click()
+    shown(browser, "svg .box")
     severe = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
     assert all("401" in entry["message"] for entry in severe), severe
 

@@ -1,0 +1,79 @@
+"""`braid profile record`: what each run of a model took, kernels and what is between them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+from benchmarks.models.small import small_squeezenet
+from braid.analysis.profile.profile_file import OpRecord, merge_records, read_record
+from braid.runtime.profile_entries import ProfileEntry
+from braid.support.errors import BraidError
+from braid.tools.cli import main
+from braid.tools.commands.recording import profile_of, table_of
+
+
+def entry(count: int, seconds: float) -> ProfileEntry:
+    return ProfileEntry(count, seconds, {"ab->ab": ProfileEntry(count, seconds)})
+
+
+RUNS = [
+    (1.0, {"a": entry(1, 0.5), "b": entry(2, 0.2)}),
+    (2.0, {"a": entry(1, 0.7)}),
+    (3.0, {"a": entry(1, 1.5), "b": entry(2, 0.4)}),
+]
+
+
+def test_sums_and_quartiles_over_runs() -> None:
+    profile = profile_of(Path("m"), {"x": (1,)}, RUNS)
+    assert profile.runs == OpRecord(3, 6.0, quartiles=(1.5, 2.0, 2.5))
+    a, b = profile.ops["a"], profile.ops["b"]
+    assert (a.count, a.seconds) == (3, pytest.approx(2.7))
+    assert a.quartiles == pytest.approx((0.6, 0.7, 1.1))
+    # In a run without it, it took nothing.
+    assert b.quartiles == pytest.approx((0.1, 0.2, 0.3)) and b.count == 4
+    assert a.layouts["ab->ab"].quartiles == a.quartiles
+
+
+def test_the_table_adds_up() -> None:
+    table = table_of(profile_of(Path("m"), {}, RUNS))
+    assert [row[0] for row in table.rows] == ["a", "b", "between kernels", "one run"]
+    assert [row[-1] for row in table.rows] == ["45.0%", "10.0%", "45.0%", "100%"]
+
+
+def test_files_are_read_and_merged(tmp_path: Path) -> None:
+    profile = profile_of(Path("m"), {"x": (1,)}, RUNS)
+    file = tmp_path / "p.json"
+    file.write_bytes(profile.to_bytes())
+    assert read_record(file) == profile
+    merged = merge_records([file, file])
+    assert merged.runs is not None and merged.runs.count == 6
+    # Quartiles of two profiles say nothing of both together.
+    assert merged.ops["a"].quartiles is None and merged.runs.quartiles is None
+    data = json.loads(file.read_text())
+    data["runs"]["quartiles"] = [3.0, 2.0, 1.0]
+    file.write_text(json.dumps(data))
+    with pytest.raises(BraidError, match="not in order"):
+        read_record(file)
+
+
+def test_explain_has_the_time_between_kernels(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, file = tmp_path / "net.onnx", tmp_path / "p.json"
+    onnx.save(small_squeezenet(), model)
+    assert main(["profile", "record", str(model), "-o", str(file), "--runs", "4"]) == 0
+    assert "between kernels" in capsys.readouterr().out
+    runs = json.loads(file.read_text())["runs"]
+    assert runs["count"] == 4 and len(runs["quartiles"]) == 3
+    assert main(["explain", str(model), "--use-profile", str(file), "--json"]) == 0
+    page: Any = json.loads(capsys.readouterr().out)["result"]["page"]
+    summary, kernels = page["summary"], page["kernels"]
+    assert summary["is_measured"] and summary["seconds"] == pytest.approx(runs["seconds"] / 4)
+    assert summary["measured_kernels"] > 0
+    rest = summary["seconds"] - sum(kernel["time"] for kernel in kernels)
+    assert summary["between"] == pytest.approx(rest)
+    measured = next(kernel["measured"] for kernel in kernels if kernel["measured"])
+    assert measured["low"] <= measured["median"] <= measured["high"]

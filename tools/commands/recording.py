@@ -1,0 +1,110 @@
+"""Profiles of several runs: the sums of kernels, and how far runs are apart."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import quantiles
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from braid.analysis.profile.profile_file import OpRecord, ProfileRecord
+from braid.support.errors import BraidError
+from braid.tools.explain.quantities import format_seconds
+from braid.tools.explain.views import Table
+
+if TYPE_CHECKING:
+    from braid.runtime.model import Model
+    from braid.runtime.profile_entries import ProfileEntry
+
+_SHOWN = 10
+BETWEEN = "between kernels"
+
+
+def record_runs(
+    opened: "Model", call: Callable[[], object], runs: int, warmup: int
+) -> list[tuple[float, "Mapping[str, ProfileEntry]"]]:
+    """Return the seconds of each run by the clock, and what its kernels took.
+
+    Raises:
+        BraidError: the model has no counters.
+
+    """
+    for _ in range(warmup):
+        call()
+    found: list[tuple[float, Mapping[str, ProfileEntry]]] = []
+    for _ in range(runs):
+        opened.reset_profile()
+        began = perf_counter()
+        call()
+        found.append((perf_counter() - began, opened.profile()))
+    if not found[0][1]:
+        raise BraidError(
+            "the model has no profile counters",
+            hint="give a model, or compile the artifact with braid compile --profile",
+        )
+    return found
+
+
+def profile_of(
+    model: Path,
+    shapes: Mapping[str, tuple[int, ...]],
+    runs: "Sequence[tuple[float, Mapping[str, ProfileEntry]]]",
+) -> ProfileRecord:
+    """Return what these runs say together; quartiles are over runs of the model."""
+    names = dict.fromkeys(name for _, entries in runs for name in entries)
+    ops = {
+        name: _joined([entries[name] for _, entries in runs if name in entries], len(runs))
+        for name in names
+    }
+    wall = [seconds for seconds, _ in runs]
+    whole = OpRecord(len(wall), sum(wall), quartiles=_quartiles(wall, len(wall)))
+    return ProfileRecord(str(model), shapes, ops, whole)
+
+
+def _joined(entries: "Sequence[ProfileEntry]", runs: int) -> OpRecord:
+    choices = dict.fromkeys(choice for entry in entries for choice in entry.layouts)
+    return OpRecord(
+        sum(entry.count for entry in entries),
+        sum(entry.seconds for entry in entries),
+        {
+            choice: _joined([e.layouts[choice] for e in entries if choice in e.layouts], runs)
+            for choice in choices
+        },
+        _quartiles([entry.seconds for entry in entries], runs),
+    )
+
+
+def _quartiles(seconds: Sequence[float], runs: int) -> tuple[float, float, float]:
+    """Return the quartiles over all runs: in those that are missing it took nothing."""
+    every = [*seconds, *[0.0] * (runs - len(seconds))]
+    if len(every) == 1:
+        return every[0], every[0], every[0]
+    low, median, high = quantiles(every, n=4, method="inclusive")
+    return low, median, high
+
+
+def table_of(profile: ProfileRecord) -> Table:
+    """Return the kernels that take most, and what is between them, in one run of the model."""
+    whole = profile.runs
+    assert whole is not None and whole.seconds is not None
+    runs, seconds = whole.count, whole.seconds
+    ops = sorted(profile.ops.items(), key=lambda item: -(item[1].seconds or 0.0))
+    kernels = sum(record.seconds or 0.0 for _, record in ops)
+    rows = [_row(name, record, runs, seconds) for name, record in ops[:_SHOWN] if record.seconds]
+    between = (BETWEEN, "", format_seconds((seconds - kernels) / runs), "", "")
+    whole_row = ("one run", f"{runs:g}", format_seconds(seconds / runs), *_spread(whole))
+    rows += [(*between, f"{(seconds - kernels) / seconds:.1%}"), (*whole_row, "100%")]
+    return Table(("kernel", "runs", "mean", "median", "quartiles", "share"), tuple(rows))
+
+
+def _row(name: str, record: OpRecord, runs: float, seconds: float) -> tuple[str, ...]:
+    taken = record.seconds or 0.0
+    share = f"{taken / seconds:.1%}"
+    return name, f"{record.count:g}", format_seconds(taken / runs), *_spread(record), share
+
+
+def _spread(record: OpRecord) -> tuple[str, str]:
+    """Return the median, and the quartiles around it."""
+    if record.quartiles is None:
+        return "", ""
+    low, median, high = map(format_seconds, record.quartiles)
+    return median, f"{low} – {high}"

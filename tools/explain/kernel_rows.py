@@ -1,0 +1,129 @@
+"""What a page says of one kernel, as data: nothing here knows IR."""
+
+from dataclasses import dataclass
+
+from braid.tools.explain.model_names import joined
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to make a kernel that was weighed: layouts, and the family that makes it.
+
+    `seconds` are those of one run by themselves, as `source` says; `extra` are the seconds that
+    the whole model would take longer with it, None where nothing fits with it. They are exact
+    where all other choices could be made anew for it, else at most so many.
+    """
+
+    layouts: str
+    family: str
+    source: str
+    seconds: float
+    extra: float | None
+    is_exact: bool = True
+    is_taken: bool = False
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """The least seconds of all runs on the device, and what takes them: `compute` or `memory`.
+
+    `parts` are the seconds by resource; `flops` and `bytes` are what the model says of one run.
+    """
+
+    seconds: float
+    limit: str
+    parts: dict[str, float]
+    flops: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Seconds of all runs in one run of the model, the mean of those that a profile has.
+
+    `low` and `high` are the quartiles over the profiled runs of the model, `median` is between
+    them; None where the profile has sums alone.
+    """
+
+    seconds: float
+    median: float | None
+    low: float | None
+    high: float | None
+    count: float
+
+
+@dataclass(frozen=True)
+class NextBest:
+    """The choice that would cost least instead of the one that was taken, and how much more."""
+
+    what: str
+    extra: float
+    is_exact: bool
+
+
+@dataclass(frozen=True)
+class KernelRow:
+    """A kernel, named after the model's ops that it computes.
+
+    `ops` are the stable names of all its ops, `model_ops` those of the model's own, `computes` the
+    kinds of its ops and `kind` the one that takes most. `predicted` are the seconds of its `runs`
+    in one run of the model, without what starting it takes, which is `starts`.
+    """
+
+    id: int
+    ops: tuple[str, ...]
+    model_ops: tuple[str, ...]
+    computes: tuple[str, ...]
+    kind: str
+    device: str
+    runs: float
+    predicted: float
+    starts: float
+    measured: Measured | None
+    not_measured: str
+    roofline: Roofline | None
+    layouts: str
+    results: tuple[str, ...]
+    family: str
+    schedule: str
+    source: str
+    reason: str
+    candidates: tuple[Candidate, ...] = ()
+    is_reorder: bool = False
+    is_recomputed: bool = False
+
+    @property
+    def name(self) -> str:
+        """The model's ops in it."""
+        return joined(self.model_ops) or self.kind
+
+    @property
+    def time(self) -> float:
+        """The seconds that were measured, else those that are predicted."""
+        return self.predicted if self.measured is None else self.measured.seconds
+
+    @property
+    def roofline_share(self) -> float | None:
+        """How much of its time the roofline needs; None where either is unknown or 0."""
+        return None if self.roofline is None or not self.time else self.roofline.seconds / self.time
+
+    @property
+    def wasted(self) -> float:
+        """The seconds that the roofline leaves."""
+        return 0.0 if self.roofline is None else max(0.0, self.time - self.roofline.seconds)
+
+    @property
+    def next_best(self) -> NextBest | None:
+        """The candidate that costs least of those that were not taken."""
+        others = [c for c in self.candidates if not c.is_taken and c.extra is not None]
+        if not others:
+            return None
+        best = min(others, key=_extra)
+        taken = next((c for c in self.candidates if c.is_taken), None)
+        is_other_kernel = taken is not None and best.layouts == taken.layouts
+        what = best.family if is_other_kernel else f"{best.layouts} {best.family}".rstrip()
+        return NextBest(what, _extra(best), best.is_exact)
+
+
+def _extra(candidate: Candidate) -> float:
+    return float("inf") if candidate.extra is None else candidate.extra

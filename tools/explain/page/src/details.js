@@ -1,0 +1,51 @@
+// All that is known of one kernel: facts, what was weighed, and its IR after each pass.
+
+import { html, tableOf } from "./dom.js";
+import { bytes, count, seconds, share } from "./format.js";
+import { historyPanes } from "./history.js";
+import { routeTo } from "./route.js";
+
+export function kernelDetails(page, kernel, key) {
+  return html("div", { className: "about" },
+    html("dl", { className: "facts" }, ...facts(kernel).flatMap(([term, value]) =>
+      [html("dt", {}, term), html("dd", {}, value)])),
+    html("p", {}, kernel.ops.length && page.graph
+      ? html("a", { href: routeTo("graph", kernel.ops[0]) }, "Show in the graph") : null, " ",
+    html("a", { href: routeTo("kernels", key) }, "Link to this row")),
+    candidates(kernel),
+    historyPanes(kernel, page.summary.no_history));
+}
+
+function facts(kernel) {
+  const found = [
+    ["Ops", kernel.ops.join(", ")],
+    ["Results", kernel.results.join(", ")],
+    ["Because", kernel.reason],
+    ["Measured", kernel.measured ? `${seconds(kernel.measured.seconds)} a run of the model, `
+      + `${count(kernel.measured.count)} runs` : `no: ${kernel.not_measured}`],
+  ];
+  if (kernel.runs !== 1) found.push(["Expected runs", kernel.runs.toPrecision(4)]);
+  if (kernel.is_reorder) found.push(["Reorder", "it stores a tensor in another layout"]);
+  if (kernel.is_recomputed) found.push(["Recomputed", "an earlier kernel has computed these ops"]);
+  if (kernel.roofline) {
+    const { parts, flops, bytes: moved, limit } = kernel.roofline;
+    const least = Object.entries(parts).map(([name, time]) => `${name} ${seconds(time)}`).join(", ");
+    found.push(["Roofline", `${least}; ${limit} sets it`
+      + (kernel.roofline_share === null ? "" : `, ${share(kernel.roofline_share, 0)} is reached`)]);
+    found.push(["By the model", `${count(flops)} operations, ${bytes(moved)} read and written`]);
+  }
+  return found;
+}
+
+function candidates(kernel) {
+  if (kernel.candidates.length < 2) return html("p", { className: "soft" }, "Nothing else was weighed.");
+  const order = [...kernel.candidates].sort((a, b) => (a.extra ?? Infinity) - (b.extra ?? Infinity));
+  order.sort((a, b) => b.is_taken - a.is_taken);
+  const rows = order.map((each) => [each.layouts, each.family, each.source, seconds(each.seconds),
+    each.is_taken ? "taken" : each.extra === null ? "fits with nothing around it"
+      : each.extra > 0 ? `+${each.is_exact ? "" : "≤ "}${seconds(each.extra)}` : "as good"]);
+  return tableOf(["Layouts", "Kernel", "Cost by", "A run", "In all"], rows, {
+    caption: "What was weighed", numeric: [3, 4],
+    rowClass: (i) => (order[i].is_taken ? "taken" : ""),
+  });
+}

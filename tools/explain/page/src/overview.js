@@ -1,0 +1,82 @@
+// What one reads first: the bottleneck in a sentence, a few figures, one bar of the whole model.
+
+import { colourOf, html } from "./dom.js";
+import { bytes, count, seconds, share } from "./format.js";
+
+const BETWEEN = "between kernels";
+const SMALLEST = 0.004;
+
+export function overview(page, chooseKind) {
+  const { summary } = page;
+  return html("div", { className: "overview" },
+    html("p", { className: "bottleneck" }, summary.bottleneck),
+    html("dl", { className: "figures" }, ...figures(page).flatMap(figure)),
+    kindBar(summary, chooseKind));
+}
+
+function figure([term, value, note]) {
+  return html("div", {}, html("dt", {}, term),
+    html("dd", {}, value, note ? html("small", {}, ` ${note}`) : null));
+}
+
+function figures(page) {
+  const { summary } = page;
+  const found = [[
+    "One run",
+    seconds(summary.seconds),
+    summary.is_measured
+      ? `measured${spread(summary)}; ${seconds(summary.predicted)} predicted`
+      : summary.measured_kernels
+        ? `${summary.measured_kernels} of ${page.kernels.length} kernels measured`
+        : "predicted",
+  ]];
+  if (summary.memory) {
+    const { arena_bytes, lower_bound, weights_bytes } = summary.memory;
+    const proven = arena_bytes === lower_bound ? "the least for this order"
+      : `no order plan below ${bytes(lower_bound)}`;
+    found.push(["Memory peak", bytes(arena_bytes), proven]);
+    found.push(["Weights", bytes(weights_bytes)]);
+  }
+  found.push(["Reorders", seconds(summary.reorders), ofAll(summary.reorders, summary)]);
+  found.push(["Recomputation", seconds(summary.recomputed), ofAll(summary.recomputed, summary)]);
+  found.push(["Kernels", count(page.kernels.length), `on ${summary.target}`]);
+  found.push(["Deciding took", seconds(summary.deciding_seconds), "without code generation"]);
+  const sizes = Object.entries(summary.sizes).map(([name, size]) => `${name}=${size}`);
+  if (sizes.length) found.push(["Sizes", sizes.join(", ")]);
+  return found;
+}
+
+function spread(summary) {
+  if (summary.low === null) return "";
+  const { median, low, high } = summary;
+  return ` in the mean, median ${seconds(median)} (${seconds(low)} – ${seconds(high)})`;
+}
+
+function ofAll(value, summary) {
+  return summary.seconds > 0 ? share(value / summary.seconds) : "";
+}
+
+// A kind is a button, which filters the table.
+function kindBar(summary, chooseKind) {
+  const shown = summary.kinds.filter((kind) => kind.seconds > 0);
+  const total = shown.reduce((sum, kind) => sum + kind.seconds, 0) || 1;
+  const bar = html("div", { className: "bar", role: "group", "aria-label": "Time by kind of kernel" });
+  const legend = html("ul", { className: "legend" });
+  shown.forEach((kind, index) => {
+    const part = kind.seconds / total;
+    const text = `${kind.kind} ${share(part)}, ${seconds(kind.seconds)}`;
+    const colour = kind.kind === BETWEEN ? "var(--line)" : colourOf(index);
+    if (part >= SMALLEST) {
+      bar.append(html("span", { className: "part", title: text,
+        style: `flex-grow:${part};background:${colour}` }));
+    }
+    const label = kind.kernels
+      ? html("button", { type: "button", onclick: () => chooseKind(kind.kind) },
+        `${kind.kind} × ${kind.kernels}`)
+      : html("span", {}, kind.kind);
+    const key = html("i", { className: "key", style: `background:${colour}` });
+    legend.append(html("li", {}, key, label, ` ${share(part)} `,
+      html("small", {}, seconds(kind.seconds))));
+  });
+  return html("div", { className: "kinds" }, bar, legend);
+}
