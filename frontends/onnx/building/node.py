@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
-from onnx import AttributeProto, GraphProto, NodeProto, helper
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper
 from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.base import extents_of
@@ -254,6 +254,13 @@ class Node:
     def tensor(self, name: str) -> Array:
         """Return a tensor attribute."""
         return self._tensors.read(self._attribute(name, AttributeProto.TENSOR, None))
+
+    def text_tensor(self, name: str) -> list[str] | None:
+        """Return the texts of a tensor attribute, None where it holds something else."""
+        tensor = self._attribute(name, AttributeProto.TENSOR, None)
+        if tensor.data_type != TensorProto.STRING:
+            return None
+        return self._tensors.texts(tensor)
 
     def dtype(self, name: str) -> np.dtype[Any]:
         """Return an attribute that is an element type, as numpy's dtype."""

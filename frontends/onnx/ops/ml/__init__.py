@@ -1,0 +1,19 @@
+"""Importers of `ai.onnx.ml`, the ops of classical machine learning."""
+
+from braid.frontends.onnx.ops.ml import (
+    encoders,
+    linear,
+    preprocessing,
+    svm,
+    tree_ensemble,
+    tree_models,
+)
+
+__all__ = [
+    "encoders",
+    "linear",
+    "preprocessing",
+    "svm",
+    "tree_ensemble",
+    "tree_models",
+]
