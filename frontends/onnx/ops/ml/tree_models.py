@@ -155,7 +155,7 @@ def _of_two(
         pair = decisive, nothing
     elif len(base) == 1:
         first = plus(first, base[0])
-        pair = (first, second) if has_second else None
+        pair = ((first if has_first else nothing), second) if has_second else None
         decisive = second if has_second else first
     threshold = 0.5 if is_binary and is_positive else 0.0
     chosen = apply(b, "gt", decisive, scalar(b, threshold, decisive))
@@ -163,5 +163,5 @@ def _of_two(
     if pair is not None:
         return classes, transformed(b, two_columns(b, *pair), kind)
     if is_binary and is_positive:
-        return classes, complement_pair(b, first, "NONE")
+        return classes, complement_pair(b, first, kind)
     return classes, opposite_pair(b, first, kind)
