@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 
 from braid.analysis.interpreter import interpret as interpret_function
 from braid.driver.read_source import Constants, Dims, ModelSource, Shapes, read_source
-from braid.driver.sources.signature import entry_of, signature_of
+from braid.driver.sources.signature import boundary_of, entry_of, signature_of
 from braid.driver.sources.source_model import Parameters
 from braid.passes.infrastructure.context import make_context
 from braid.passes.sizes.bind_sizes import bind_sizes
@@ -67,7 +67,8 @@ def interpret(
             module, arrays, function=function, parameters=model.parameters, observer=observe
         )
 
-    return Model(inputs, outputs, InterpreterExecutor(inputs, outputs, evaluate))
+    executor = InterpreterExecutor(inputs, outputs, evaluate)
+    return Model(inputs, outputs, executor, boundary=boundary_of(model.module))
 
 
 def _bound(module: ModuleOp, /, **sizes: int) -> ModuleOp:

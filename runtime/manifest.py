@@ -1,8 +1,8 @@
 """What an artifact says about itself, for people and for Python: JSON in its first section."""
 
 import json
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, NoReturn, TypeVar, cast
 
 from braid.support.errors import BraidError
@@ -17,6 +17,8 @@ _KINDS: dict[type, str] = {
     float: "a number",
     int: "a whole number of 63 bits",
     list: "a list",
+    dict: "an object",
+    bool: "a truth value",
 }
 
 
@@ -41,6 +43,36 @@ class TensorSpec:
     def static(cls, name: str, dtype: str, shape: tuple[int, ...]) -> "TensorSpec":
         """Return the spec of a tensor without open dims."""
         return cls(name, dtype, shape, shape)
+
+
+@dataclass(frozen=True)
+class PortKind:
+    """What an input or output is that is no array of numbers.
+
+    It is text, or a mapping of these keys from each row.
+    """
+
+    is_text: bool = False
+    keys: tuple[str | int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """The inputs and outputs of a model, by name, that are no arrays of numbers.
+
+    `texts` are those that the model holds, each at the place of the number that stands for it.
+    """
+
+    texts: tuple[str, ...] = ()
+    inputs: Mapping[str, PortKind] = field(default_factory=dict[str, PortKind])
+    outputs: Mapping[str, PortKind] = field(default_factory=dict[str, PortKind])
+
+    def __bool__(self) -> bool:
+        """Return whether there is any."""
+        return bool(self.inputs or self.outputs)
+
+
+NUMBERS_ALONE = Boundary()
 
 
 @dataclass(frozen=True)
@@ -130,6 +162,7 @@ _OPTIONAL: dict[str, Any] = {
     "kernels": list(NO_KERNELS),
     "output_shapes": [],
     "expanded_bytes": 0,
+    "boundary": asdict(NUMBERS_ALONE),
 }
 """What older manifests do not say."""
 
@@ -150,7 +183,8 @@ class Manifest:
     for each function, and `kernels` how many kernels are made by records of searches.
     `output_shapes` says, of a model whose sizes are open, the sizes of each output by those of the
     dims, such as `2 * batch`; its `arena_bytes` are 0, since what a run takes depends on them.
-    `expanded_bytes` are those of the weights that loading makes of stored ones.
+    `expanded_bytes` are those of the weights that loading makes of stored ones. `boundary` says
+    which inputs and outputs are text or mappings.
     """
 
     model: str
@@ -171,6 +205,7 @@ class Manifest:
     kernels: RecordCount = NO_KERNELS
     output_shapes: tuple[tuple[str, ...], ...] = ()
     expanded_bytes: int = 0
+    boundary: Boundary = NUMBERS_ALONE
 
     def to_json(self) -> str:
         """Return the manifest as indented JSON."""
@@ -207,6 +242,7 @@ class Manifest:
                 kernels=_read_count(_read_list(fields, "kernels", int)),
                 output_shapes=_read_all(fields, "output_shapes", _read_texts),
                 expanded_bytes=_read(fields, "expanded_bytes", int),
+                boundary=_read_boundary(_read(fields, "boundary", dict)),
             )
         except (ValueError, RecursionError) as error:
             raise BraidError(f"its manifest is malformed: {error}") from error
@@ -251,6 +287,29 @@ def _read_tensor(fields: Any) -> TensorSpec:
         _read_list(fields, "dims", str),
         _read_list(fields, "values", str) if "values" in fields else (),
     )
+
+
+def _read_boundary(fields: Any) -> Boundary:
+    return Boundary(
+        _read_list(fields, "texts", str),
+        _read_ports(_read(fields, "inputs", dict)),
+        _read_ports(_read(fields, "outputs", dict)),
+    )
+
+
+def _read_ports(fields: dict[str, Any]) -> dict[str, PortKind]:
+    return {
+        name: PortKind(_read(own, "is_text", bool), _read_keys(own))
+        for name, own in fields.items()
+    }
+
+
+def _read_keys(fields: Any) -> tuple[str | int, ...]:
+    keys = cast(list[Any], _read(fields, "keys", list))
+    for key in keys:
+        if type(key) not in (str, int):
+            _wrong(key, "keys", str)
+    return tuple(keys)
 
 
 def _read_dim(fields: Any) -> DimSpec:

@@ -27,6 +27,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation
 
 from braid.dialects.braid.attribute_names import (
+    BOUNDARY,
     BRANCH_PROBABILITY,
     BRANCH_SIZE_CHECKS,
     CANDIDATES,
@@ -60,6 +61,7 @@ from braid.dialects.braid.attribute_names import (
 )
 from braid.dialects.braid.attributes import TargetAttr
 from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.ports import read_boundary
 from braid.dialects.braid.settings import SettingsAttr
 from braid.dialects.braid.sizes import SizesAttr, SymbolAttr
 
@@ -107,6 +109,14 @@ def _holds_times(attribute: Attribute) -> bool:
 def _holds_strings(attribute: Attribute) -> bool:
     elements = cast("ArrayAttr[Attribute]", attribute).data
     return all(isinstance(element, StringAttr) for element in elements)
+
+
+def _is_boundary(attribute: Attribute) -> bool:
+    try:
+        read_boundary(attribute)
+    except ValueError:
+        return False
+    return True
 
 
 def _holds_symbols(attribute: Attribute) -> bool:
@@ -184,6 +194,11 @@ _KINDS: Mapping[str, _Kind] = {
         _holds_times,
     ),
     MEASURED_WITH: _Kind((ArrayAttr,), "an array of names of ops, strings", _holds_strings),
+    BOUNDARY: _Kind(
+        (DictionaryAttr,),
+        'a dictionary, such as {texts = ["a"], inputs = {x}, outputs = {p = [0, 1]}}',
+        _is_boundary,
+    ),
     VALUE_SIZES: _Kind((SizesAttr,), 'sizes, such as #braid.sizes<["count"]>'),
     SYMBOLS: _Kind(
         (DictionaryAttr,),

@@ -116,6 +116,14 @@ class Node:
             self.fail(f"input {index} is missing")
         return value
 
+    def is_text(self, value: SSAValue) -> bool:
+        """Return whether the elements of a value stand for texts."""
+        return value in self._builder.texts
+
+    def is_mapping(self, value: SSAValue) -> bool:
+        """Return whether the rows of a value stand for mappings."""
+        return self._builder.texts.keys_of(value) is not None
+
     def optional(self, index: int) -> SSAValue | None:
         """Input `index`, None where it is left out."""
         return self.inputs[index] if index < len(self.inputs) else None

@@ -3,6 +3,7 @@
 from braid.frontends.onnx.ops.ml import (
     encoders,
     linear,
+    maps,
     preprocessing,
     svm,
     tree_ensemble,
@@ -12,6 +13,7 @@ from braid.frontends.onnx.ops.ml import (
 __all__ = [
     "encoders",
     "linear",
+    "maps",
     "preprocessing",
     "svm",
     "tree_ensemble",
