@@ -1,7 +1,7 @@
 """From the arguments of a call to the arrays of a model's inputs and outputs."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +34,8 @@ def bind_inputs(
     def bound(spec: TensorSpec, value: object) -> Buffer:
         return cast(Buffer, value) if spec.name in no_arrays else as_array(spec, value)
 
-    if len(positional) == 1 and isinstance(positional[0], Mapping):
-        mapping = cast(Mapping[str, object], positional[0])
+    if len(positional) == 1 and _has_names(positional[0], specs, no_arrays):
+        mapping = positional[0]
         if twice := [name for name in named if name in mapping]:
             raise BraidError(f"input '{twice[0]}' is given in the mapping and by keyword")
         positional, named = (), {**mapping, **named}
@@ -66,6 +66,15 @@ def bind_inputs(
             hint=f"the inputs are {_listed(names)}",
         )
     return [bound(spec, given[spec.name]) for spec in specs]
+
+
+def _has_names(
+    value: object, specs: Sequence[TensorSpec], no_arrays: Container[str]
+) -> TypeGuard[Mapping[str, object]]:
+    """Return whether a mapping has inputs by name, and is not itself the only input."""
+    if not isinstance(value, Mapping):
+        return False
+    return len(specs) != 1 or specs[0].name not in no_arrays or specs[0].name in value
 
 
 def in_order(what: str, values: object) -> Sequence[object]:

@@ -221,6 +221,11 @@ class Model:
         self._open().executor.reset_profile()
 
     @property
+    def boundary(self) -> Boundary:
+        """Return which inputs and outputs are text or mappings, by name."""
+        return self._boundary
+
+    @property
     def memory(self) -> tuple[MemoryReport, ...]:
         """Return what is in the arena, for every function; empty of what is interpreted."""
         return () if self._manifest is None else self._manifest.memory
