@@ -1,5 +1,6 @@
 """`LabelEncoder`, `CategoryMapper` and `OneHotEncoder`: values by what stands for them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,16 +12,19 @@ from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.relayout import Array
 from braid.frontends.onnx.building.builder import Builder
-from braid.frontends.onnx.building.expressions import apply, cast, reshape
+from braid.frontends.onnx.building.expressions import apply, cast, reduce, reshape
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
+from braid.frontends.onnx.ops.ml.failing import unless_any
 from braid.frontends.onnx.ops.ml.lookup import places_of
 from braid.frontends.onnx.ops.ml.scores import DOMAIN
 
 _UNUSED = "_Unused"
 _FINDS_NAN = 4
 """Since this version of the domain NaN is a key like others."""
-_KINDS = ("strings", "int64s", "floats")
+_KEYS = ("keys_strings", "keys_int64s", "keys_floats", "keys_tensor")
+_VALUES = ("values_strings", "values_int64s", "values_floats", "values_tensor")
+"""Of each of them one is given."""
 
 
 @dataclass(frozen=True)
@@ -85,28 +89,23 @@ def _between(
 @importer("LabelEncoder", domain=DOMAIN, since=2)
 def label_encoder(b: Builder, node: Node) -> SSAValue:
     """The value that stands at the place of the element among the keys."""
-    keys, values = _column(b, node, "keys"), _column(b, node, "values")
+    keys, values = _column(b, node, _KEYS), _column(b, node, _VALUES)
     return _looked_up(b, node, keys, values, _default(b, node, values))
 
 
-def _column(b: Builder, node: Node, name: str) -> _Column:
+def _column(b: Builder, node: Node, names: Sequence[str]) -> _Column:
     """Return the only one of the attributes for texts, integers, floats and tensors."""
-    given = [kind for kind in (*_KINDS, "tensor") if node.has(f"{name}_{kind}")]
+    given = [name for name in names if node.has(name)]
     if len(given) != 1:
-        node.fail(
-            f"{' and '.join(f'{name}_{kind}' for kind in given) or 'none'} of the lists of {name} "
-            "are given, expected one"
-        )
-    attribute = f"{name}_{given[0]}"
-    match given[0]:
-        case "strings":
-            return _texts(b, node.texts(attribute, ()))
-        case "int64s":
-            return _Column(np.array(node.integers(attribute), np.int64), False)
-        case "floats":
-            return _Column(np.array(node.numbers(attribute), np.float32), False)
-        case _:
-            return _tensor(b, node, attribute)
+        node.fail(f"{' and '.join(given) or 'none'} of {', '.join(names)} are given, expected one")
+    name, place = given[0], names.index(given[0])
+    if place == 0:
+        return _texts(b, node.texts(name, ()))
+    if place == 1:
+        return _Column(np.array(node.integers(name), np.int64), False)
+    if place == 2:
+        return _Column(np.array(node.numbers(name), np.float32), False)
+    return _tensor(b, node, name)
 
 
 def _tensor(b: Builder, node: Node, name: str) -> _Column:
@@ -138,7 +137,10 @@ def _default(b: Builder, node: Node, values: _Column) -> Array:
 
 @importer("OneHotEncoder", domain=DOMAIN)
 def one_hot_encoder(b: Builder, node: Node) -> SSAValue:
-    """A new last dim, 1 at the place of the element's category; an unknown one is all zeros."""
+    """A new last dim, 1 at the place of the element's category; an unknown one is all zeros.
+
+    Without `zeros` a run with an unknown one fails.
+    """
     x, zeros = node.input(0), node.integer("zeros", 1)
     texts, numbers = node.texts("cats_strings", ()), node.integers("cats_int64s", ())
     if bool(texts) == bool(numbers):
@@ -146,10 +148,13 @@ def one_hot_encoder(b: Builder, node: Node) -> SSAValue:
     if (x in b.texts) != bool(texts):
         node.fail(f"its input is {'text' if x in b.texts else 'no text'}, unlike the categories")
     keys = _texts(b, texts).array if texts else np.array(numbers, np.int64)
-    if not zeros:
-        b.require_known(node, x)
     wide = cast(b, x, i64)
     shape = extents_of(wide)
     line = [1] * len(shape) + [len(keys)]
     equal = apply(b, "eq", reshape(b, wide, [*shape, 1]), b.constant(keys.reshape(line)))
-    return cast(b, equal, f32)
+    found = cast(b, equal, f32)
+    if zeros:
+        return found
+    known = reduce(b, "or", equal, [len(shape)])
+    message = "its input has a category that is none of those that it knows, and zeros is 0"
+    return unless_any(b, node, apply(b, "not", known), found, message)

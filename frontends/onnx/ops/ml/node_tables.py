@@ -21,6 +21,28 @@ _MODES: Mapping[str, int] = {
 }
 
 
+_AS_TENSOR: Mapping[str, str] = {
+    "base_values": "base_values_as_tensor",
+    "class_weights": "class_weights_as_tensor",
+    "nodes_values": "nodes_values_as_tensor",
+    "target_weights": "target_weights_as_tensor",
+}
+
+
+@dataclass(frozen=True)
+class LeafLists:
+    """The names of the lists that say what leaves add to targets."""
+
+    trees: str
+    nodes: str
+    targets: str
+    weights: str
+
+
+CLASSES = LeafLists("class_treeids", "class_nodeids", "class_ids", "class_weights")
+TARGETS = LeafLists("target_treeids", "target_nodeids", "target_ids", "target_weights")
+
+
 @dataclass(frozen=True)
 class _Ids:
     """Nodes by the ids of their trees and their own, of which each pair stands for one node."""
@@ -71,8 +93,8 @@ def integers(node: Node, name: str, count: int | None = None) -> Array:
 
 
 def floats(node: Node, name: str, dtype: np.dtype, count: int | None = None) -> Array:
-    """Return a list of floats, which may be a tensor in the attribute `name_as_tensor` instead."""
-    tensor = f"{name}_as_tensor"
+    """Return a list of floats, which a tensor in another attribute may stand for."""
+    tensor = _AS_TENSOR[name]
     if node.has(tensor) and node.has(name):
         node.fail(f"both {name} and {tensor} are given, expected one of them")
     if node.has(tensor):
@@ -86,8 +108,10 @@ def floats(node: Node, name: str, dtype: np.dtype, count: int | None = None) -> 
     return found.astype(dtype)
 
 
-def forest_of(node: Node, kind: str, features: int, targets: int, dtype: np.dtype) -> Forest:
-    """Return the trees of a node, whose leaves' weights are in attributes that begin with `kind`.
+def forest_of(
+    node: Node, lists: LeafLists, features: int, targets: int, dtype: np.dtype
+) -> Forest:
+    """Return the trees of a node, whose leaves' weights are in the attributes `lists`.
 
     Raises BraidError where the attributes contradict each other.
     """
@@ -124,7 +148,7 @@ def forest_of(node: Node, kind: str, features: int, targets: int, dtype: np.dtyp
     place = np.zeros(count, np.int64)
     place[is_leaf] = np.arange(leaf_count - 1)
     place[asking] = leaf_count + np.arange(len(asking))
-    weights = _weights(node, kind, known, targets, dtype)
+    weights = _weights(node, lists, known, targets, dtype)
     at_leaf = is_leaf[weights[0]]  # what ONNX Runtime reads, too
     leaves, ids_of, values = (each[at_leaf] for each in weights)
     if targets == 1:  # a leaf without a weight has 0
@@ -170,16 +194,16 @@ def _roots(node: Node, trees: Array, children: list[Array]) -> Array:
 
 
 def _weights(
-    node: Node, kind: str, known: _Ids, targets: int, dtype: np.dtype
+    node: Node, lists: LeafLists, known: _Ids, targets: int, dtype: np.dtype
 ) -> tuple[Array, Array, Array]:
     """Return the places of leaves, their targets and weights."""
-    target = integers(node, f"{kind}_ids")
+    target = integers(node, lists.targets)
     places = known.places(
-        f"{kind}_nodeids",
-        integers(node, f"{kind}_treeids", len(target)),
-        integers(node, f"{kind}_nodeids", len(target)),
+        lists.nodes,
+        integers(node, lists.trees, len(target)),
+        integers(node, lists.nodes, len(target)),
     )
-    weights = floats(node, f"{kind}_weights", dtype, len(target))
+    weights = floats(node, lists.weights, dtype, len(target))
     if len(wrong := target[(target < 0) | (target >= targets)]):
-        node.fail(f"{kind}_ids has {wrong[0]}, expected a number from 0 up to {targets - 1}")
+        node.fail(f"{lists.targets} has {wrong[0]}, expected a number from 0 up to {targets - 1}")
     return places, target, weights

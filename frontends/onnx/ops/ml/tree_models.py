@@ -14,7 +14,7 @@ from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import apply, cast, scalar, slice_dim
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
-from braid.frontends.onnx.ops.ml.node_tables import floats, forest_of
+from braid.frontends.onnx.ops.ml.node_tables import CLASSES, TARGETS, floats, forest_of
 from braid.frontends.onnx.ops.ml.scores import (
     DOMAIN,
     best_class,
@@ -55,7 +55,7 @@ def tree_ensemble_regressor(b: Builder, node: Node) -> SSAValue:
     if len(base) not in (0, targets):
         node.fail(f"base_values has {len(base)} elements, expected none or {targets}")
     kind = require_post_transform(node)
-    forest = forest_of(node, "target", features, targets, dtype)
+    forest = forest_of(node, TARGETS, features, targets, dtype)
     scores = tree_scores(b, node, x, forest, targets, COMBINES[how])
     return cast(b, aggregated(b, scores, how, len(forest.roots), base, kind), f32)
 
@@ -85,7 +85,7 @@ def tree_ensemble_classifier(b: Builder, node: Node) -> Sequence[SSAValue]:
     if len(base) not in (0, 1, count):
         node.fail(f"base_values has {len(base)} elements, expected none or {count}")
     kind = require_post_transform(node)
-    forest = forest_of(node, "class", features, count, dtype)
+    forest = forest_of(node, CLASSES, features, count, dtype)
     scores = tree_scores(b, node, x, forest, count, "add")
     if count > 2:
         classes, values = _of_several(b, scores, base, kind)
