@@ -1,6 +1,6 @@
 """The trees of TreeEnsembleClassifier and TreeEnsembleRegressor: lists of nodes with ids."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -164,7 +164,7 @@ def forest_of(
         takes_missing=missing[asking],
         if_true=place[children[0]],
         if_false=place[children[1]],
-        roots=place[_roots(node, trees, children)],
+        roots=place[_roots(node, trees, asking, children)],
         leaf_count=leaf_count,
         leaves=place[leaves],
         targets=ids_of,
@@ -181,8 +181,11 @@ def _modes(node: Node, count: int) -> Array:
     return np.array([_MODES[text] for text in texts])
 
 
-def _roots(node: Node, trees: Array, children: list[Array]) -> Array:
-    """Return the first node of each tree that is no child, by the order of trees in the list."""
+def _roots(node: Node, trees: Array, asking: Array, children: Sequence[Array]) -> Array:
+    """Return the first node of each tree that is no child, by the order of trees in the list.
+
+    Raises BraidError where there is none, or a node that asks is in a cycle beside it.
+    """
     is_child = np.zeros(len(trees), np.bool_)
     for side in children:
         is_child[side] = True
@@ -190,7 +193,22 @@ def _roots(node: Node, trees: Array, children: list[Array]) -> Array:
     found, first = np.unique(trees[orphans], return_index=True)
     if len(lost := np.setdiff1d(trees, found)):
         node.fail(f"tree {lost[0]} has no root: each of its nodes is a child of another")
-    return np.sort(orphans[first])
+    roots = np.sort(orphans[first])
+    links = np.full((2, len(trees)), -1)
+    links[:, asking] = children
+    reached = np.zeros(len(trees), np.bool_)
+    level = roots
+    while len(level):
+        reached[level] = True
+        below = links[:, level].reshape(-1)
+        level = np.unique(below[below >= 0])
+        level = level[~reached[level]]
+    if len(lost := asking[~reached[asking]]):
+        node.fail(
+            f"nodes of tree {trees[lost[0]]} have a cycle, or do not hang together: node "
+            f"{lost[0]} of the list is in no tree that begins at a root"
+        )
+    return roots
 
 
 def _weights(
