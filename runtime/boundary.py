@@ -63,7 +63,8 @@ class BoundaryCall:
         return found
 
     def _numbers(self, spec: TensorSpec, value: object) -> Array:
-        array = np.asarray(value) if isinstance(value, np.ndarray) else np.array(value, object)
+        is_array = isinstance(value, np.ndarray)
+        array = cast(Array, value) if is_array else np.array(value, object)
         if array.dtype.kind == "i":
             return array
         elements = array.reshape(-1).tolist()

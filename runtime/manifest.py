@@ -242,7 +242,7 @@ class Manifest:
                 kernels=_read_count(_read_list(fields, "kernels", int)),
                 output_shapes=_read_all(fields, "output_shapes", _read_texts),
                 expanded_bytes=_read(fields, "expanded_bytes", int),
-                boundary=_read_boundary(_read(fields, "boundary", dict)),
+                boundary=_read_boundary(_read_object(fields, "boundary")),
             )
         except (ValueError, RecursionError) as error:
             raise BraidError(f"its manifest is malformed: {error}") from error
@@ -289,18 +289,22 @@ def _read_tensor(fields: Any) -> TensorSpec:
     )
 
 
+def _read_object(fields: Any, name: str) -> Any:
+    return _read(fields, name, dict)  # pyright: ignore[reportUnknownVariableType]
+
+
 def _read_boundary(fields: Any) -> Boundary:
     return Boundary(
         _read_list(fields, "texts", str),
-        _read_ports(_read(fields, "inputs", dict)),
-        _read_ports(_read(fields, "outputs", dict)),
+        _read_ports(_read_object(fields, "inputs")),
+        _read_ports(_read_object(fields, "outputs")),
     )
 
 
-def _read_ports(fields: dict[str, Any]) -> dict[str, PortKind]:
+def _read_ports(fields: Any) -> dict[str, PortKind]:
     return {
         name: PortKind(_read(own, "is_text", bool), _read_keys(own))
-        for name, own in fields.items()
+        for name, own in cast(dict[str, Any], fields).items()
     }
 
 

@@ -65,15 +65,19 @@ def _kind_attribute(kind: Kind) -> Attribute:
 
 def read_boundary(attribute: Attribute) -> "tuple[list[str], dict[str, Kind], dict[str, Kind]]":
     """Return texts, and the kinds of inputs and of outputs. Raises ValueError for another form."""
-    fields = attribute.data if isinstance(attribute, DictionaryAttr) else {}
-    texts, *sides = (fields.get(key) for key in ("texts", "inputs", "outputs"))
-    if not isinstance(texts, ArrayAttr) or not all(isinstance(s, DictionaryAttr) for s in sides):
-        raise ValueError("expected a dictionary with texts, inputs and outputs")
-    inputs, outputs = (
-        {name: _kind_of(own) for name, own in cast(DictionaryAttr, side).data.items()}
-        for side in sides
-    )
+    if not isinstance(attribute, DictionaryAttr):
+        raise ValueError("expected a dictionary")
+    texts = attribute.data.get("texts")
+    if not isinstance(texts, ArrayAttr):
+        raise ValueError("expected an array of texts")
+    inputs, outputs = (_kinds_of(attribute.data.get(side)) for side in ("inputs", "outputs"))
     return [str(_key_of(text)) for text in cast("ArrayAttr[Attribute]", texts)], inputs, outputs
+
+
+def _kinds_of(attribute: Attribute | None) -> dict[str, Kind]:
+    if not isinstance(attribute, DictionaryAttr):
+        raise ValueError("expected dictionaries of inputs and outputs")
+    return {name: _kind_of(own) for name, own in attribute.data.items()}
 
 
 def _kind_of(attribute: Attribute) -> Kind:

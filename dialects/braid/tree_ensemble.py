@@ -1,6 +1,6 @@
 """The op that decision trees are: many walks from a root to a leaf, and what they find combined."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -46,7 +46,7 @@ from braid.dialects.braid.structure import (
 )
 from braid.dialects.braid.tiling import Tile
 
-WORDS = {f32: i32, f64: i64}
+WORDS: Mapping[Attribute, Attribute] = {f32: i32, f64: i64}
 """The type of the words of nodes, by the element type of the features."""
 NODE_WORDS = 4
 """The words of a node: its feature, its split, the child if it holds, the child if not."""
@@ -70,8 +70,8 @@ class TreeEnsembleOp(IndirectOp):
     ```mlir
     %y = braid.tree_ensemble %x, %nodes, %roots, %weights
         {kind = "add", depth = 8 : i64, tracks_missing = false}
-        : (tensor<16x4xf32>, tensor<511x4xi32>, tensor<1x100xi32>, tensor<256x3xf32>)
-        -> tensor<16x1x3xf32>
+        : (tensor<16x4xf32>, tensor<511x4xi32>, tensor<1x9xi32>, tensor<256x3xf32>) ->
+        tensor<16x1x3xf32>
     ```
     """
 

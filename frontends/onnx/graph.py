@@ -14,7 +14,6 @@ from braid.dialects.braid.attribute_names import NAME
 from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.names import set_names
-from braid.dialects.braid.relayout import Array
 from braid.frontends.onnx.boundary import check_text, is_text, moves_text
 from braid.frontends.onnx.building.builder import FOLDED_ELEMENTS, Builder
 from braid.frontends.onnx.building.node import DeclaredSizes, InvalidModelError, Node

@@ -141,9 +141,7 @@ def _import(
     return ImportedModel(module, builder.parameters)
 
 
-def _kinds(
-    builder: Builder, names: Iterable[str], values: Iterable[SSAValue]
-) -> dict[str, Kind]:
+def _kinds(builder: Builder, names: Iterable[str], values: Iterable[SSAValue]) -> dict[str, Kind]:
     """Return which of some inputs or outputs are text, and which are mappings of which keys."""
     kinds: dict[str, Kind] = {}
     for name, value in zip(names, values, strict=True):

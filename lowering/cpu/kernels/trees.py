@@ -234,9 +234,7 @@ class _Walks:
         node = e.mul(place, NODE_WORDS)
         first = self.nodes.load_scalar(e, node)
         one = e.constant(1, word)
-        feature = e.minimum(
-            self._index(e.apply(arith.ShRUIOp, first, one)), nest.features - 1
-        )
+        feature = e.minimum(self._index(e.apply(arith.ShRUIOp, first, one)), nest.features - 1)
         value = self.features.load_scalar(e, e.add(begin, feature))
         bits = self.nodes.load_scalar(e, e.add(node, 1))
         split = e.make(arith.BitcastOp, [bits], self.trees.type)

@@ -20,6 +20,7 @@ from braid.frontends.onnx.ops.ml.lookup import places_of
 from braid.frontends.onnx.ops.ml.scores import DOMAIN
 
 _UNUSED = "_Unused"
+_Number = np.generic | float
 _FINDS_NAN = 4
 """Since this version of the domain NaN is a key like others."""
 _KEYS = ("keys_strings", "keys_int64s", "keys_floats", "keys_tensor")
@@ -40,7 +41,7 @@ def _texts(b: Builder, texts: list[str]) -> _Column:
 
 
 def _looked_up(
-    b: Builder, node: Node, keys: _Column, values: _Column, default: Array
+    b: Builder, node: Node, keys: _Column, values: _Column, default: _Number
 ) -> SSAValue:
     """Return the value of each element's key, the default where it is no key."""
     x = node.input(0)
@@ -116,7 +117,7 @@ def _tensor(b: Builder, node: Node, name: str) -> _Column:
     return _Column(found.reshape(-1), False)
 
 
-def _default(b: Builder, node: Node, values: _Column) -> Array:
+def _default(b: Builder, node: Node, values: _Column) -> _Number:
     """Return what stands for an element that is no key."""
     numbers = {
         "default_string": node.text("default_string", _UNUSED),

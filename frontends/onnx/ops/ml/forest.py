@@ -120,7 +120,7 @@ def _expanded(forest: Forest, place: int, first: int, added: list[_Node]) -> _No
     def within(low: int, high: int) -> _Node:
         """Return the node that looks among the members from `low` up to `high`."""
         if high - low == 1:
-            member = members[low : high]
+            member = members[low:high]
             less = put((feature, float(_before(member)[0]), no, yes))
             # A NaN goes the second way at all splits before the last member's.
             is_last = missing and high == len(members)

@@ -34,9 +34,7 @@ def linear_scores(
     coefficients = np.array(node.numbers("coefficients", ()), np.float32)
     features = fixed(extents_of(x)[1], "the features of a row")
     if len(coefficients) != targets * features:
-        node.fail(
-            f"coefficients has {len(coefficients)} elements, expected {targets} · {features}"
-        )
+        node.fail(f"coefficients has {len(coefficients)} elements, expected {targets} · {features}")
     if len(intercepts) not in (0, targets):
         node.fail(f"intercepts has {len(intercepts)} elements, expected none or {targets}")
     table = np.ascontiguousarray(coefficients.reshape(targets, features).T)

@@ -19,7 +19,8 @@ _MOST_SLOTS = 1 << 24
 def places_of(b: Builder, x: SSAValue, keys: Array, *, finds_nan: bool = False) -> SSAValue:
     """Return where each element stands first in `keys`, their number where it does not.
 
-    A NaN stands where a key is NaN if it `finds_nan`, else nowhere. The result has the shape of `x`, and elements of i64.
+    A NaN stands where a key is NaN if it `finds_nan`, else nowhere. The result has the shape of
+    `x`, and elements of i64.
     """
     keys = keys.astype(to_numpy(element_type_of(x)))
     if not is_float(element_type_of(x)) and len(keys) > _FEW_KEYS:

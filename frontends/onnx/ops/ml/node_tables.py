@@ -108,9 +108,7 @@ def floats(node: Node, name: str, dtype: np.dtype, count: int | None = None) -> 
     return found.astype(dtype)
 
 
-def forest_of(
-    node: Node, lists: LeafLists, features: int, targets: int, dtype: np.dtype
-) -> Forest:
+def forest_of(node: Node, lists: LeafLists, features: int, targets: int, dtype: np.dtype) -> Forest:
     """Return the trees of a node, whose leaves' weights are in the attributes `lists`.
 
     Raises BraidError where the attributes contradict each other.

@@ -115,9 +115,7 @@ def imputer(b: Builder, node: Node) -> SSAValue:
     line = _by_feature(node, x, values, f"imputed_value_{kind}s")
     numbers = b.constant(line.astype(to_numpy(element_type_of(x))))
     old = replaced[at]
-    is_missing = (
-        apply(b, "isnan", x) if math.isnan(old) else apply(b, "eq", x, scalar(b, old, x))
-    )
+    is_missing = apply(b, "isnan", x) if math.isnan(old) else apply(b, "eq", x, scalar(b, old, x))
     return apply(b, "select", is_missing, numbers, x)
 
 

@@ -103,9 +103,7 @@ def tree_ensemble_classifier(b: Builder, node: Node) -> Sequence[SSAValue]:
     return labelled(b, classes, labels, is_text), cast(b, values, f32)
 
 
-def _of_several(
-    b: Builder, scores: Scores, base: Array, kind: str
-) -> tuple[SSAValue, SSAValue]:
+def _of_several(b: Builder, scores: Scores, base: Array, kind: str) -> tuple[SSAValue, SSAValue]:
     values, given = scores.values, scores.is_scored
     if len(base):
         return _best(b, apply(b, "add", values, column_scalars(b, base.tolist(), values)), kind)

@@ -130,7 +130,9 @@ def random_tree_ensemble(random: Random, features: int, dtype: np.dtype[Any]) ->
         place, is_leaf = grow(int(random.integers(1, 5)))
         if is_leaf:
             asking.append([0, 0, 0.0, 0, place, 1, place, 1])
-    feature, mode, number, missing, *children = (list(column) for column in zip(*asking, strict=True))
+    feature, mode, number, missing, *children = (
+        list(column) for column in zip(*asking, strict=True)
+    )
     found: dict[str, Any] = {
         "n_targets": targets,
         "aggregate_function": int(random.integers(4)),

@@ -162,7 +162,7 @@ def test_rows_become_mappings(is_text: bool, tmp_path: Path) -> None:
         found = other(x)
         assert found[0].tolist() == ours[0].tolist()
         assert found[1][2] == pytest.approx(ours[1][2])
-    with pytest.raises(BraidError, match="'label', 'p' of the model are no arrays|'p' of the"):
+    with pytest.raises(BraidError, match="'p' of the model are no arrays"):
         compiled(x, out=[ours[0], ours[2], ours[2]])
     with pytest.raises(BraidError, match="a stream takes and gives arrays of numbers"):
         compiled.stream([x])
@@ -199,7 +199,7 @@ def test_text_is_not_computed_with() -> None:
     with pytest.raises(UnsupportedError, match="its input 'x' is text"):
         braid.compile(model([cast], [tensor("x", TEXT, [2])], [tensor("y", FLOAT, [2])]))
     node = encoder(keys_int64s=[1], values_int64s=[1])
-    with pytest.raises(BraidError, match="its input has text .* but the keys are numbers"):
+    with pytest.raises(BraidError, match=r"its input has text .* but the keys are numbers"):
         braid.compile(model([node], [tensor("x", TEXT, [2])], [tensor("y", INT64, [2])]))
     with pytest.raises(BraidError, match="'y' is no text, unlike its declaration"):
         node = encoder(keys_strings=["a"], values_int64s=[1])
