@@ -57,9 +57,7 @@ def row_sample(name: str) -> tuple[str, Build, list[Array]]:
     return name, lambda *x: elementwise(name, *x), [np.abs(floats(*s)) + 1 for s in shapes]
 
 
-NODES = np.array(
-    [[0, 0, 0, 0], [0, 0, 1, 1], [0, 0, 2, 2], [3, 0, 4, 0], [0, 0, 1, 2]], np.int32
-)
+NODES = np.array([[0, 0, 0, 0], [0, 0, 1, 1], [0, 0, 2, 2], [3, 0, 4, 0], [0, 0, 1, 2]], np.int32)
 """Three leaves, and two nodes that ask whether a feature is at most 0."""
 
 

@@ -134,9 +134,15 @@ def _expanded(forest: Forest, place: int, first: int, added: list[_Node]) -> _No
     return within(0, len(members))
 
 
+def distinct(numbers: Array) -> Array:
+    """Return the numbers in order, each once; numpy's `unique`, by hashing, takes far longer."""
+    found = np.sort(numbers.reshape(-1))
+    return found[np.concatenate([[True], found[1:] != found[:-1]])] if len(found) else found
+
+
 def _depth(nodes: Array, roots: Array, leaf_count: int) -> int:
     """Return the most steps from a root to a leaf."""
-    level, depth = np.unique(roots), 0
+    level, depth = distinct(roots), 0
     while True:
         level = level[level >= leaf_count]
         if not len(level):
@@ -145,7 +151,7 @@ def _depth(nodes: Array, roots: Array, leaf_count: int) -> int:
             raise ForestError(
                 f"the trees have a cycle, or are more than {_MOST_STEPS} decisions deep"
             )
-        level, depth = np.unique(nodes[level, 2:]), depth + 1
+        level, depth = distinct(nodes[level, 2:]), depth + 1
 
 
 def trees_of_leaves(forest: Forest) -> Array:
@@ -159,8 +165,8 @@ def trees_of_leaves(forest: Forest) -> Array:
         found[leaf] = np.where(is_other, -2, own)
         asking, own = place[~at_leaf] - forest.leaf_count, tree[~at_leaf]
         next_place = np.concatenate([forest.if_true[asking], forest.if_false[asking]])
-        pairs = np.unique(np.stack([next_place, np.tile(own, 2)]), axis=1)
-        place, tree = pairs[0], pairs[1]
+        count = len(forest.roots)
+        place, tree = np.divmod(distinct(next_place * count + np.tile(own, 2)), count)
     return found
 
 
@@ -176,12 +182,13 @@ class Weights:
     is_given: Array
 
 
-def grouped_weights(forest: Forest, targets: int, neutral: float) -> Weights:
+def grouped_weights(forest: Forest, trees: Array, targets: int, neutral: float) -> Weights:
     """Return the weights of a forest: by trees if each has one target, else for all targets.
+
+    `trees` are those of the leaves, see `trees_of_leaves`.
 
     Raises ForestError where they take too much memory.
     """
-    trees = trees_of_leaves(forest)
     own = trees[forest.leaves]
     if targets > 1 and len(forest.targets) and not (trees == -2).any():
         lowest = np.full(len(forest.roots), targets)

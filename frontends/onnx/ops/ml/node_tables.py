@@ -7,7 +7,7 @@ import numpy as np
 
 from braid.dialects.braid.relayout import Array
 from braid.frontends.onnx.building.node import Node
-from braid.frontends.onnx.ops.ml.forest import EQ, GE, GT, LE, LT, NE, Forest
+from braid.frontends.onnx.ops.ml.forest import EQ, GE, GT, LE, LT, NE, Forest, distinct
 
 _LEAF = -1
 _MODES: Mapping[str, int] = {
@@ -56,7 +56,7 @@ class _Ids:
     @staticmethod
     def of(node: Node, trees: Array, ids: Array) -> "_Ids":
         """Return the ids of nodes. Raises BraidError where two nodes have the same."""
-        own = _Ids(node, np.unique(trees), np.unique(ids), np.zeros(0), np.zeros(0))
+        own = _Ids(node, distinct(trees), distinct(ids), np.zeros(0), np.zeros(0))
         keys = own._keys(np.searchsorted(own.trees, trees), np.searchsorted(own.ids, ids))
         order = np.argsort(keys, kind="stable")
         keys = keys[order]
@@ -199,7 +199,7 @@ def _roots(node: Node, trees: Array, asking: Array, children: Sequence[Array]) -
     while len(level):
         reached[level] = True
         below = links[:, level].reshape(-1)
-        level = np.unique(below[below >= 0])
+        level = distinct(below[below >= 0])
         level = level[~reached[level]]
     if len(lost := asking[~reached[asking]]):
         node.fail(

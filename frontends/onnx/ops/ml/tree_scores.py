@@ -16,7 +16,7 @@ from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.ops.ml.forest import (
     Forest,
     ForestError,
-    Weights,
+    distinct,
     grouped_weights,
     packed,
     trees_of_leaves,
@@ -42,7 +42,8 @@ def tree_scores(
     """Return the weights of all trees, combined by target; `x` is `[N, F]` of f32 or f64."""
     try:
         nodes = packed(forest)
-        weights = grouped_weights(forest, targets, NEUTRAL[kind])
+        trees = trees_of_leaves(forest)
+        weights = grouped_weights(forest, trees, targets, NEUTRAL[kind])
     except ForestError as error:
         node.fail(str(error))
     word, dtype = nodes.nodes.dtype, to_numpy(element_type_of(x))
@@ -58,7 +59,7 @@ def tree_scores(
         return reshape(b, found, [extents_of(found)[0], targets])
 
     values = walked(weights.weights, "weights", kind)
-    always, ever = _coverage(forest, weights, targets)
+    always, ever = _coverage(forest, trees, targets)
     if np.array_equal(always, ever):
         return Scores(values, always)
     return Scores(values, walked(weights.is_given, "given", "maximum"))
@@ -68,18 +69,17 @@ def _key(node: Node, name: str) -> str:
     return f"{node.proto.output[-1] or node.proto.output[0]}/{name}"
 
 
-def _coverage(forest: Forest, weights: Weights, targets: int) -> tuple[Array, Array]:
+def _coverage(forest: Forest, trees: Array, targets: int) -> tuple[Array, Array]:
     """Return whether every row has a weight of each target, and whether any may have one."""
-    trees = trees_of_leaves(forest)
     ever = np.zeros(targets, np.bool_)
     ever[forest.targets] = True
     always = np.zeros(targets, np.bool_)
     used = trees >= 0
     leaves_of = np.bincount(trees[used], minlength=len(forest.roots))
-    pairs = np.unique(np.stack([forest.leaves, forest.targets]), axis=1)
-    own = trees[pairs[0]]
+    leaf, target = np.divmod(distinct(forest.leaves * targets + forest.targets), targets)
+    own = trees[leaf]
     known = own >= 0
-    key = own[known] * targets + pairs[1][known]
+    key = own[known] * targets + target[known]
     tree_target, count = np.unique(key, return_counts=True)
     whole = (count == leaves_of[tree_target // targets]) & ~(trees == -2).any()
     always[tree_target[whole] % targets] = True
