@@ -56,11 +56,19 @@ class BoundaryCall:
             if kind is None:
                 found.append(result)
             elif kind.is_text:
-                found.append(np.array(self.texts, dtype=object)[result])
+                found.append(self._texts(spec, result))
             else:
                 rows = result.reshape(-1, len(kind.keys)).tolist()
                 found.append([dict(zip(kind.keys, row, strict=True)) for row in rows])
         return found
+
+    def _texts(self, spec: TensorSpec, numbers: Array) -> Array:
+        if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(self.texts):
+            raise BraidError(
+                f"output '{spec.name}' has numbers that stand for no text",
+                hint=f"numbers that are given for text are from 0 up to {len(self.texts) - 1}",
+            )
+        return np.array(self.texts, dtype=object)[numbers]
 
     def _numbers(self, spec: TensorSpec, value: object) -> Array:
         is_array = isinstance(value, np.ndarray)

@@ -194,6 +194,14 @@ def test_what_is_no_text_is_refused() -> None:
     assert compiled(np.array([0, 5])).tolist() == [1, -1]
 
 
+def test_numbers_that_stand_for_no_text_are_refused() -> None:
+    identity = helper.make_node("Identity", ["x"], ["y"])
+    compiled = braid.compile(model([identity], [tensor("x", TEXT, [2])], [tensor("y", TEXT, [2])]))
+    assert compiled(["a", "b"]).tolist() == ["a", "b"]
+    with pytest.raises(BraidError, match="output 'y' has numbers that stand for no text"):
+        compiled(np.array([0, 5]))
+
+
 def test_text_is_not_computed_with() -> None:
     cast = helper.make_node("Cast", ["x"], ["y"], to=FLOAT)
     with pytest.raises(UnsupportedError, match="its input 'x' is text"):
