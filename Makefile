@@ -44,8 +44,9 @@ MINUTES ?= 20
 fuzz: build
 	$(BIN)/python test/fuzz/run.py --minutes $(MINUTES)
 
-# The site, in build/site; the reference is made from docstrings.
+# The site, in build/site; tables are made from benchmarks/results, the reference from docstrings.
 docs: build
+	$(BIN)/python -m benchmarks.report
 	$(BIN)/python -m mkdocs build --strict
 
 lint: build
@@ -53,6 +54,7 @@ lint: build
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run --Werror $(C_FILES)
 	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/python -m pytest -q test/docs/test_pages.py
 
 format: build
 	$(BIN)/ruff check --fix .

@@ -33,7 +33,7 @@ from braid.support.errors import BraidError
 from braid.targets.machines.resolve import set_target, target_attribute
 from braid.tuning.device_kernels import DeviceRunner, runs_alone
 from braid.tuning.kernel_tasks import kernel_tasks
-from braid.tuning.made_up import made_up_array
+from braid.tuning.synthetic_inputs import synthetic_array
 from braid.tuning.tune_kernels import SELECT_SCHEDULES
 from braid.universe import make_context
 
@@ -99,7 +99,7 @@ def compile_to(path: Path, text: str) -> bool:
 def time(timed: Timed, path: Path) -> None:
     """Sets the times of a compiled kernel."""
     model = braid.load(path)
-    inputs = [made_up_array(own.shape, np.dtype(own.dtype)) for own in model.inputs]
+    inputs = [synthetic_array(own.shape, np.dtype(own.dtype)) for own in model.inputs]
     seconds: list[float] = []
     for _ in range(_RUNS):
         before = launched_seconds(model)

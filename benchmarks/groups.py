@@ -39,8 +39,8 @@ from braid.passes.infrastructure.manager import run_pipeline
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.kernels.keys import canonical_kernel_text
 from braid.targets.machines.resolve import device_of, target_of
-from braid.tuning.made_up import made_up_inputs, made_up_parameters
 from braid.tuning.probe_modules import module_of
+from braid.tuning.synthetic_inputs import synthetic_inputs, synthetic_parameters
 from braid.universe import make_context
 
 _MOST_OF_PARTS = 1.1
@@ -130,9 +130,9 @@ def measure(model: str, found: Found, runs: int) -> Measured:
 
 def _load(name: str, module: ModuleOp, passes: Sequence[ModulePass]) -> Candidate:
     start = time.perf_counter()
-    parameters = made_up_parameters(module)
+    parameters = synthetic_parameters(module)
     compiled = braid.compile(module, parameters=parameters, passes=passes, cache=False)
-    run = partial(compiled.run, made_up_inputs(compiled.inputs, {}))
+    run = partial(compiled.run, synthetic_inputs(compiled.inputs, {}))
     return Candidate(name, run, time.perf_counter() - start, {})
 
 

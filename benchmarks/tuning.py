@@ -3,7 +3,7 @@
 ``python -m benchmarks.tuning MODEL.onnx… [--seconds 500] [--whole 3] [--json FILE]`` begins each
 model with an empty cache, or goes on with what earlier runs left in ``--caches DIR``. It is
 compiled with default schedules, tuned as by ``braid tune --time SECONDS`` beside the vendor's
-library, and compiled twice again with ``kernels=best``, the second time with ``on_miss=tune``,
+library, and compiled twice again with ``kernels=best``, the second time with ``untuned=tune``,
 which searches whatever has no record. Both run in turns. Then all schedules of the `--whole`
 kernels that take most of a run are measured in turns; those of the least times and the default one
 again, in more turns, since the least of many times is a lucky one. How far the default is from
@@ -184,7 +184,7 @@ def tuned(path: Path, seconds: float, whole: int, runs: int, caches: Path | None
         took = time.monotonic() - start
         say(str(report))
         best, second = compiled(path, kernels="best")
-        _, third = compiled(path, kernels="best", on_miss="tune")
+        _, third = compiled(path, kernels="best", untuned="tune")
         times = in_turns([untuned, best], path, runs)
         medians, gain = [statistics.median(own) for own in times], _quartiles(*times)
         kernels = found_kernels()

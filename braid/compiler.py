@@ -27,7 +27,7 @@ def compile(source: "ModelSource", options: CompileOptions) -> Model:
     (`$BRAID_CACHE_DIR`), and is loaded when the same model is compiled with the same options, by
     the same installation for the same machine. The file is mapped as long as the model is there,
     and must not be changed. Nothing is kept with `cache=False`, where `passes`, `kernels`,
-    `on_miss`, `order_seconds` or `measure_orders` are given, weights as arrays, or `emulate`, of
+    `untuned`, `order_seconds` or `measure_orders` are given, weights as arrays, or `emulate`, of
     models that name other files or are warned of, and where this process itself adds to the
     compiler.
 

@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from braid.targets.backend import (
         OBJECT,
         Backend,
+        BackendGroup,
         Code,
         EmittedKernels,
         Grouping,
@@ -169,6 +170,7 @@ _HOMES = {
     "braid.targets.backend": (
         "OBJECT",
         "Backend",
+        "BackendGroup",
         "Code",
         "EmittedKernels",
         "Grouping",
@@ -200,6 +202,7 @@ __all__ = [
     "Argument",
     "Array",
     "Backend",
+    "BackendGroup",
     "Box",
     "BraidError",
     "Buffer",

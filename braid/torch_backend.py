@@ -20,6 +20,7 @@ from braid.compiler import compile as compile_model
 from braid.driver.options import CompileOptions
 from braid.runtime.model import Model
 from braid.support.errors import BraidError, did_you_mean
+from braid.support.option_names import with_current_keywords
 from braid.torch_comparison import DifferenceError, differing_op, first_difference, random_op
 from braid.torch_decompositions import decompositions
 from braid.torch_exporter import first_line, in_fresh_thread, proto_of, run_exporter
@@ -124,7 +125,7 @@ def _settings(options: object) -> _Settings:
             "name",
             hint="such as options={'threads': 1}",
         )
-    options = cast(Mapping[str, Any], options)
+    options = with_current_keywords(cast(Mapping[str, Any], options))
     for name in cast(Mapping[object, object], options):
         if not isinstance(name, str):
             raise BraidError(

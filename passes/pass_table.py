@@ -81,6 +81,7 @@ PASSES: dict[str, str] = {
     "sink-conversions": "braid.passes.simplify.sink_conversions:SinkConversionsPass",
     "sink-reshapes": "braid.passes.simplify.sink_reshapes:SinkReshapesPass",
     "split-concats": "braid.passes.order.split_concats:SplitConcatsPass",
+    "split-phases": "braid.passes.sizes.split_phases:SplitPhasesPass",
     "transpose-known-operands": (
         "braid.passes.simplify.transpose_known_operands:TransposeKnownOperandsPass"
     ),

@@ -6,6 +6,8 @@ SIMPLIFY = ("canonicalize", "cse")
 DEFAULT = (
     # A model's own functions are part of it; functions from here on are kernels and clusters.
     "inline",
+    # Where data decide sizes: every pass after it sees functions whose sizes are known at once.
+    "split-phases",
     # While ops are those of the model: their rules say what each run has to check of open sizes.
     "collect-size-checks",
     # Code may rely on what each run checks: fewer sizes are then written in different ways.
@@ -31,9 +33,9 @@ DEFAULT = (
     "expand-transposed-convolutions",
     # Known operands are then on the right, where scales are folded into them and kernels pack them.
     "transpose-known-operands",
-    # Behind what reads weights, so that these stay in the types of the model.
+    # After what reads weights, so that these stay in the types of the model.
     "sink-conversions",
-    # Normalizations become part of weights while they still stand right behind the products;
+    # Normalizations become part of weights while they still stand right after the products;
     # fusion would hide them in groups.
     "fold-scale-into-weights",
     # What depends on weights alone leaves the graph before it is grouped, and what folding made
@@ -86,9 +88,9 @@ DEFAULT = (
 
 _DECIDED = DEFAULT[DEFAULT.index("assign-devices") + 1 :]
 GROUPS = _DECIDED[: _DECIDED.index("apply-fusion") + 1]
-"""From devices to groups, for a trial of what ops cost."""
+"""The passes from devices to groups, for a trial of what ops cost."""
 LAYOUTS = _DECIDED[: _DECIDED.index("apply-layouts") + 1]
-"""From devices to groups in their layouts, for the same."""
+"""The passes from devices to groups in their layouts, for the same."""
 
 PIPELINES: dict[str, tuple[str, ...]] = {
     "default": DEFAULT,

@@ -51,7 +51,7 @@ class SectionKind(IntEnum):
 
 
 def digest(data: bytes | memoryview | Bytes) -> int:
-    """XXH64 of the bytes, with seed 0."""
+    """Return the XXH64 hash of the bytes, with seed 0."""
     array = np.frombuffer(data, np.uint8)
     return int(load_library().braid_digest(array.ctypes.data, array.size))
 
@@ -140,7 +140,9 @@ def _contents(manifest: Manifest, code: bytes, devices: bytes) -> dict[SectionKi
 
 
 def _offsets(contents: Mapping[SectionKind, Bytes], weights_bytes: int) -> dict[SectionKind, int]:
-    """Where sections begin: the weights first, since nothing else has a place before it is made."""
+    """Return where sections begin: the weights first, since nothing else has a place before it is
+    made.
+    """
     offsets = {SectionKind.WEIGHTS: WEIGHTS_ALIGN}
     end = WEIGHTS_ALIGN + weights_bytes
     for kind, content in contents.items():
@@ -218,7 +220,9 @@ class Artifact:
 
     @lockless_property
     def device_code(self) -> tuple[Bytes, ...]:
-        """The code of other devices, as `manifest.devices`; raises `BraidError` for damage."""
+        """Return the code of other devices, in the order of `manifest.devices`; raises `BraidError`
+        for damage.
+        """
         found: list[Bytes] = []
         for spec in self.manifest.devices:
             section = self.code if spec.in_code else self._devices

@@ -30,7 +30,7 @@ LIMIT = "BRAID_CACHE_LIMIT"
 _DEFAULT_LIMIT = 4 * 2**30
 _SUFFIX = ".braid"
 _ABANDONED_SECONDS = 3600.0
-"""After so long nobody writes to a file any more that is not whole: its process was killed."""
+"""The age of an unfinished file whose writer is taken to have been killed."""
 
 
 @dataclass(frozen=True)
@@ -126,11 +126,11 @@ class ArtifactCache:
         return is_kept
 
     def files(self) -> Iterator[Path]:
-        """What stands where artifacts do, in the order of the names."""
+        """Return what stands where artifacts do, in the order of the names."""
         return iter(sorted(self.directory.glob(f"??/*{_SUFFIX}")))
 
     def damage(self, path: Path) -> str | None:
-        """What is wrong with the artifact at `path`; None if it holds, or is gone."""
+        """Return what is wrong with the artifact at `path`; None if it holds, or is gone."""
         if not os.path.lexists(path):
             return None
         try:

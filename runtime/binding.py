@@ -187,7 +187,9 @@ def as_array(spec: TensorSpec, value: object) -> Buffer:
 
 
 def _of_numbers(value: object, dtype: np.dtype[Any]) -> Array:
-    """Python's numbers as an array; numpy would take text, and None as a float, for numbers too."""
+    """Return Python's numbers as an array; numpy would take text, and None as a float, for numbers
+    too.
+    """
     found = np.asarray(value)
     if found.dtype.kind in "SU" or (
         found.dtype.kind == "O" and any(one is None for one in found.flat)

@@ -115,13 +115,13 @@ def dim_sizes(specs: Sequence[TensorSpec], inputs: Sequence[NDArray[Any]]) -> di
     """
     sizes: dict[str, int] = {}
     for spec, value in zip(specs, inputs, strict=True):
-        told = value.reshape(-1).tolist() if spec.values else ()
-        for number, size in enumerate(told):
+        values = value.reshape(-1).tolist() if spec.values else ()
+        for number, size in enumerate(values):
             if size < 0:
                 raise BraidError(
                     f"input '{spec.name}': element {number} is {size}, expected a size, at least 0"
                 )
-        named = (*zip(spec.dims, value.shape, strict=False), *zip(spec.values, told, strict=True))
+        named = (*zip(spec.dims, value.shape, strict=False), *zip(spec.values, values, strict=True))
         for name, size in named:
             if name and sizes.setdefault(name, size) != size:
                 raise BraidError(
@@ -155,6 +155,23 @@ def check_output(spec: TensorSpec, buffer: Buffer, shape: tuple[int, ...]) -> No
             if "torch" in sys.modules
             else "give an array as np.empty makes it",
         )
+
+
+def copied_into(
+    buffers: list[NDArray[Any]], specs: Sequence[TensorSpec], results: Sequence[NDArray[Any]]
+) -> list[NDArray[Any]]:
+    """Return the caller's buffers for outputs, with the results in them.
+
+    Raises:
+        BraidError: one has another dtype or shape than its result, or two share memory.
+
+    """
+    for spec, buffer, result in zip(specs, buffers, results, strict=True):
+        check_output(spec, buffer, result.shape)
+    check_apart(specs, buffers)
+    for buffer, result in zip(buffers, results, strict=True):
+        np.copyto(buffer, result)
+    return buffers
 
 
 def check_apart(specs: Sequence[TensorSpec], buffers: Sequence[Buffer]) -> None:
@@ -225,7 +242,9 @@ def _check_dtype(what: str, spec: TensorSpec, value: Buffer, hint: str) -> None:
 
 
 def describe_shape(spec: TensorSpec, sizes: Sequence[str] = ()) -> str:
-    """Text of a shape, such as `batch<=4, 3, ?<=8, length`; `sizes` are texts of its sizes."""
+    """Return the text of a shape, such as `batch<=4, 3, ?<=8, length`; `sizes` are texts of its
+    sizes.
+    """
     names = sizes or spec.dims or ("",) * len(spec.shape)
     dims = (
         str(size) if size >= 0 else (name or "?") + ("" if bound == UNBOUNDED else f"<={bound}")

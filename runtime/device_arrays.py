@@ -120,11 +120,11 @@ class DeviceArray:
 Buffer = NDArray[Any] | DeviceArray
 
 _view: Callable[[NDArray[Any]], c_char] = cast(Any, c_char.from_buffer)
-"""Of the first byte; looked up once, for each call of a model asks."""
+"""Returns a view of the first byte; looked up once, since each call of a model needs it."""
 
 
 def address_of(buffer: Buffer) -> int:
-    """Where a buffer begins."""
+    """Return where a buffer begins."""
     if isinstance(buffer, DeviceArray):
         return buffer.address
     if buffer.flags.carray and buffer.size and buffer.dtype.isbuiltin == 1:
@@ -133,7 +133,7 @@ def address_of(buffer: Buffer) -> int:
 
 
 def is_on_gpu(value: object) -> bool:
-    """Whether an object exports memory of a GPU of CUDA."""
+    """Return whether an object exports memory of a GPU of CUDA."""
     describe = getattr(value, "__dlpack_device__", None)
     if describe is None or not hasattr(value, "__dlpack__"):
         return False
@@ -257,7 +257,9 @@ def _dtype(what: str, tensor: Any) -> np.dtype[Any]:
 
 
 def _is_dense(shape: Sequence[int], strides: Sequence[int] | None) -> bool:
-    """Whether elements lie in row-major order, for which None stands; strides count elements."""
+    """Return whether elements lie in row-major order, for which None stands; strides count
+    elements.
+    """
     if strides is None or 0 in shape:
         return True
     expected = 1

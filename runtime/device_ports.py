@@ -29,7 +29,7 @@ def gpu_name(number: int) -> str:
 
 
 def ports_of(model: CModel) -> Ports:
-    """Who uses what: of a model that is nothing but launches, by these; of another, the host."""
+    """Return the user of each input: the launches of a model that is nothing else, or the host."""
     count, total = model.input_count, model.input_count + model.output_count
     users: list[set[str]] = [set() for _ in range(total)]
     for i in range(model.stage_count):

@@ -23,7 +23,7 @@ _BY_NUMBER = (
 
 
 def dtype_name(number: int) -> str:
-    """The name of the element type that a descriptor gives by its number in ONNX.
+    """Return the name of the element type that a descriptor gives by its number in ONNX.
 
     Raises:
         BraidError: there is no such element type.

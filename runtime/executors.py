@@ -9,7 +9,7 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.runtime.buffers import check_apart, check_input, check_output, host_arrays
+from braid.runtime.buffers import check_input, copied_into, host_arrays
 from braid.runtime.device_arrays import Buffer
 from braid.runtime.manifest import TensorSpec
 from braid.runtime.native import NativeContext, NativeModel
@@ -51,7 +51,7 @@ class Executor(Protocol):
         ...
 
     def set_threads(self, threads: int) -> None:
-        """Let runs that begin from now on take so many threads, 0 for one on each CPU.
+        """Let runs that begin from now on take this many threads, 0 for one on each CPU.
 
         Raises `BraidError` where nothing runs on threads.
         """
@@ -77,7 +77,9 @@ class NativeExecutor:
     """
 
     def __init__(self, model: NativeModel, threads: int, streams: int = 1) -> None:
-        """Run `model` on so many threads (0: all), and on no fewer than it has inter-op streams."""
+        """Run `model` on this many threads (0: all), and on no fewer than it has inter-op
+        streams.
+        """
         self._model = model
         self._inter_op_streams = streams
         self._threads = self._enough(threads)
@@ -135,7 +137,7 @@ class NativeExecutor:
         return self._threads
 
     def set_threads(self, threads: int) -> None:
-        """Let runs and streams that begin from now on take so many; those that run stay as is."""
+        """Let runs and streams that begin from now on take this many; those that run stay as is."""
         self._threads = self._enough(threads)
         for context in self._all_idle():
             self._end(context)
@@ -150,7 +152,9 @@ class NativeExecutor:
         return self._model.emulated
 
     def open_stream(self, deadline: float | None, goes_on: bool) -> RequestStream:
-        """Open a stream of the native runtime."""
+        """Open a stream of the native runtime; without overlap where data decide sizes."""
+        if self._model.decides_sizes:
+            return InterpretedStream(lambda inputs: self.run(inputs, None))
         stream = NativeStream(self._model, self._threads, deadline, goes_on, self._streamed)
         self._streams.add(stream)
         return stream
@@ -167,7 +171,7 @@ class NativeExecutor:
         return context
 
     def _enough(self, threads: int) -> int:
-        """At least as many threads as inter-op streams need; 0 stands for all."""
+        """Return at least as many threads as inter-op streams need; 0 stands for all."""
         return max(threads, self._inter_op_streams) if threads else 0
 
     def _all_idle(self) -> list[NativeContext]:
@@ -184,7 +188,7 @@ class NativeExecutor:
         self._ended.append(_account_of(context))
 
     def _accounts(self) -> list["_Account"]:
-        """What all contexts have counted."""
+        """Return what all contexts have counted."""
         return [*self._ended, *map(_account_of, tuple(self._all))]
 
 
@@ -222,12 +226,7 @@ class InterpreterExecutor:
         if buffers is None:
             # Ops that only move elements return views of inputs, of weights and of each other.
             return [np.array(result, order="C") for result in results]
-        for spec, buffer, result in zip(self._outputs, buffers, results, strict=True):
-            check_output(spec, buffer, result.shape)
-        check_apart(self._outputs, buffers)
-        for buffer, result in zip(buffers, results, strict=True):
-            np.copyto(buffer, result)
-        return buffers
+        return copied_into(buffers, self._outputs, results)
 
     def profile(self) -> dict[str, ProfileEntry]:
         """Return nothing: the interpreter has no counters."""
@@ -273,11 +272,11 @@ class ElsewhereExecutor:
     hint: str
 
     def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer] | None) -> list[Array]:
-        """Raises BraidError."""
+        """Raise BraidError."""
         raise BraidError(self.reason, hint=self.hint)
 
     def open_stream(self, deadline: float | None, goes_on: bool) -> RequestStream:
-        """Raises BraidError."""
+        """Raise BraidError."""
         raise BraidError(self.reason, hint=self.hint)
 
     def launched_seconds(self) -> dict[str, float]:
@@ -285,7 +284,7 @@ class ElsewhereExecutor:
         return {}
 
     def profile(self) -> dict[str, ProfileEntry]:
-        """Nothing ran."""
+        """Return an empty profile: nothing ran."""
         return {}
 
     def reset_profile(self) -> None:
@@ -300,7 +299,7 @@ class ElsewhereExecutor:
         raise BraidError(self.reason, hint=self.hint)
 
     def set_threads(self, threads: int) -> None:
-        """Raises BraidError."""
+        """Raise BraidError."""
         raise BraidError(self.reason, hint=self.hint)
 
     def copy(self) -> "ElsewhereExecutor":

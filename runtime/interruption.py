@@ -1,6 +1,6 @@
 """Interruption of runs: by Ctrl-C, by an exception of a signal handler, or by a time limit.
 
-While a loop of a model runs, the native runtime polls a callback that tells whether to stop. The
+While a loop of a model runs, the native runtime polls a callback that says whether to stop. The
 callback is in Python, since Python runs signal handlers only between its own instructions; it
 catches what they raise and raises it again after the run.
 """

@@ -138,7 +138,8 @@ class DeviceCodeSpec:
 
 
 class RecordCount(NamedTuple):
-    """Of `total` kernels of a model `recorded` have a record of a search, by which they are made.
+    """The numbers of a model's kernels (`total`), and of those with a record of a search
+    (`recorded`).
 
     Of these `searched` were searched while it was compiled.
     """
@@ -163,6 +164,7 @@ _OPTIONAL: dict[str, Any] = {
     "output_shapes": [],
     "expanded_bytes": 0,
     "boundary": asdict(NUMBERS_ALONE),
+    "phases": 0,
 }
 """What older manifests do not say."""
 
@@ -183,8 +185,9 @@ class Manifest:
     for each function, and `kernels` how many kernels are made by records of searches.
     `output_shapes` says, of a model whose sizes are open, the sizes of each output by those of the
     dims, such as `2 * batch`; its `arena_bytes` are 0, since what a run takes depends on them.
-    `expanded_bytes` are those of the weights that loading makes of stored ones. `boundary` says
-    which inputs and outputs are text or mappings.
+    `expanded_bytes` are those of the weights that loading makes of stored ones. `phases` is how
+    many functions run one after the other where data decide sizes, 0 for other models. `boundary`
+    says which inputs and outputs are text or mappings.
     """
 
     model: str
@@ -206,6 +209,7 @@ class Manifest:
     output_shapes: tuple[tuple[str, ...], ...] = ()
     expanded_bytes: int = 0
     boundary: Boundary = NUMBERS_ALONE
+    phases: int = 0
 
     def to_json(self) -> str:
         """Return the manifest as indented JSON."""
@@ -243,13 +247,14 @@ class Manifest:
                 output_shapes=_read_all(fields, "output_shapes", _read_texts),
                 expanded_bytes=_read(fields, "expanded_bytes", int),
                 boundary=_read_boundary(_read_object(fields, "boundary")),
+                phases=_read(fields, "phases", int),
             )
         except (ValueError, RecursionError) as error:
             raise BraidError(f"its manifest is malformed: {error}") from error
 
 
 def _read(fields: Any, name: str, kind: type[_T]) -> _T:
-    """The field of an object; raises ValueError unless it is exactly of this kind."""
+    """Return the field of an object; raises ValueError unless it is exactly of this kind."""
     try:
         value = fields[name]
     except (KeyError, TypeError):

@@ -425,7 +425,9 @@ def _loaded(data: bytes, threads: int, emulate: bool) -> Model:
 
 
 def _saved(data: bytes, reason: str, hint: str) -> Model:
-    """The model of a pickle that did not run where it was pickled. Raises as `read_artifact`."""
+    """Return the model of a pickle that did not run where it was pickled. Raises as
+    `read_artifact`.
+    """
     return saved_model(artifact_of_bytes(data, _PICKLED), reason, hint)
 
 
@@ -453,7 +455,7 @@ def load(path: str | os.PathLike[str], *, threads: int = 1, emulate: bool = Fals
 
 
 def model_of(artifact: Artifact, package: Artifact | KeptArtifact, threads: int) -> Model:
-    """Return the model that runs an artifact on so many threads, and is saved as `package`.
+    """Return the model that runs an artifact on this many threads, and is saved as `package`.
 
     Raises:
         BraidError: as `load`.
@@ -473,7 +475,9 @@ def saved_model(
     reason: str = "the model was compiled to be saved, not to run",
     hint: str = "compile it without load=False, or load what is saved",
 ) -> Model:
-    """The model that is saved as `package`, and when it is called says `reason` and `hint`."""
+    """Return the model that is saved as `package`, and when it is called says `reason` and
+    `hint`.
+    """
     manifest = package.manifest
     executor = ElsewhereExecutor(reason, hint)
     return Model(manifest.inputs, manifest.outputs, executor, manifest.arena_bytes, package)

@@ -26,7 +26,9 @@ from braid.runtime.buffers import (
     check_input,
     check_kind,
     check_output,
+    copied_into,
     empty_aligned,
+    host_arrays,
 )
 from braid.runtime.device_arrays import Buffer, DeviceArray, address_of
 from braid.runtime.device_ports import Users, check_place, ports_of
@@ -49,7 +51,7 @@ def _close_with(owner: object, close: Callable[[int], None], handle: int) -> Non
 
 
 def cpu_supports(feature: str) -> bool:
-    """Tell whether this CPU has the feature of that LLVM name; False for unknown names."""
+    """Return whether this CPU has the feature of that LLVM name; False for unknown names."""
     return load_library().braid_cpu_supports(feature.encode()) == 1
 
 
@@ -141,6 +143,11 @@ class NativeModel:
         handle = load_library().braid_model_from_descriptor(address, *_place(weights))
         return cls(handle, weights, *keep_alive)
 
+    @property
+    def decides_sizes(self) -> bool:
+        """Whether data decide the shapes of outputs, which are known after a run alone."""
+        return self.descriptor.phases is not None
+
     @lockless_property
     def shapes_results(self) -> bool:
         """Whether the shapes of the outputs follow from those of the inputs, before a run."""
@@ -154,9 +161,11 @@ class NativeModel:
 
     @lockless_property
     def fixed_shapes(self) -> tuple[tuple[int, ...], ...] | None:
-        """The shapes of the outputs where no dim is open, neither of these nor of the inputs."""
+        """Return the shapes of the outputs where no dim is open, neither of these nor of the
+        inputs.
+        """
         specs = (*self.inputs, *self.outputs)
-        if self.shapes_results or any(-1 in spec.shape for spec in specs):
+        if self.shapes_results or self.decides_sizes or any(-1 in spec.shape for spec in specs):
             return None
         return tuple(spec.shape for spec in self.outputs)
 
@@ -178,6 +187,7 @@ class NativeModel:
             ("expanded_bytes", manifest.expanded_bytes, described.expanded_bytes),
             ("cpu_features", manifest.cpu_features, tuple(features)),
             ("runs_on", manifest.runs_on, self.runs_on),
+            ("phases", manifest.phases > 0, self.decides_sizes),
             ("ranks in output_shapes", texts, ranks),
         ):
             if said != actual:
@@ -234,6 +244,8 @@ class NativeContext:
         model = self.model
         check_count("input", len(inputs), len(model.inputs))
         arrays = list(map(self._checked_input, model.expected_inputs, inputs))
+        if model.decides_sizes:
+            return self._run_phases(arrays, outputs)
         shapes = model.fixed_shapes or self.shapes_for(arrays)
         if outputs is None:
             buffers = _empty_outputs(model, shapes)
@@ -247,16 +259,43 @@ class NativeContext:
             check_apart(model.outputs, buffers)
             pairs = zip(model.inputs, arrays, strict=True)
             arrays = [apart_from(buffers, spec, array) for spec, array in pairs]
-        self._interruption.begin()
-        status: int = load_library().braid_context_run(
-            self._handle, addresses(arrays), addresses(buffers)
-        )
-        if status != 0:
-            self._interruption.check()
-            raise last_error()
+        self._run(arrays, addresses(buffers))
         if outputs is None and model.fixed_shapes is not None:
             return cast("list[NDArray[Any]]", buffers)
         return [self._filled(i, buffer) for i, buffer in enumerate(buffers)]
+
+    def _run(
+        self, inputs: Sequence[Buffer], outputs: "ctypes.Array[ctypes.c_void_p] | None"
+    ) -> None:
+        self._interruption.begin()
+        if load_library().braid_context_run(self._handle, addresses(inputs), outputs) != 0:
+            self._interruption.check()
+            raise last_error()
+
+    def _run_phases(
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer] | None
+    ) -> list[NDArray[Any]]:
+        """Run a model whose data decide the shapes of its outputs: these are copied at the end."""
+        for i, (spec, array) in enumerate(zip(self.model.inputs, inputs, strict=True)):
+            if -1 in spec.shape:
+                self._set_input_shape(i, array.shape)
+        if outputs is not None:
+            check_count("output", len(outputs), len(self.model.outputs))
+        self._run(inputs, None)
+        results = [self._result(i) for i in range(len(self.model.outputs))]
+        if outputs is None:
+            return [result.copy() for result in results]
+        return copied_into(host_arrays(outputs, _WHERE), self.model.outputs, results)
+
+    def _result(self, index: int) -> NDArray[Any]:
+        """Return a view of an output that the context holds until the next run."""
+        shape, dtype = self._output_shape(index), self.model.output_dtypes[index]
+        address: int | None = load_library().braid_context_output(self._handle, index)
+        if address is None:
+            raise last_error()
+        count = math.prod(shape) * dtype.itemsize
+        memory = (ctypes.c_uint8 * count).from_address(address)
+        return np.ndarray(shape, dtype, cast(Any, memory))
 
     def _checked_input(self, expected: "_Expected", value: Buffer) -> Buffer:
         if isinstance(value, DeviceArray):
@@ -317,7 +356,7 @@ class NativeContext:
             raise last_error()
 
     def _set_input_values(self, index: int, array: Buffer) -> tuple[int, ...]:
-        """Let an input tell sizes; return them."""
+        """Read sizes that an input holds, and return them."""
         if load_library().braid_context_set_input_values(self._handle, index, address_of(array)):
             raise last_error()
         return tuple(map(int, np.asarray(array).reshape(-1)))
@@ -342,6 +381,7 @@ class NativeContext:
         return tuple(int(sizes[d]) for d in range(len(self.model.outputs[index].shape)))
 
 
+_WHERE = "a model whose data decide sizes"
 _EMULATED: ContextVar[bool] = ContextVar("emulated", default=False)
 
 
@@ -425,7 +465,7 @@ def _empty_outputs(model: NativeModel, shapes: Sequence[tuple[int, ...]]) -> lis
 
 
 def _place(weights: NDArray[np.uint8] | None) -> tuple[int | None, int]:
-    """Address and size."""
+    """Return the address and the size."""
     return (None, 0) if weights is None else (weights.ctypes.data, weights.nbytes)
 
 

@@ -145,7 +145,7 @@ class CValueSize(ctypes.Structure):
 
 
 class COpen(ctypes.Structure):
-    """`braid_open_v1`, of which Python reads the last two fields."""
+    """`braid_open_v1`, of which Python reads the sizes in inputs."""
 
     value_count: int
     values: Sequence[CValueSize]
@@ -153,6 +153,7 @@ class COpen(ctypes.Structure):
         ("others", c_int64 * 9),
         ("value_count", c_int64),
         ("values", POINTER(CValueSize)),
+        ("input_shapes", c_void_p),
     )
 
 
@@ -189,6 +190,7 @@ class CModel(ctypes.Structure):
     expanded_bytes: int
     expansion_count: int
     expansions: int | None
+    phases: int | None
     _fields_ = (
         ("abi_version", c_int64),
         ("input_count", c_int64),
@@ -220,6 +222,7 @@ class CModel(ctypes.Structure):
         ("expanded_bytes", c_int64),
         ("expansion_count", c_int64),
         ("expansions", c_void_p),
+        ("phases", c_void_p),
     )
 
 
@@ -239,6 +242,7 @@ _SIGNATURES = {
     "braid_context_set_input_shape": (c_int, (c_void_p, c_int64, POINTER(c_int64))),
     "braid_context_set_input_values": (c_int, (c_void_p, c_int64, c_void_p)),
     "braid_context_output_shape": (POINTER(c_int64), (c_void_p, c_int64)),
+    "braid_context_output": (c_void_p, (c_void_p, c_int64)),
     "braid_context_set_poll": (None, (c_void_p, POLL)),
     "braid_context_run": (c_int, (c_void_p, POINTER(c_void_p), POINTER(c_void_p))),
     "braid_context_trim": (None, (c_void_p,)),

@@ -77,7 +77,7 @@ class ProfileTotals:
         load_library().braid_stream_profile(handle, self.counts.ctypes.data, self.times.ctypes.data)
 
     def copy(self) -> "ProfileTotals":
-        """Return the same numbers, which then count on their own."""
+        """Return a copy of the numbers, which then counts on its own."""
         other = copy(self)
         other.counts, other.times = self.counts.copy(), self.times.copy()
         return other
@@ -162,7 +162,7 @@ class NativeStream:
             raise StreamEndedError(last_error().message)
 
     def pop(self, timeout: float) -> list[Array] | None:
-        """Take the outputs of the oldest request; None if they are not there in so many seconds.
+        """Take the outputs of the oldest request; None if they are not there in this many seconds.
 
         Raises:
             BraidError: the request has failed.
@@ -234,7 +234,7 @@ class NativeStream:
         return self._handle
 
     def _ports(self, inputs: Sequence[Array]) -> list[tuple[tuple[int, ...], Any]]:
-        """Shape and dtype of the buffer of each output."""
+        """Return the shape and dtype of the buffer of each output."""
         dtypes = [numpy_dtype(spec.dtype) for spec in self.model.outputs]
         if self._shapes is None:
             shapes = [spec.bound for spec in self.model.outputs]

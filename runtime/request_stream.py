@@ -1,4 +1,4 @@
-"""What streams are made of: requests go in, their results come out in the same order."""
+"""The protocol of streams of requests, whose results come out in the order of the requests."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol

@@ -44,7 +44,9 @@ class Stream(Iterator[Result], AsyncIterator[Result]):
         return_errors: bool,
         copy: bool,
     ) -> None:
-        """Users call `Model.stream`; `bind` makes arrays in the model's order."""
+        """Open a stream; users call `Model.stream`, and `bind` makes arrays in the model's
+        order.
+        """
         self._stream = stream
         self._requests = requests
         self._bind = bind
@@ -175,7 +177,7 @@ class Stream(Iterator[Result], AsyncIterator[Result]):
             except StopIteration:
                 self._drained = True
             except Exception as error:
-                self._drained, self._broken = True, error  # behind the results that are due
+                self._drained, self._broken = True, error  # after the results that are due
             else:
                 self._hand_in(request)
 

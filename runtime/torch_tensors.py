@@ -24,7 +24,7 @@ _FOREIGN = {
 
 
 def is_tensor(value: object) -> bool:
-    """Whether a value is a tensor of PyTorch, which then has been imported by its owner."""
+    """Return whether a value is a tensor of PyTorch, which then has been imported by its owner."""
     torch = sys.modules.get("torch")
     kind = None if torch is None else getattr(torch, "Tensor", None)
     return kind is not None and isinstance(value, kind)

@@ -27,7 +27,7 @@ class Work:
         self._spent, self._end = 0.0, monotonic() + at_most
 
     def __call__(self) -> float:
-        """The seconds that have been spent."""
+        """Return the seconds that have been spent."""
         return self._spent if self.left > 0 else inf
 
     @property
@@ -62,7 +62,7 @@ class Deadline:
 
     @staticmethod
     def by_work(seconds: float) -> Deadline:
-        """Return the deadline after so many seconds of a new clock that goes by work."""
+        """Return the deadline after this many seconds of a new clock that goes by work."""
         return Deadline(seconds, Work(PATIENCE * seconds))
 
     def spend(self, seconds: float) -> None:

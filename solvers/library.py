@@ -33,13 +33,13 @@ class Arrays:
         self._kept: list[NDArray[np.generic]] = []
 
     def numbers(self, items: Sequence[float], dtype: type[np.generic]) -> int:
-        """The address of an array."""
+        """Return the address of an array."""
         array = np.array(items, dtype)
         self._kept.append(array)
         return array.ctypes.data
 
     def lists(self, lists: Sequence[Sequence[int]]) -> CLists:
-        """The lists, one behind the other."""
+        """Return the lists, one after the other."""
         begins = np.cumsum([0, *map(len, lists)]).tolist()
         items = [item for each in lists for item in each]
         return CLists(self.numbers(begins, np.int32), self.numbers(items, np.int32))

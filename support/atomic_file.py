@@ -82,12 +82,12 @@ def _way_out(path: str | os.PathLike[str], error: OSError) -> str:
         return f"make the directory '{Path(path).parent}' first"
     if error.errno == errno.EISDIR:
         return "name a file in it"
-    return "choose another place with room and write permission"
+    return "choose another place with free space and write permission"
 
 
 @contextlib.contextmanager
 def _explained(path: str | os.PathLike[str]) -> Generator[None, None, None]:
-    """Errors of the system as one that says which file cannot be written."""
+    """Turn errors of the system into one that says which file cannot be written."""
     try:
         yield
     except OSError as error:
@@ -102,7 +102,9 @@ def _is_special(path: Path) -> bool:
 
 
 def _opened_for_writing(path: Path) -> int:
-    """A descriptor; a pipe's reader may come a little later, but is not waited for without end."""
+    """Return a descriptor; a pipe's reader may come a little later, but is not waited for without
+    end.
+    """
     deadline = time.monotonic() + _SECONDS_FOR_READER
     while True:
         try:

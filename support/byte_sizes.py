@@ -13,7 +13,8 @@ _SIZE = re.compile(r"(?P<number>\d{1,18}(?:\.\d{1,18})?)\s*(?P<unit>[a-z]*)", re
 
 
 def parse_size(text: int | str) -> int:
-    """The bytes that `text` says: a number, or one with a unit, binary (KiB) or decimal (kB).
+    """Return the bytes that `text` says: a number, or one with a unit, binary (KiB) or decimal
+    (kB).
 
     Raises ValueError for anything else, negative numbers and fractions of a byte included.
     """
@@ -34,7 +35,7 @@ def parse_size(text: int | str) -> int:
 
 
 def format_size(size: int) -> str:
-    """`size` in the largest binary unit that it reaches, with three digits: `1.50 MiB`."""
+    """Return `size` in the largest binary unit that it reaches, with three digits: `1.50 MiB`."""
     scaled, unit = float(size), "B"
     for larger in ("KiB", "MiB", "GiB", "TiB"):
         if scaled < 1024:

@@ -36,7 +36,7 @@ _warned: set[tuple[str, Path]] = set()
 
 
 def cache_directory() -> Path:
-    """`$BRAID_CACHE_DIR`, or braid's part of the user's cache directory."""
+    """Return `$BRAID_CACHE_DIR`, or braid's part of the user's cache directory."""
     return Path(os.environ.get("BRAID_CACHE_DIR") or platformdirs.user_cache_dir("braid"))
 
 
@@ -118,7 +118,7 @@ class DamagedEntryError(Exception):
 
 
 def read_entry(path: Path, key: str) -> bytes:
-    """The payload of the entry at `path`, which is to be that of `key`.
+    """Return the payload of the entry at `path`, which is to be that of `key`.
 
     Raises:
         FileNotFoundError: there is no entry.
@@ -161,14 +161,16 @@ def write_entry(path: Path, key: str, payload: bytes) -> None:
 
 
 def pack_entry(key: str, payload: bytes) -> bytes:
-    """The bytes of an entry."""
+    """Return the bytes of an entry."""
     name = key.encode()
     digest = _digest(name, payload)
     return _HEADER.pack(_MAGIC, len(name), len(payload), digest) + name + payload
 
 
 def unpack_entry(data: bytes) -> tuple[str, bytes]:
-    """Key and payload of the entry in `data`. Raises DamagedEntryError where it is none."""
+    """Return the key and payload of the entry in `data`. Raises DamagedEntryError where it
+    is none.
+    """
     key_bytes, digest = _check_size(data, len(data))
     end = _HEADER.size + key_bytes
     name, payload = data[_HEADER.size : end], data[end:]
@@ -178,7 +180,9 @@ def unpack_entry(data: bytes) -> tuple[str, bytes]:
 
 
 def _check_size(data: bytes, size: int) -> tuple[int, bytes]:
-    """The length of the key and the digest that the header of an entry of `size` bytes says."""
+    """Return the length of the key and the digest that the header of an entry of `size`
+    bytes says.
+    """
     if len(data) < _HEADER.size:
         raise DamagedEntryError(f"it has {size} bytes, fewer than a header")
     magic, key_bytes, payload_bytes, digest = _HEADER.unpack_from(data)

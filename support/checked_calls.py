@@ -10,11 +10,17 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from types import MethodType
+from types import MappingProxyType, MethodType
 from typing import Any
+from warnings import warn
 
 from braid.support.errors import BraidError, SourceLocation
 from braid.support.option_names import by_door
+
+FormerNames = Mapping[str, str]
+"""The names that parts had in earlier versions, by the names that they have now."""
+
+NO_FORMER_NAMES: FormerNames = MappingProxyType({})
 
 Check = Callable[..., Any]
 """Gets an answer and the arguments it answers; returns it as it is used, raises if it is wrong."""
@@ -44,7 +50,7 @@ class Maker:
             raise BraidError(
                 f"{self.title} fails in '{method}'{self.about}: {detail}",
                 location=self.location,
-                hint=f"mend {class_of(self.thing)}; "
+                hint=f"fix {class_of(self.thing)}; "
                 + by_door("the traceback shows where", "--debug shows where"),
             ) from error
 
@@ -52,23 +58,48 @@ class Maker:
 class Checked:
     """`thing`, of another package, asked as a `base` whose answers `checks` are about.
 
-    A part without a check is believed. What `checks` name are methods and properties of `base`.
+    The answers of a part without a check are trusted. What `checks` name are methods and properties
+    of `base`. A part under one of the `former` names of `base` still answers.
     """
 
     def __init__(
-        self, thing: object, base: type, checks: Mapping[str, Check], maker: Maker
+        self,
+        thing: object,
+        base: type,
+        checks: Mapping[str, Check],
+        maker: Maker,
+        former: FormerNames = NO_FORMER_NAMES,
     ) -> None:
         self.thing, self._base, self._checks, self._maker = thing, base, checks, maker
+        self._former = former
 
     def __getattr__(self, name: str) -> Any:
-        if not has_part(self.thing, name):
+        own = self._name_in_thing(name)
+        if not has_part(self.thing, own):
             default = getattr(self._base, name)
             return MethodType(default, self) if callable(default) else default
-        with self._maker.named(name):
-            part = getattr(self.thing, name)
+        with self._maker.named(own):
+            part = getattr(self.thing, own)
             if not callable(getattr(self._base, name, None)):
                 return self._checked(name, part)
         return partial(self._call, name, part)
+
+    def _name_in_thing(self, name: str) -> str:
+        """Return the name of part `name` in the thing: the former one where that is more
+        derived.
+        """
+        former = self._former.get(name)
+        if former is None:
+            return name
+        scopes = (getattr(self.thing, "__dict__", {}), *map(vars, type(self.thing).__mro__))
+        names = (each for scope in scopes for each in (name, former) if each in scope)
+        if (found := next(names, name)) == former:
+            warn(
+                f"{class_of(self.thing)} defines '{former}', which is called '{name}' now",
+                DeprecationWarning,
+                stacklevel=3,
+            )
+        return found
 
     def _call(self, name: str, method: Any, *arguments: Any, **named: Any) -> Any:
         with self._maker.named(name):
@@ -95,10 +126,10 @@ def has_part(thing: object, name: str) -> bool:
     return hasattr(type(thing), name) or name in getattr(thing, "__dict__", {})
 
 
-def missing_parts(thing: object, base: type) -> str:
+def missing_parts(thing: object, base: type, former: FormerNames = NO_FORMER_NAMES) -> str:
     """List what `base` has no default for and `thing` lacks; empty if nothing is missing.
 
-    A protocol has no defaults.
+    A protocol has no defaults. A part may have its `former` name.
     """
     given, is_protocol = vars(base), getattr(base, "_is_protocol", False)
     required = (
@@ -106,13 +137,18 @@ def missing_parts(thing: object, base: type) -> str:
         for name in dict.fromkeys((*base.__annotations__, *given))
         if name not in given or is_protocol or getattr(given[name], "__isabstractmethod__", False)
     )
-    missing = (f"'{n}'" for n in required if not n.startswith("_") and not has_part(thing, n))
+    missing = (
+        f"'{name}'"
+        for name in required
+        if not name.startswith("_") and not has_part(thing, name)
+        if name not in former or not has_part(thing, former[name])
+    )
     return ", ".join(missing)
 
 
-def require_parts(thing: object, base: type) -> None:
+def require_parts(thing: object, base: type, former: FormerNames = NO_FORMER_NAMES) -> None:
     """Raise TypeError if `thing` lacks a part that `base` has no default for."""
-    if missing := missing_parts(thing, base):
+    if missing := missing_parts(thing, base, former):
         raise TypeError(f"{type(thing).__qualname__} has no {missing}")
 
 

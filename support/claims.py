@@ -11,7 +11,7 @@ from braid.support.errors import BraidError
 from braid.support.private_files import open_private, private_directory
 
 _BYTES = 1 << 62
-"""Keys are bytes of a file that is empty, and locked far behind its end."""
+"""Keys are bytes of a file that is empty, and locked far beyond its end."""
 
 
 class Claims:
@@ -22,7 +22,7 @@ class Claims:
 
     @contextmanager
     def claim(self, key: str) -> Generator[bool]:
-        """Whether this process has the work of this key as long as the block runs.
+        """Yield whether this process may work on this key for as long as the block runs.
 
         Where the file system has no locks, everybody has it.
         """
@@ -46,7 +46,9 @@ class Claims:
 
 @contextmanager
 def claims(path: Path) -> Generator[Claims]:
-    """Claims in the file at `path`; without one that can be written, everybody has everything."""
+    """Return the claims in the file at `path`; where none can be written, this process claims
+    everything.
+    """
     try:
         private_directory(path.parent)
         descriptor = open_private(path)

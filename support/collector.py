@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from threading import get_ident
 
 _YOUNG = 400_000
-"""How many objects more than before call the collector; Python's default is hundreds."""
+"""The number of new objects after which the collector runs; Python's default is hundreds."""
 
 
 class _Thresholds:
@@ -59,7 +59,7 @@ class _Thresholds:
         self.has_aged = True
 
     def after_fork(self) -> None:
-        """In a child, where other threads will neither leave their blocks nor release the lock."""
+        """Reset the state in a child process, where other threads will not leave their blocks."""
         self.lock = threading.Lock()
         own, others = self.blocks[get_ident()], self.blocks.total() - self.blocks[get_ident()]
         self.blocks = +Counter({get_ident(): own})
@@ -67,7 +67,7 @@ class _Thresholds:
             self._restore()
 
     def _restore(self) -> None:
-        """Unless whoever runs this process has set other thresholds meanwhile."""
+        """Restore the thresholds, unless the embedding program has set others meanwhile."""
         if gc.get_threshold() == self.raised:
             gc.set_threshold(*self.before)
 
@@ -78,7 +78,9 @@ os.register_at_fork(after_in_child=_thresholds.after_fork)
 
 @contextmanager
 def rare_collections() -> Generator[None]:
-    """Around what makes many objects that stay; blocks of several threads may overlap."""
+    """Collect garbage rarely while a `with` block makes many objects that stay; threads may
+    overlap.
+    """
     _thresholds.enter()
     try:
         yield

@@ -22,7 +22,7 @@ def scope_variable(name: str, default: _T) -> ContextVar[_T]:
 
 
 def is_default_scope() -> bool:
-    """Whether no such variable has another value than its default."""
+    """Return whether no such variable has another value than its default."""
     return all(variable.get() == default for variable, default in _variables)
 
 
@@ -32,5 +32,5 @@ def note_extension(module: str) -> None:
 
 
 def extending_packages() -> frozenset[str]:
-    """The packages of the modules that have added to the compiler of this process."""
+    """Return the packages of the modules that have added to the compiler of this process."""
     return frozenset(_extending)

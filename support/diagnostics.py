@@ -29,7 +29,7 @@ class Diagnostic:
 
     @classmethod
     def from_error(cls, error: BraidError) -> "Diagnostic":
-        """The diagnostic that says what `error` says."""
+        """Return the diagnostic that says what `error` says."""
         return cls("error", error.message, error.location, error.notes, error.hint)
 
 
@@ -50,7 +50,9 @@ def handle_diagnostics(handler: Handler) -> Generator[None]:
 
 @contextmanager
 def passing_on_diagnostics() -> Generator[list[Diagnostic]]:
-    """The diagnostics emitted within the `with` block, which the handler around it gets too."""
+    """Yield the diagnostics emitted within the `with` block, which the handler around it
+    gets too.
+    """
     emitted: list[Diagnostic] = []
     outer = _handler.get()
 

@@ -30,7 +30,7 @@ PASSES_GROUP = "braid.passes"
 
 
 def entry_points_of(group: str) -> "EntryPoints":
-    """The entry points of a group, in the order of the search path; none is loaded."""
+    """Return the entry points of a group, in the order of the search path; none is loaded."""
     return all_entry_points().select(group=group)
 
 
@@ -44,13 +44,14 @@ def all_entry_points() -> "EntryPoints":
 
 @cache
 def installed_names(group: str) -> tuple[str, ...]:
-    """The names of a group's entry points, sorted; none is loaded."""
+    """Return the names of a group's entry points, sorted; none is loaded."""
     return tuple(sorted({entry.name for entry in entry_points_of(group)}))
 
 
 @cache
 def installed_path(group: str, name: str) -> Path | None:
-    """The file that entry points of a group give this name, None without one; loads no others.
+    """Return the file that entry points of a group give this name, None without one; loads no
+    others.
 
     Raises `BraidError` where an entry point of the name cannot be loaded or is not a path, or where
     two packages give the name to different files.
@@ -70,21 +71,23 @@ def installed_path(group: str, name: str) -> Path | None:
 
 
 def installed_paths(group: str) -> dict[str, Path]:
-    """The files that entry points of a group name. Raises as `installed_path`."""
+    """Return the files that entry points of a group name. Raises as `installed_path`."""
     paths = {name: installed_path(group, name) for name in installed_names(group)}
     return {name: path for name, path in paths.items() if path is not None}
 
 
 @cache
 def installed_tables() -> tuple[dict[str, str], ...]:
-    """The tables of passes. Raises `BraidError` where one cannot be loaded."""
+    """Return the tables of passes. Raises `BraidError` where one cannot be loaded."""
     entries = sorted(entry_points_of(PASSES_GROUP))
     return tuple(cast(dict[str, str], _load(entry)) for entry in entries)
 
 
 @cache
 def installed_checks() -> dict[str, str]:
-    """What checks the claims of passes, by the name of the pass; raises as `installed_tables`."""
+    """Return what checks the claims of passes, by the name of the pass; raises as
+    `installed_tables`.
+    """
     installed_tables()
     modules = [sys.modules[entry.module] for entry in sorted(entry_points_of(PASSES_GROUP))]
     return {name: path for own in modules for name, path in getattr(own, "CHECKS", {}).items()}
@@ -98,7 +101,7 @@ def installed_backends() -> tuple[str, ...]:
 
 @cache
 def installed_backend(name: str) -> object:
-    """The backend of this name, made once; its class is called with the name.
+    """Return the backend of this name, made once; its class is called with the name.
 
     Raises `BraidError` where there is none, where two packages have one, or where it cannot be
     loaded or made.
@@ -124,7 +127,7 @@ def installed_backend(name: str) -> object:
 
 @cache
 def family_backends() -> frozenset[str]:
-    """The names of the backends for which installed packages have kernel families."""
+    """Return the names of the backends for which installed packages have kernel families."""
     prefix = f"{FAMILIES_GROUP}."
     groups = (group for group in all_entry_points().groups if group.startswith(prefix))
     return frozenset(group.removeprefix(prefix) for group in groups)
@@ -132,7 +135,7 @@ def family_backends() -> frozenset[str]:
 
 @cache
 def installed_families(backend: str, machine: object) -> tuple[object, ...]:
-    """Every family of other packages for backends of this name, made for `machine`.
+    """Return every family of other packages for backends of this name, made for `machine`.
 
     Raises `BraidError` where one of them cannot be loaded or made.
     """
@@ -167,5 +170,5 @@ def _load(entry: "EntryPoint") -> object:
     except Exception as error:
         raise BraidError(
             f"entry point '{entry.name}' of '{entry.group}' cannot be loaded: {error}",
-            hint=f"it is '{entry.value}'; mend or uninstall the package that has it",
+            hint=f"it is '{entry.value}'; fix or uninstall the package that has it",
         ) from error

@@ -98,7 +98,7 @@ class InfeasibleError(BraidError):
 
 
 def was_interrupted(error: BaseException | None) -> bool:
-    """Return whether Ctrl-C is behind an error: modules in C report it as an error of their own."""
+    """Return whether Ctrl-C caused an error: modules in C report it as an error of their own."""
     seen = set[int]()  # errors that were raised from each other go in circles
     while error is not None and id(error) not in seen:
         if isinstance(error, KeyboardInterrupt):
@@ -117,7 +117,7 @@ def check_kinds(
     paths: Mapping[str, object] = _NONE,
     flags: Mapping[str, object] = _NONE,
 ) -> None:
-    """Raises BraidError unless these are texts, paths, and True or False, or None."""
+    """Raise BraidError unless these are texts, paths, and True or False, or None."""
     expected = (
         (texts, str, "text"),
         (paths, (str, os.PathLike), "the path of a file"),
@@ -130,7 +130,9 @@ def check_kinds(
 
 
 def whole_numbers(values: object) -> tuple[int, ...] | None:
-    """The numbers of a sequence or a set, numpy's among them, as ints; None where it is neither."""
+    """Return the numbers of a sequence or a set, numpy's among them, as ints; None where it is
+    neither.
+    """
     if not isinstance(values, Sequence | Set) or isinstance(values, str | bytes):
         return None
     numbers = cast("Sequence[object] | Set[object]", values)

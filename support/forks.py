@@ -14,14 +14,14 @@ from braid.support.collector import rare_collections
 from braid.support.errors import BraidError
 
 _at_work: Counter[int] = Counter()
-"""How many blocks of `compiling` each thread is in."""
+"""The number of blocks of `compiling` that each thread is in."""
 _cut_off: list[bool] = []
-"""Not empty in a child that was forked while another thread compiled."""
+"""A list that is not empty in a child that was forked while another thread compiled."""
 
 
 @contextmanager
 def compiling() -> Generator[None]:
-    """Around what compiles, or runs passes; garbage is collected rarely meanwhile.
+    """Mark a `with` block that compiles or runs passes; garbage is collected rarely in it.
 
     Raises:
         BraidError: the process was forked while another thread of its parent was in such a block.

@@ -35,7 +35,9 @@ class NotRegularError(OSError):
 
 
 def reason(error: Exception) -> str:
-    """Why a file cannot be read, without the number and the name that the system's errors carry."""
+    """Return why a file cannot be read, without the number and the name that the system's errors
+    carry.
+    """
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
@@ -47,7 +49,7 @@ def path_beside(model: Path, written: str) -> Path:
     """Return the path of a file that a model at the path `model` names, relative to it.
 
     The file is in the directory of the model as both are named, or as both lie: hubs keep models
-    and their data behind links into one directory.
+    and their data as links into one directory.
 
     Raises:
         OutsideError: it is not in the model's directory, or a link leads out of that.
@@ -104,13 +106,14 @@ def _is_null(status: os.stat_result) -> bool:
 
 
 def read_regular(path: str | os.PathLike[str]) -> bytes:
-    """The contents of a regular file; raises as `open_regular`."""
+    """Return the contents of a regular file; raises as `open_regular`."""
     with open_regular(path) as file:
         return file.read()
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """The text of a regular file in UTF-8, without the byte order mark that some editors write.
+    """Return the text of a regular file in UTF-8, without the byte order mark that some editors
+    write.
 
     Raises as `open_regular`, and UnicodeDecodeError.
     """
@@ -118,7 +121,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 
 def map_regular(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
-    """A regular file mapped into memory, for reading; an empty one is empty bytes.
+    """Return a regular file mapped into memory, for reading; an empty one is empty bytes.
 
     Raises as `open_regular`.
     """
@@ -129,7 +132,7 @@ def map_regular(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
 
 
 def parse_json(text: str | bytes, *, unique: bool = False) -> Any:
-    """The value that a JSON text describes; `unique` refuses objects that have a key twice.
+    """Return the value that a JSON text describes; `unique` refuses objects that have a key twice.
 
     Raises:
         ValueError: the text is not JSON, or is nested too deeply.
@@ -150,7 +153,7 @@ def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file.
+    """Return the tables of a TOML file.
 
     Raises:
         OSError: as `open_regular`.

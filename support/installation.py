@@ -16,7 +16,8 @@ _first: list[str] = []
 
 
 def installation_stamp() -> str | None:
-    """A digest of what compiles models here; None where it is another than this process began with.
+    """Return a digest of what compiles models here; None where it is another than this process
+    began with.
 
     What is in memory then is of the one installation, or of both. The digest is made of the names,
     versions and times of all distributions, and of the sizes and times of the files of braid and of
@@ -38,15 +39,16 @@ def _stamp_now() -> str:
 
 
 def stamped_packages() -> frozenset[str]:
-    """The names of braid and of the packages that add to it by entry points."""
+    """Return the names of braid and of the packages that add to it by entry points."""
     found = {_OWN}
     for metadata in _distributions():
         found |= _extensions(metadata / "entry_points.txt")
-    return frozenset(found - {"xdsl"})  # whose version tells
+    return frozenset(found - {"xdsl"})  # its version identifies it
 
 
 def _search_path() -> Iterator[str]:
-    """A line for each distribution, whose times tell of another one of the same version.
+    """Yield a line for each distribution, whose times distinguish it from another one of the same
+    version.
 
     And one for each archive, whatever is in it.
     """
@@ -55,14 +57,14 @@ def _search_path() -> Iterator[str]:
 
 
 def _distributions() -> Iterator[Path]:
-    """What is said of each distribution, in the order of the search path."""
+    """Yield what is said of each distribution, in the order of the search path."""
     for directory in map(Path, dict.fromkeys(sys.path)):
         for pattern in _METADATA:
             yield from sorted(directory.glob(pattern))
 
 
 def _extensions(entry_points: Path) -> set[str]:
-    """The top-level packages in which the entry points of braid's groups lie."""
+    """Return the top-level packages in which the entry points of braid's groups lie."""
     try:
         text = entry_points.read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -20,7 +20,7 @@ os.register_at_fork(
 
 
 def lazy_names(module: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """The `__getattr__` of `module` whose names stand in other modules: `homes` by name."""
+    """Return the `__getattr__` of `module` whose names stand in other modules: `homes` by name."""
 
     def load(name: str) -> Any:
         if name not in homes:
@@ -56,5 +56,5 @@ class LazyModule:
 
 
 def lazy_module(name: str) -> Any:
-    """The module `name`, which is imported when a name in it is first asked for."""
+    """Return the module `name`, which is imported when a name in it is first asked for."""
     return LazyModule(lambda: import_module(name))

@@ -26,7 +26,9 @@ class lockless_property(Generic[_T]):  # named as `property`, in whose place it 
     @overload
     def __get__(self, instance: object, owner: type) -> _T: ...
     def __get__(self, instance: object | None, owner: type) -> "lockless_property[_T] | _T":
-        """The value: later reads find it in `__dict__`, which goes before this descriptor."""
+        """Return the value: later reads find it in `__dict__`, which goes before this
+        descriptor.
+        """
         if instance is None:
             return self
         value = self._compute(instance)

@@ -44,7 +44,7 @@ class MemoryReport:
         return self.arena_bytes + self.output_bytes
 
     def to_json(self) -> dict[str, object]:
-        """The report as a JSON object."""
+        """Return the report as a JSON object."""
         return {**asdict(self), "activation_bytes": self.activation_bytes}
 
     def __str__(self) -> str:

@@ -37,7 +37,7 @@ def package() -> str:
 
     """
     for name in _PACKAGES:
-        # The `mlir-python-bindings` on PyPI is an empty placeholder: only `ir` tells.
+        # The `mlir-python-bindings` on PyPI is an empty placeholder: only `ir` shows which it is.
         if find_spec(name) is not None and find_spec(f"{name}.ir") is not None:
             return name
     if _BUNDLED.is_dir():
@@ -50,7 +50,7 @@ def package() -> str:
 
 
 def library_file() -> Path:
-    """The shared library of the bindings."""
+    """Return the shared library of the bindings."""
     return Path(_library("_mlir").__file__)
 
 
@@ -59,7 +59,7 @@ def _library(name: str) -> Any:
 
 
 def without_op_classes() -> None:
-    """From now on ops have no classes of their own in this process.
+    """Stop making classes for ops in this process, from now on.
 
     To look for these imports all of an op's dialect, which takes longer than to compile a kernel.
     """

@@ -1,4 +1,4 @@
-"""Which format the contents of a model's file are in."""
+"""The formats of a model's file, by its contents."""
 
 import re
 

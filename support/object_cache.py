@@ -62,18 +62,18 @@ class ObjectCache:
             return None
 
     def put(self, kind: Kind, key: str, content: bytes) -> None:
-        """Keeps `content` under `key`; warns, once, where the directory does not take it."""
+        """Keep `content` under `key`; warns, once, where the directory does not take it."""
         try:
             write_entry(self._path(kind, key), _full_key(kind, key), content)
         except (OSError, BraidError) as error:
             warn_of_unusable(error)
 
     def files(self, kind: Kind) -> Iterator[Path]:
-        """What stands where entries of this kind do, in the order of the names."""
+        """Return what stands where entries of this kind do, in the order of the names."""
         return iter(sorted((self.directory / kind).glob(f"??/*{SUFFIX}")))
 
     def damage(self, kind: Kind, path: Path) -> str | None:
-        """What is wrong with the entry at `path`, one of `files(kind)`; None if it holds."""
+        """Return what is wrong with the entry at `path`, one of `files(kind)`; None if it holds."""
         key = f"{path.parent.name}{path.name.removesuffix(SUFFIX)}"
         try:
             check_private_directories(self.directory, path.parent)

@@ -10,6 +10,11 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum
+from typing import TypeVar
+
+from braid.support.errors import WrongArgumentError
+
+_Given = TypeVar("_Given")
 
 _FLAGS = {
     "shapes": "--shape",
@@ -30,6 +35,10 @@ _ATTRIBUTES = {
 """Attributes that the options of a session have instead of an entry."""
 
 
+_FORMER_KEYWORDS = {"on_miss": "untuned", "on_miss_seconds": "untuned_seconds"}
+"""The keywords of options by those that they had in earlier versions, which are still accepted."""
+
+
 class _Door(Enum):
     """Where a user came in."""
 
@@ -48,6 +57,27 @@ Value = int | str | Sequence[int] | Sequence[str]
 def flag_of(keyword: str) -> str:
     """Return what an option is called on a command line."""
     return _FLAGS.get(keyword, f"--{keyword.replace('_', '-')}")
+
+
+def former_keywords(keyword: str) -> list[str]:
+    """Return the keywords that an option had in earlier versions."""
+    return [former for former, current in _FORMER_KEYWORDS.items() if current == keyword]
+
+
+def with_current_keywords(given: Mapping[str, _Given]) -> dict[str, _Given]:
+    """Return options under the keywords that they have now.
+
+    Raises WrongArgumentError for an option that has its former keyword and its own.
+    """
+    for keyword in given:
+        current = _FORMER_KEYWORDS.get(keyword)
+        if current is not None and current in given:
+            raise WrongArgumentError(
+                f"{option_text(keyword)} is the former name of {option_text(current)}, and both "
+                "are given",
+                hint=f"leave {option_text(keyword)} out",
+            )
+    return {_FORMER_KEYWORDS.get(keyword, keyword): value for keyword, value in given.items()}
 
 
 @contextmanager

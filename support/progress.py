@@ -1,4 +1,4 @@
-"""How far a compilation is, told to whoever asked to be."""
+"""Progress of a compilation, reported to whoever listens."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -36,7 +36,7 @@ _listener: ContextVar[Listener | None] = ContextVar("braid_progress_listener", d
 
 @contextmanager
 def telling_progress(listener: Listener | None) -> Generator[None]:
-    """Tell `listener` of all that this thread compiles in the block; None leaves whoever is told.
+    """Report what this thread compiles in the block to `listener`; None keeps the present one.
 
     What it raises ends the compilation.
     """
@@ -51,7 +51,7 @@ def telling_progress(listener: Listener | None) -> Generator[None]:
 
 
 class Steps:
-    """Counts the steps of a stage for whoever is told, and does nothing where nobody is."""
+    """Counts the steps of a stage for the listener, and does nothing without one."""
 
     def __init__(self, stage: Stage, total: int) -> None:
         """Begin a stage of `total` steps."""

@@ -70,7 +70,7 @@ class Settings:
         return {name: value for name, value in vars(self).items() if value != _DEFAULTS[name]}
 
     def with_given(self, given: Mapping[str, object]) -> "Settings":
-        """These settings with the values that are `given`; None gives nothing.
+        """Return the settings with the values that are `given`; None gives nothing.
 
         Raises BraidError for a name or a value that there is not.
         """

@@ -38,7 +38,7 @@ def find_built(name: str, packages: Iterable[str]) -> Path:
 
 
 def digest_of_sources(directory: Path) -> str:
-    """The digest of the C sources below `src` and `include` of a directory.
+    """Return the digest of the C sources below `src` and `include` of a directory.
 
     As `braid_digest_sources` in CMakeLists.txt puts it into what is built of them.
     """
@@ -53,7 +53,7 @@ def digest_of_sources(directory: Path) -> str:
 def check_sources(library: CDLL, function: str, packages: Iterable[str]) -> None:
     """Check that a library was built from the sources that lie beside the Python code, if any do.
 
-    Structs and functions may mean something else in others. `function` of the library tells the
+    Structs and functions may mean something else in others. `function` of the library returns the
     digest of its own; `packages` are the directories of the package that it belongs to.
 
     Raises:
@@ -106,7 +106,9 @@ _PACKAGES = {OPENBLAS: "scipy_openblas32"}
 
 
 def find_library(name: str) -> Path | None:
-    """The file of this name in this Python's environment; None for the system's, or where not."""
+    """Return the file of this name in this Python's environment; None for the system's, or where
+    not.
+    """
     places = [Path(sys.prefix) / "lib", Path(sys.base_prefix) / "lib"]
     package = find_spec(_PACKAGES[name]) if name in _PACKAGES else None
     if package is not None and package.origin is not None:
@@ -116,7 +118,9 @@ def find_library(name: str) -> Path | None:
 
 @cache
 def loaded_library(name: str) -> ctypes.CDLL | None:
-    """The library, whose symbols code that is loaded later finds; None where it is not here."""
+    """Return the library, whose symbols code that is loaded later finds; None where it is
+    not here.
+    """
     try:
         return ctypes.CDLL(str(find_library(name) or name), mode=ctypes.RTLD_GLOBAL)
     except OSError:
@@ -136,7 +140,7 @@ def need_libraries(names: Iterable[str], what: str) -> None:
 
 
 def missing_library(name: str, what: str) -> BraidError:
-    """What to say where `what` needs a library that cannot be loaded."""
+    """Return what to say where `what` needs a library that cannot be loaded."""
     extra = _EXTRAS.get(name)
     install = install_command(extra) if extra else f"install what has '{name}'"
     return BraidError(

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 
 def tar_of(files: Mapping[str, bytes]) -> bytes:
-    """An archive of files by their names, which may have folders; no times and owners are in it."""
+    """Return an archive of files by their names, which may have folders; no times and owners are in
+    it.
+    """
     written = io.BytesIO()
     with tarfile.open(fileobj=written, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for name, content in files.items():

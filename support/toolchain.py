@@ -8,7 +8,7 @@ from braid.support.distribution import COMPILER
 
 @cache
 def toolchain() -> tuple[str, ...]:
-    """Names and versions of the code generators, for digests."""
+    """Return the names and versions of the code generators, for digests."""
     return (*_bindings(), f"llvmlite {version('llvmlite')}")
 
 
@@ -24,7 +24,7 @@ def distribution_version(package: str) -> str:
 
 @cache
 def braid_version() -> str:
-    """The version of braid, empty where it is not installed."""
+    """Return the version of braid, empty where it is not installed."""
     try:
         return version(COMPILER)
     except PackageNotFoundError:
@@ -32,7 +32,7 @@ def braid_version() -> str:
 
 
 def _bindings() -> tuple[str, ...]:
-    """Version of the upstream bindings; of a build without one, the time it was made."""
+    """Return the version of the upstream bindings; of a build without one, the time it was made."""
     try:
         return ("torch-mlir", version("torch-mlir"))
     except PackageNotFoundError:

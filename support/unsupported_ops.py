@@ -12,7 +12,7 @@ from braid.support.documentation import page
 from braid.support.errors import Note, SourceLocation, UnsupportedError
 
 PAGE = page("import-an-op.md")
-"""The page that tells how to add an op."""
+"""The page on how to add an op."""
 
 _MOST_KINDS = 20
 _MOST_REASONS = 5
@@ -63,7 +63,7 @@ def missing_op(
         + f"the op {op} is not supported"
         + (f" ({origin})" if origin else ""),
         location=location,
-        hint="; ".join([*ways, f"{PAGE} tells how to add an op"]),
+        hint="; ".join([*ways, f"{PAGE} shows how to add an op"]),
     )
 
 

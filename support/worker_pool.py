@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from braid.support.worker_process import WorkerProcess
 
 IDLE_SECONDS = 30.0
-"""After so long without a request a worker of a pool ends: `serve(answer, idle_seconds=…)`."""
+"""The seconds without a request after which a worker of a pool ends:
+`serve(answer, idle_seconds=…)`."""
 _FRESH_SECONDS = IDLE_SECONDS / 2
-"""For so long one may be lent again: it must not end when it is asked."""
+"""The idle seconds up to which a worker may be lent again: it must not end when it is asked."""
 _KEPT = 4
-"""How many of a module are kept, for the memory that they take."""
+"""The number of idle workers of a module that are kept, for the memory that they take."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,9 @@ class WorkerPool:
 
     @contextmanager
     def worker(self, module: str) -> Generator[WorkerProcess]:
-        """A process of `python -m module`, for the block alone; it is ended if that raises."""
+        """Yield a process of `python -m module`, for the block alone; it is ended if that
+        raises.
+        """
         worker = self._taken(module) or self._started(module)
         try:
             yield worker
@@ -64,7 +67,7 @@ class WorkerPool:
             self._end(worker)
 
     def _taken(self, module: str) -> WorkerProcess | None:
-        """The idle worker that was used last, or None; those that were idle too long end."""
+        """Return the idle worker that was used last, or None; those that were idle too long end."""
         latest = time.monotonic() - _FRESH_SECONDS
         with self._lock:
             idle = self._idle.pop(module, [])
@@ -82,7 +85,7 @@ class WorkerPool:
         return worker
 
     def _end(self, worker: WorkerProcess) -> None:
-        """At once: there is nothing that it would have to save."""
+        """End the worker at once: it has nothing to save."""
         worker.kill()
         worker.close()
         self._all.discard(worker)
@@ -97,4 +100,4 @@ class WorkerPool:
 
 
 POOL = WorkerPool()
-"""That of this process."""
+"""The pool of this process."""

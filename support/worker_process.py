@@ -44,7 +44,7 @@ class WorkerProcess:
         )
 
     def ask(self, request: object, *, seconds: float | None = None) -> Any:
-        """The answer to a request; both must be picklable.
+        """Return the answer to a request; both must be picklable.
 
         Without one within `seconds`, the process is ended, with those that it has started.
 
@@ -78,7 +78,7 @@ class WorkerProcess:
             self._messages.close()
 
     def abandon(self) -> None:
-        """In a child of fork: leave the process to the parent, which could not end it otherwise."""
+        """Leave the process to the parent, in a child of fork, which could not end it otherwise."""
         nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         for end in (self._process.stdin, self._process.stdout):
             if end is not None and not end.closed:
@@ -139,7 +139,7 @@ def _end_with_parent() -> None:
 
 
 def _ended(status: int) -> str:
-    """How a process ended that wrote nothing."""
+    """Return how a process ended that wrote nothing."""
     if status >= 0:
         return f"exit status {status}"
     return f"it ended by {signal.Signals(-status).name}"

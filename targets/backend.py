@@ -1,34 +1,38 @@
-"""What is asked of a backend: what turns decided functions into code of one kind.
+"""The protocol of a backend, which compiles decided functions to code of one kind.
 
-A backend makes code, a device is an instance of a machine that runs it, and a target file says
-which devices there are. The compiler walks over the functions of a model and asks the backend of
-each one's device; it knows none by name. An installed package has a backend by an entry point:
+A backend compiles for a kind of device, a device is an instance of a machine that runs the code,
+and a target file lists the devices. The compiler walks over the functions of a model and asks the
+backend of each one's device; it knows none by name. An installed package registers a backend by an
+entry point:
 
     [project.entry-points."braid.backends"]
     npu = "braid_chip.backend:ChipBackend"
 
-The class is called with the name under which it is found. In the order in which it is asked:
+The class is called with that name. The compiler calls its methods in this order:
 
-1. `families`: what makes kernels, which fusion, layouts, storage and `emit` choose among. A backend
-   without any gets groups in row-major layouts, with times by the roofline of its description.
-2. `prepare`: passes that the ops of its functions need before groups and layouts are decided, such
-   as paddings as ops of their own where kernels have no edge cases, or splits of what does not fit
-   a memory; and passes that run on the decided order, when kernels are about to be outlined.
-3. `emit`: the code of kernels before anything is compiled, so that memory planning can ask what
-   each one needs: scratch, which operands its results may overwrite, iterations, barriers.
-4. `EmittedKernels.link`: the code of planned functions, as bytes with a kind. Code of the kind
-   `OBJECT` defines each kernel's symbol and is linked into the host program, which calls it with
-   the addresses of its buffers. All other kinds (PTX, a bit stream, instructions) are bytes that
-   the artifact carries for the plugin of the device.
+1. `families` returns the kernel families among which fusion, layout selection, storage and `emit`
+   choose. A backend without any gets groups in row-major layouts, whose times are estimated by the
+   roofline of its description.
+2. `prepare` returns passes. Some run before groups and layouts are decided: they make paddings ops
+   of their own where kernels have no edge cases, or split what does not fit a memory. Others run on
+   the decided order, just before kernels are outlined.
+3. `emit` returns kernels that are not compiled yet, so that memory planning can ask what each of
+   them needs: scratch memory, operands that its results may overwrite, iterations, barriers.
+4. `EmittedKernels.link` returns the code of planned functions, as bytes with a kind. Code of the
+   kind `OBJECT` defines each kernel's symbol and is linked into the host program, which calls it
+   with the addresses of its buffers. Code of all other kinds (PTX, a bit stream, instructions) is
+   carried by the artifact for the plugin of the device.
 
-A backend for GPUs emits PTX for each kernel in `emit`, asks for shared memory as nothing of the
-arena, and links functions to one module with a launch a kernel. One for FPGAs has no kernels: its
-`emit` needs nothing, and `link` turns a function, whose decided order and buffers it finds on the
-ops, into one design. What it does not run it says itself (`refusal`).
+A backend for GPUs emits PTX for each kernel in `emit`, needs no scratch memory for what is shared
+memory on the device, and links functions to one module with a launch for each kernel. A backend for
+FPGAs has no kernels: its `emit` needs nothing, and `link` turns a function, whose decided order and
+buffers it finds on the ops, into one design. It says itself which ops it does not support
+(`unsupported_reason`).
 
-All else has defaults: a backend whose kernels are not timed as those of the host's processor says
-how fast they are (`meter`), and which `groups` they are of, if not of those that fusion makes. The
-backend of another package need not inherit from `Backend`: see `backend_answers.py`.
+All other methods have defaults. A backend whose kernels are not timed on the host's processor
+measures or predicts their times (`meter`), and one whose kernels are not those of fusion's groups
+returns its own (`groups`). The backend of another package need not inherit from `Backend`: see
+`backend_answers.py`.
 """
 
 from abc import ABC, abstractmethod
@@ -50,10 +54,10 @@ from braid.targets.machines.machine import Machine
 from braid.targets.machines.target import Device, Target
 
 Weights = Mapping[str, npt.NDArray[Any]]
-"""Arrays by the keys of parameters."""
+"""The arrays of parameters, by their keys."""
 
 OBJECT = "object"
-"""Kind of code: relocatable objects for the machine of the host."""
+"""The kind of code that is relocatable objects for the machine of the host."""
 
 
 def _no_weights() -> Weights:
@@ -62,10 +66,11 @@ def _no_weights() -> Weights:
 
 @dataclass(frozen=True)
 class Job:
-    """What code is made for: a device of a target, by so many processes.
+    """The device of a target to compile for, and the number of processes that may compile.
 
-    `weights` gives the parameters of the model by their keys, those that `@prepare` makes too, for
-    code that has them in it. It computes these: ask once, and only where they are needed.
+    `weights` returns the parameters of the model by their keys, including those that `@prepare`
+    computes, for code that embeds them. Computing them takes time: call it once, and only where
+    they are needed.
     """
 
     target: Target
@@ -75,47 +80,50 @@ class Job:
 
 
 class KernelMeter(Protocol):
-    """How long kernels of one device take, for `braid tune`; it is asked by one thread at a time.
+    """Measures or predicts how long kernels of one device take, for `braid tune`.
 
-    A kernel that crashes or hangs must cost no more than its own answer.
+    One thread at a time calls it. A kernel that crashes or hangs must not affect the answers for
+    others.
     """
 
     @property
-    def what(self) -> str:
-        """What its seconds are, for people: `measured time`, `simulated time`, ….
+    def quantity(self) -> str:
+        """What the seconds are, for people and records: `measured time`, `simulated time`, ….
 
-        Records say it.
+        It stands in records.
         """
         ...
 
     @property
     def is_exact(self) -> bool:
-        """Whether a kernel always takes the same, as by a simulator: it is asked once then."""
+        """Whether a kernel always takes the same time, as in a simulator: it then runs once."""
         ...
 
-    def made(self, kernels: Sequence[Kernel], group: FusedOp) -> Sequence[Any | None]:
-        """Kernels of `group`, compiled, in their order; None for what cannot be compiled."""
+    def compiled(self, kernels: Sequence[Kernel], group: FusedOp) -> Sequence[Any | None]:
+        """Return `kernels` of `group`, compiled, in their order; None for what does not compile."""
         ...
 
     def seconds(self, made: Any) -> float | None:
-        """What one run takes; None where it crashes or hangs, or cannot run at all."""
+        """Return the seconds of one run; None where it crashes or hangs, or cannot run at all."""
         ...
 
     def results(
         self, made: Any, operands: Sequence[Array], results: Sequence[Array]
     ) -> Sequence[Array] | None:
-        """The results of one run; None as `seconds`.
+        """Return the results of one run; None where `seconds` returns None.
 
-        Arrays are as tensors are stored; `results` are what is there before the kernel runs.
+        Arrays have the layouts of the tensors; `results` are what the buffers of the results hold
+        before the kernel runs.
         """
         ...
 
 
 @dataclass(frozen=True, eq=False)
-class StandingGroup:
-    """What a backend makes one kernel of: `group`, a copy in a block of its own.
+class BackendGroup:
+    """A group that a backend forms itself and compiles to one kernel.
 
-    It computes what stands in `block` of the model, on `machine`, by which records know it.
+    `group` is a copy, in a block of its own, of ops in `block` of the model; records know it by
+    `machine`, on which it runs.
     """
 
     group: FusedOp
@@ -125,16 +133,16 @@ class StandingGroup:
 
 @dataclass(frozen=True)
 class Preparation:
-    """Names of passes and pipelines, with options as in a textual pipeline.
+    """Passes and pipelines that a backend needs, with options as in a textual pipeline.
 
-    `before_folding` run on the graph as soon as devices are assigned. `before_fusion` run when all
-    that holds for every backend was simplified, and again hoists what depends on weights alone.
+    `before_folding` run on the graph as soon as devices are assigned. `before_fusion` run after the
+    simplifications that hold for every backend; parameter expressions are hoisted again after them.
     `before_kernels` run when groups, layouts, order and storage are decided, and clusters are
     functions.
 
-    Of a model on several devices, a pass with an option `devices` gets the names of those that ask
-    for it, and changes what runs on these alone (`runs_on`). One without it runs on the whole
-    graph: what it does must hold for every backend, as what simplifies does.
+    If a model runs on several devices, a pass with an option `devices` gets the names of those that
+    need it, and changes only what runs on these (`runs_on`). A pass without the option runs on the
+    whole graph, so that its result must be valid for every backend, as simplifications are.
     """
 
     before_fusion: tuple[str, ...] = ()
@@ -144,10 +152,11 @@ class Preparation:
 
 @dataclass(frozen=True)
 class KernelNeeds:
-    """What memory planning and the host program ask of a kernel; see `Kernel` for the meaning.
+    """What memory planning and the host program must know of a kernel; `Kernel` has the meanings.
 
     `status` is the symbol of a function `int32_t status(const braid_env *)` of the code, which the
-    program calls when it ends: not 0, and `fail` of the environment called, where a kernel failed.
+    program calls when it ends. It returns 0, or calls `fail` of the environment and returns another
+    number if a kernel has failed.
     """
 
     symbol: str
@@ -163,7 +172,7 @@ class KernelNeeds:
 
 
 def needs_of(kernel: Kernel) -> KernelNeeds:
-    """What a kernel in upstream dialects declares."""
+    """Return the needs that a kernel in upstream dialects declares."""
     return KernelNeeds(
         kernel.symbol,
         kernel.grid,
@@ -181,12 +190,12 @@ def needs_of(kernel: Kernel) -> KernelNeeds:
 class Code:
     """Compiled code of one kind; `parts` are in the order in which they are linked.
 
-    `seconds` is how long it takes once, where that is known without a device, such as by
-    simulating it, and None elsewhere; `executions` is how often a run of the model is expected to
-    come by. `function` is the one of the functions that it is of, where it is of one. `libraries`
-    are the names of shared libraries that it calls. `interval` is the time in seconds from one
-    input of a stream to the next, and `resources` what it takes of the device and what there is,
-    by names in plain words; both where they are known.
+    `seconds` is the time of one execution if it is known without a device, as by simulation, else
+    None; `executions` is how often it is expected to run in one run of the model. `function` is the
+    name of its function if it has a single one. `libraries` are the names of shared libraries that
+    it calls. `interval` is the time in seconds from one input of a stream to the next. `resources`
+    maps names in plain words to what the code uses of a resource and what the device has. Both may
+    be unknown.
     """
 
     kind: str
@@ -206,7 +215,7 @@ class EmittedKernels(Protocol):
 
     @property
     def needs(self) -> Sequence[KernelNeeds]:
-        """What each of the kernels needs, in their order."""
+        """The needs of the kernels, in their order."""
         ...
 
     def link(self, functions: Sequence[FuncOp]) -> Sequence[Code]:
@@ -217,89 +226,99 @@ class EmittedKernels(Protocol):
         ...
 
     def at(self, stage: str, functions: Sequence[FuncOp]) -> Sequence[str | bytes]:
-        """The kernels, or `functions` that call them, at one of the backend's `stages`."""
+        """Return the text of kernels, or of `functions` that call them, at one of `stages`."""
         ...
 
 
 class Backend(ABC):
-    """Makes code for one kind of device; made once for each name it has.
+    """Compiles for one kind of device; there is one instance for each registered name.
 
-    `name` is that under which targets know it, and `stages` are the names of the stages of its
-    lowering that `braid compile --emit` can show.
+    Targets refer to it by `name`; `stages` are the stages of its lowering that
+    `braid compile --emit` can show.
     """
 
     name: str
     stages: tuple[str, ...]
 
-    takes_open_sizes: bool = False
+    supports_dynamic_shapes: bool = False
     """Whether its kernels can be made for sizes that are known when the model runs."""
 
-    selecting: str = ""
-    """The name of the pass that chooses the schedules of `groups`, where there are any.
+    schedule_pass: str = ""
+    """The name of the pass that selects the schedules of `groups`; empty without any.
 
-    It is one of those that `prepare` names, writes `braid.schedule`, and says in a remark how many
-    kernels (`groups`) have a record (`known`). It runs before `select-schedules`.
+    It is one of the passes of `prepare`, writes `braid.schedule`, and emits a remark with the
+    number of kernels (`groups`) and of those with a record (`known`). It runs before
+    `select-schedules`.
     """
 
     @abstractmethod
     def families(self, device: Device, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:
-        """The kernel families for the machine of `device`, in order of preference among equals.
+        """Return the kernel families for the machine of `device`, in order of preference.
 
-        Those that other packages have `installed` are among them, usually first.
+        The order decides among equally fast ones. They include those of other packages,
+        `installed`, usually first.
         """
 
     @abstractmethod
     def prepare(self, job: Job) -> Preparation:
-        """The passes that functions for this device need."""
+        """Return the passes that functions for this device need."""
 
     @abstractmethod
     def emit(self, kernels: Sequence[FuncOp], job: Job) -> EmittedKernels:
-        """The code of functions that `outline-kernels` made, for the device of `job`.
+        """Emit the kernels that `outline-kernels` made functions of, for the device of `job`.
 
-        Raises BraidError where a family fails, and UnsupportedError for an op that it has no code
-        for.
+        Raises BraidError where a family fails, and UnsupportedError for an op that the backend
+        cannot emit.
         """
 
-    def refusal(self, op: Operation, known: ParameterExpressions) -> str | None:
-        """Why it does not run `op`, such as "'braid.softmax' on an FPGA"; None where it does.
+    def unsupported_reason(self, op: Operation, known: ParameterExpressions) -> str | None:
+        """Return why `op` is not supported, such as "'braid.softmax' on an FPGA"; None where it is.
 
-        That holds whatever lists of targets say. `known` says which operands are made of weights
-        alone, and remembers it for other ops.
+        The answer takes precedence over the lists of ops of targets. `known` tells which operands
+        depend on weights alone, and caches that for other ops.
         """
         return None
 
     def meter(self, job: Job) -> AbstractContextManager[KernelMeter] | None:
-        """What `braid tune` asks about kernels of the device of `job`, as long as the block runs.
+        """Return a context with the meter by which `braid tune` times kernels of the job's device.
 
-        None where they are not searched, unless they are those of the host: these are timed on the
-        processor of this machine. Raises BraidError where nothing can be said of them here.
+        None if the device's schedules are not searched; kernels of the host are then timed on the
+        processor of this machine. Raises BraidError where they can be timed neither way here.
         """
         return None
 
-    def groups(self, function: FuncOp, job: Job) -> Iterable[StandingGroup]:
-        """What kernels are of on the device of `job`, as the pass `selecting` sees it.
+    def groups(self, function: FuncOp, job: Job) -> Iterable[BackendGroup]:
+        """Return the groups that the backend forms itself, as the pass `schedule_pass` sees them.
 
-        Such as streams of instructions, each of all that a chip runs at once. Where `selecting` is
-        empty, kernels are of the groups that fusion makes.
+        An example are streams of instructions, each of all that a chip runs at once. Where
+        `schedule_pass` is empty, kernels are those of the groups that fusion makes.
         """
         return ()
 
     def group_family(self, job: Job) -> KernelFamily:
-        """The family that matches `groups`, and nothing else."""
-        raise NotImplementedError(f"backend '{self.name}' has 'selecting' and no 'group_family'")
+        """Return the family that matches `groups`, and nothing else."""
+        raise NotImplementedError(
+            f"backend '{self.name}' has a 'schedule_pass', and no 'group_family'"
+        )
 
     @property
-    def schedules_by(self) -> str | None:
-        """What chooses schedules without measuring, and when, for people; None: `braid tune`."""
+    def analytic_scheduling(self) -> str | None:
+        """How schedules are chosen without measuring, in words; None if `braid tune`
+        searches them.
+        """
         return None
 
-    def machine_here(self, device: Device) -> str | None:
-        """The `cpu` of the machine of what is here for `device`; None where nothing is known.
+    def local_machine(self, device: Device) -> str | None:
+        """Return the `cpu` of the machine that runs code for `device` here; None if unknown.
 
-        For code that may run on other machines than the target's, whose times are not those of it.
+        Code may also run on other machines than the target's; times that are measured there are
+        not valid for the target.
         """
         return None
 
 
 Grouping = Measuring = Unmeasured = Backend
-"""Names by which packages know a backend with `groups`, `meter` or `schedules_by`."""
+"""Earlier names of a backend with `groups`, `meter` or `analytic_scheduling`."""
+
+StandingGroup = BackendGroup
+"""The earlier name of `BackendGroup`."""

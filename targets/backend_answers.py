@@ -12,6 +12,7 @@ from xdsl.dialects.func import FuncOp
 from braid.support.checked_calls import (
     Check,
     Checked,
+    FormerNames,
     Maker,
     all_of,
     class_of,
@@ -23,15 +24,26 @@ from braid.support.checked_calls import (
 from braid.support.errors import BraidError
 from braid.targets.backend import (
     Backend,
+    BackendGroup,
     Code,
     EmittedKernels,
     KernelMeter,
     KernelNeeds,
     Preparation,
-    StandingGroup,
 )
 
 NONE = type(None)
+
+FORMER_NAMES: FormerNames = {
+    "analytic_scheduling": "schedules_by",
+    "compiled": "made",
+    "local_machine": "machine_here",
+    "quantity": "what",
+    "schedule_pass": "selecting",
+    "supports_dynamic_shapes": "takes_open_sizes",
+    "unsupported_reason": "refusal",
+}
+"""What backends of other packages may still call parts of `Backend` and of `KernelMeter`."""
 
 
 def checked_backend(name: str, found: object) -> Backend:
@@ -42,7 +54,7 @@ def checked_backend(name: str, found: object) -> Backend:
     if missing := missing_parts(found, Backend):
         raise BraidError(
             f"backend '{name}' has no {missing}",
-            hint=f"mend {class_of(found)}: a backend has the parts of 'Backend' without defaults",
+            hint=f"fix {class_of(found)}: a backend has the parts of 'Backend' without defaults",
         )
     if is_own(found):
         return cast(Backend, found)
@@ -52,7 +64,7 @@ def checked_backend(name: str, found: object) -> Backend:
         "emit": partial(_emitted, maker),
         "meter": partial(_meter, maker),
     }
-    return cast(Backend, Checked(found, Backend, checks, maker))
+    return cast(Backend, Checked(found, Backend, checks, maker, FORMER_NAMES))
 
 
 def _prepared(answer: Any, *_: Any) -> Preparation:
@@ -86,9 +98,9 @@ def _meter(maker: Maker, answer: Any, *_: Any) -> AbstractContextManager[KernelM
 def _opened(maker: Maker, opened: AbstractContextManager[KernelMeter]) -> Generator[KernelMeter]:
     with maker.named("meter"):
         meter = opened.__enter__()
-        require_parts(meter, KernelMeter)
+        require_parts(meter, KernelMeter, FORMER_NAMES)
     try:
-        yield cast(KernelMeter, Checked(meter, KernelMeter, _METER, maker))
+        yield cast(KernelMeter, Checked(meter, KernelMeter, _METER, maker, FORMER_NAMES))
     finally:
         with maker.named("meter"):
             opened.__exit__(None, None, None)
@@ -114,18 +126,18 @@ def _results(answer: Any, *_: Any) -> Sequence[Any] | None:
 
 _BACKEND: Mapping[str, Check] = {
     "stages": all_of(str),
-    "selecting": one_of(str),
+    "schedule_pass": one_of(str),
     "families": all_of(object),
     "prepare": _prepared,
-    "refusal": one_of(str, NONE),
-    "groups": all_of(StandingGroup),
-    "schedules_by": one_of(str, NONE),
-    "machine_here": one_of(str, NONE),
+    "unsupported_reason": one_of(str, NONE),
+    "groups": all_of(BackendGroup),
+    "analytic_scheduling": one_of(str, NONE),
+    "local_machine": one_of(str, NONE),
 }
 _METER: Mapping[str, Check] = {
-    "what": one_of(str),
+    "quantity": one_of(str),
     "is_exact": one_of(bool),
-    "made": _made,
+    "compiled": _made,
     "seconds": _seconds,
     "results": _results,
 }

@@ -43,18 +43,18 @@ def backend_of(device: Device) -> Backend:
 
 
 def backend_names() -> tuple[str, ...]:
-    """The names of all backends that are installed, sorted."""
+    """Return the names of all backends that are installed, sorted."""
     return installed_backends()
 
 
 def has_all_backends(target: Target) -> bool:
-    """Whether there are the backends of all its devices, stand-ins among them."""
+    """Return whether there are the backends of all its devices, stand-ins among them."""
     known = set(backend_names())
     return target.settings.emulate or {d.backend for d in target.devices} <= known
 
 
 def is_launched(target: Target, devices: Iterable[str]) -> bool:
-    """Whether a model that runs on `devices` launches functions, and is not one program.
+    """Return whether a model that runs on `devices` launches functions, and is not one program.
 
     What the host stands for is launched: such a device is as slow as its target says.
     """
@@ -65,7 +65,8 @@ def is_launched(target: Target, devices: Iterable[str]) -> bool:
 
 
 def kernel_families(device: Device) -> tuple[KernelFamily, ...]:
-    """The kernel families of the backend of `device` for its machine, in order of preference.
+    """Return the kernel families of the backend of `device` for its machine, in order of
+    preference.
 
     Those that installed packages add to it (entry points `braid.kernel_families.NAME`) stand
     first. There are none where the settings of the device say `generic`. Raises `BraidError` as
@@ -80,7 +81,8 @@ def kernel_families(device: Device) -> tuple[KernelFamily, ...]:
 
 
 def meter_of(job: Job) -> AbstractContextManager[KernelMeter] | None:
-    """What says how fast kernels of the device of `job` are; None where its backend has nothing.
+    """Return what says how fast kernels of the device of `job` are; None where its backend has
+    nothing.
 
     Raises BraidError as `backend` and `Backend.meter`.
     """
@@ -88,12 +90,13 @@ def meter_of(job: Job) -> AbstractContextManager[KernelMeter] | None:
 
 
 def grouping_of(device: Device) -> Backend | None:
-    """The backend that makes other groups of what `device` runs; None where it takes fusion's.
+    """Return the backend that makes other groups of what `device` runs; None where it takes
+    fusion's.
 
     Raises BraidError as `backend`.
     """
     own = None if _has_no_families(device) else backend(device.backend)
-    return own if own is not None and own.selecting else None
+    return own if own is not None and own.schedule_pass else None
 
 
 def _is_stood_for(name: str, settings: Settings) -> bool:
@@ -107,7 +110,7 @@ def _has_no_families(device: Device) -> bool:
 
 @cache
 def _families(device: Device, machine: Machine) -> tuple[KernelFamily, ...]:
-    """Made once for what is known of the machine, since families remember what they searched."""
+    """Return families, made once for each machine, since they remember what they searched."""
     settings = device.settings
     added = cast(tuple[KernelFamily, ...], installed_families(device.backend, machine))
     families = tuple(backend(device.backend).families(device, added))
@@ -147,11 +150,11 @@ class _Elsewhere(KernelFamily):
     or_searched: bool = False
 
     def match(self, group: FusedOp) -> Candidate[Any] | None:
-        """As `family` does, where no library has a kernel."""
+        """Match as `family` does, where no library has a kernel."""
         return asked(self.family, group).match(group) if self._is_left(group) else None
 
     def match_open(self, group: FusedOp) -> OpenCandidate | None:
-        """As `family` does: what is left to it was asked at likely sizes."""
+        """Match as `family` does: what is left to it was asked at likely sizes."""
         return asked(self.family, group).match_open(group)
 
     def _is_left(self, group: FusedOp) -> bool:

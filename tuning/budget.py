@@ -22,15 +22,15 @@ class PausedClock:
     paused: float = 0.0
 
     def __call__(self) -> float:
-        """Seconds, without those of asking."""
+        """Return the seconds so far, without those of asking."""
         return self.clock() - self.paused
 
     def end(self) -> None:
-        """From now on every budget is spent that began before."""
+        """End every budget that began before now."""
         self.paused -= _ALL
 
     def while_asking(self, ask: Callable[Ps, R]) -> Callable[Ps, R]:
-        """`ask`, whose time does not count."""
+        """Run `ask`, whose time does not count."""
 
         def asked(*arguments: Ps.args, **named: Ps.kwargs) -> R:
             begin = self.clock()
@@ -46,7 +46,7 @@ class PausedClock:
 class Budget:
     """`seconds` by `clock`, from now on, for kernels that take so much of a run (`weights`).
 
-    So many are searched `together`, each for as long.
+    This many are searched `together`, each for as long.
     """
 
     weights: Sequence[float]
@@ -59,13 +59,13 @@ class Budget:
         self.end = self.clock() + self.seconds
 
     def is_spent(self) -> bool:
-        """Whether all of it is."""
+        """Return whether all of it is."""
         return self.clock() > self.end
 
     def part(self, number: int) -> Callable[[], bool]:
-        """Whether what the kernel of this number may take is spent, counted from now.
+        """Return whether what the kernel of this number may take is spent, counted from now.
 
-        That is its part of the time that is left, for itself and those behind it: what others
+        That is its part of the time that is left, for itself and those after it: what others
         before did not need is theirs.
         """
         now = self.clock()

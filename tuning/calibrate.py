@@ -49,10 +49,10 @@ class _Level:
 
 
 def calibrate(machine: Machine, notify: Notify = lambda text: None) -> Calibration:
-    """What is measured of `machine`, on which this process runs; takes less than a minute.
+    """Return what is measured of `machine`, on which this process runs; takes less than a minute.
 
-    `notify` is told what comes next. What cannot be measured, such as types that LLVM has no code
-    for here, or threads where there is one core, is left out.
+    `notify` is called with what comes next. What cannot be measured, such as types that LLVM has no
+    code for here, or threads where there is one core, is left out.
     """
     facts: dict[str, float] = {}
     details: dict[str, str] = {}
@@ -62,7 +62,7 @@ def calibrate(machine: Machine, notify: Notify = lambda text: None) -> Calibrati
         details[fact] = kernel.what
     notify("starting a kernel")
     facts["launch_seconds"] = _launch_seconds()
-    details["launch_seconds"] = f"{_LAUNCHES} small kernels behind one that empties the caches"
+    details["launch_seconds"] = f"{_LAUNCHES} small kernels after one that empties the caches"
     threads = core_count()
     if threads > 1:
         notify("joining threads")
@@ -82,7 +82,9 @@ def _kernels(machine: Machine) -> Iterator[tuple[str, RateKernel]]:
 
 
 def _timed(kernels: Sequence[tuple[str, RateKernel]]) -> Iterator[tuple[str, RateKernel, float]]:
-    """The least seconds of each call; without those that no code can be made of, or that crash."""
+    """Yield the least seconds of each call; without those that no code can be made of, or that
+    crash.
+    """
     requests = _requests([kernel for _, kernel in kernels])
     least: dict[int, float] = {}
     with timing_worker() as worker:
@@ -97,7 +99,7 @@ def _timed(kernels: Sequence[tuple[str, RateKernel]]) -> Iterator[tuple[str, Rat
 
 
 def _requests(kernels: Sequence[RateKernel]) -> list[TimingRequest | None]:
-    """Compiled kernels; None for one that no code can be made of."""
+    """Return requests for compiled kernels; None for one that no code can be made of."""
     try:
         objects: list[bytes | None] = [*compile_kernels([each.kernel for each in kernels])]
     except BraidError:
@@ -127,9 +129,10 @@ def _compiled(kernel: RateKernel) -> bytes | None:
 
 
 def memory_levels(machine: Machine) -> list[_Level]:
-    """What is copied at each level that costs ask about: a core's part of the last cache, and more.
+    """Return what is copied at each level that costs ask about: a core's part of the last cache,
+    and more.
 
-    Sizes are those that the system tells, else those that are assumed of the machine.
+    Sizes are those that the system reports, else those that are assumed of the machine.
     """
     sizes = cache_sizes()
     own = sizes.get(2, int(machine.fact("cache_bytes")))
@@ -142,7 +145,9 @@ def memory_levels(machine: Machine) -> list[_Level]:
 
 
 def cache_sizes() -> Mapping[int, int]:
-    """Bytes of the first core's caches for data, by level; empty where the system does not tell."""
+    """Return the bytes of the first core's caches for data, by level; empty where the system does
+    not tell.
+    """
     sizes: dict[int, int] = {}
     for directory in sorted(_CACHES.glob("index*")):
         try:
@@ -161,14 +166,16 @@ def _free_bytes() -> int:
 
 
 def _launch_seconds() -> float:
-    """The median of differences between neighbouring runs: what disturbs one disturbs both."""
+    """Return the median of differences between neighbouring runs: what disturbs one
+    disturbs both.
+    """
     empty, full = (launching_program(count, _LAUNCHES) for count in (0, _LAUNCHES))
     differences = [_seconds(full) - _seconds(empty) for _ in range(_LAUNCHING_RUNS)]
     return max(median(differences), 0.0) / _LAUNCHES
 
 
 def _joining(threads: int) -> tuple[float, float]:
-    """What joining takes, and the part of a thread that each one but the first adds.
+    """Return what joining takes, and the part of a thread that each one but the first adds.
 
     A kernel of s seconds on one thread takes join + s / (1 + (threads - 1) * efficiency) on all:
     two sizes give two equations.
@@ -186,7 +193,9 @@ def _joining(threads: int) -> tuple[float, float]:
 def joining(
     threads: int, alone: tuple[float, float], together: tuple[float, float]
 ) -> tuple[float, float]:
-    """`join_seconds` and `thread_efficiency` from the times of a small and of a large kernel."""
+    """Return `join_seconds` and `thread_efficiency` from the times of a small and of a large
+    kernel.
+    """
     slope = (together[1] - together[0]) / (alone[1] - alone[0])
     speedup = min(max(1 / slope if slope > 0 else float(threads), 1.01), float(threads))
     join = max(together[0] - alone[0] / speedup, 0.0)
@@ -194,7 +203,7 @@ def joining(
 
 
 def _least_seconds(programs: Sequence[Program], runs: int) -> list[float]:
-    """The least time of a run of each, in turns, so that all meet the same machine."""
+    """Return the least time of a run of each, in turns, so that all meet the same machine."""
     least = [float("inf")] * len(programs)
     for _ in range(runs):
         for number, program in enumerate(programs):

@@ -1,4 +1,4 @@
-"""What `braid tune` is told of kernels of a device that this machine has: they run on it."""
+"""The meter of kernels for a device that this machine has: they run on it."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ from braid.tuning.kernel_tasks import KernelTask
 WORKER = "braid.tuning.device_worker"
 MEASURED_THERE = "measured time of the device"
 _SECONDS = 120.0
-"""After which a kernel counts as one that hangs; compiling it is a part."""
+"""The seconds after which a kernel is taken to hang, with its compilation."""
 _RUNS = 10
 _KERNEL = "kernel"
 _CLUSTER = "cluster_0"
@@ -51,7 +51,9 @@ class DeviceRunner:
     def run(
         self, text: str, runs: int = 1, operands: Sequence[Array] | None = None
     ) -> DeviceResults | None:
-        """None for what cannot be compiled, crashes or hangs."""
+        """Run a kernel, and return its result; None for what cannot be compiled, crashes or
+        hangs.
+        """
         given = None if operands is None else tuple(operands)
         try:
             if self.process is None:
@@ -67,7 +69,7 @@ class DeviceRunner:
         return None
 
     def text(self, group: FusedOp, point: KernelSchedule) -> str:
-        """A model that runs the kernel of `group` by `point` alone, as text."""
+        """Return a model that runs the kernel of `group` by `point` alone, as text."""
         scheduled = group.clone()
         set_schedule(scheduled, point)
         module = launched_kernel(_KERNEL, scheduled, self.device.name)
@@ -76,7 +78,8 @@ class DeviceRunner:
         return str(module)
 
     def is_here(self, tasks: Iterable[KernelTask]) -> bool:
-        """Whether this machine has the device, and it runs the kernel of the first of `tasks`.
+        """Return whether this machine has the device, and it runs the kernel of the first of
+        `tasks`.
 
         Otherwise `refusal` says why not.
         """
@@ -88,7 +91,7 @@ class DeviceRunner:
 
 
 def runs_alone(task: KernelTask) -> bool:
-    """Whether the kernel can be a model: inputs and outputs of models are not padded."""
+    """Return whether the kernel can be a model: inputs and outputs of models are not padded."""
     values = (*task.group.operands, *task.group.results)
     shapes = [tuple(shape_of(value)) for value in values]
     stored = (*task.choice.operands, *task.choice.results)
@@ -100,7 +103,7 @@ def runs_alone(task: KernelTask) -> bool:
 
 @dataclass
 class DeviceKernels:
-    """As a `KernelMeter`, by runs on the device, of kernels of one task, which it makes itself.
+    """A `KernelMeter` of one task, which compiles its kernels itself and runs them on the device.
 
     Operands are copied to the device before each run, so that those that fit its last cache may
     lie there.
@@ -108,22 +111,22 @@ class DeviceKernels:
 
     task: KernelTask
     runner: DeviceRunner
-    what: str = MEASURED_THERE
+    quantity: str = MEASURED_THERE
     is_exact: bool = False
 
     def made_by(self, points: Sequence[KernelSchedule]) -> list[str]:
-        """The models of the kernels by these schedules, which are compiled when they run."""
+        """Return the models of the kernels by these schedules, which are compiled when they run."""
         return [self.runner.text(self.task.group, point) for point in points]
 
     def seconds(self, made: Any) -> float | None:
-        """The median of some runs, by the device's own account."""
+        """Return the median of some runs, by the device's own account."""
         found = self.runner.run(made, _RUNS)
         return None if found is None else median(found.seconds)
 
     def results(
         self, made: Any, operands: Sequence[Array], results: Sequence[Array]
     ) -> Sequence[Array] | None:
-        """Those of one run."""
+        """Return the results of one run."""
         found = self.runner.run(made, operands=operands)
         if found is None:
             return None
@@ -131,7 +134,7 @@ class DeviceKernels:
 
 
 def launched_kernel(symbol: str, group: FusedOp, device: str) -> ModuleOp:
-    """What `outline-kernels` leaves of a model that is `group` alone, launched on `device`.
+    """Return what `outline-kernels` leaves of a model that is `group` alone, launched on `device`.
 
     Its inputs and outputs are stored as the operands and results of the group.
     """

@@ -16,7 +16,7 @@ from braid.support.option_names import option_text
 from braid.targets.backends import backend
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
-from braid.tuning.made_up import made_up_array
+from braid.tuning.synthetic_inputs import synthetic_array
 
 _KEPT = 16
 """Models that stay loaded, since candidates are timed in turns."""
@@ -24,9 +24,9 @@ _KEPT = 16
 
 @dataclass(frozen=True)
 class DeviceRun:
-    """Run a module, as text behind `outline-kernels`, so often on `device`.
+    """A request to run a module, the text after `outline-kernels`, several times on `device`.
 
-    `operands` are those of its `@main` as stored; without them values are made up.
+    `operands` are those of its `@main` as stored; without them inputs are synthetic.
     """
 
     text: str
@@ -44,7 +44,9 @@ class DeviceResults:
 
 
 def run_on_device(request: DeviceRun) -> DeviceResults | str:
-    """What came of a request; why it cannot be compiled, loaded or run, as text."""
+    """Run a request and return its results, or the reason why it cannot be compiled, loaded
+    or run.
+    """
     try:
         with handle_diagnostics(lambda _: None):
             return _run(request, _loaded(request.text, request.device))
@@ -53,7 +55,7 @@ def run_on_device(request: DeviceRun) -> DeviceResults | str:
 
 
 def _run(request: DeviceRun, model: braid.Model) -> DeviceResults:
-    given = request.operands or [made_up_array(i.shape, np.dtype(i.dtype)) for i in model.inputs]
+    given = request.operands or [synthetic_array(i.shape, np.dtype(i.dtype)) for i in model.inputs]
     inputs = [array.reshape(spec.shape) for array, spec in zip(given, model.inputs, strict=True)]
     seconds: list[float] = []
     results: Sequence[Array] = ()
@@ -72,9 +74,9 @@ def _loaded(text: str, device: str) -> braid.Model:
 
 
 def _require_machine(target: Target, name: str) -> None:
-    """Raises BraidError where the device that is here is another than the target's."""
+    """Raise BraidError where the device that is here is another than the target's."""
     device = target.device(name)
-    here = backend(device.backend).machine_here(device)
+    here = backend(device.backend).local_machine(device)
     wanted = device.machine.cpu
     if here not in (None, wanted):
         raise BraidError(

@@ -34,7 +34,7 @@ class RunRequest:
 
 
 def run_kernel(request: RunRequest) -> tuple[Array, ...]:
-    """The results as stored."""
+    """Return the results as stored."""
     kernel = LoadedKernel(
         request.object_code,
         request.symbol,
@@ -60,7 +60,7 @@ class Reference:
 
     @staticmethod
     def of(group: FusedOp, choice: LayoutChoice, seed: int = 0) -> "Reference | None":
-        """None for a group with ops that say no numpy semantics."""
+        """Return the runs; None for a group with ops without numpy semantics."""
         values = random_values(group, seed)
         if values is None:
             return None
@@ -74,16 +74,16 @@ class Reference:
         return Reference(_stored(operands, choice.operands), *results)
 
     def unwritten(self) -> tuple[Array, ...]:
-        """Results before a kernel has run: what is not written shows."""
+        """Return the results before a kernel has run: what is not written shows."""
         return tuple(np.full_like(array, 77) for array in self.results)
 
     def agrees(self, results: Sequence[Array]) -> bool:
-        """Whether `results`, as stored, are right up to the order of sums."""
+        """Return whether `results`, as stored, are right up to the order of sums."""
         return all(map(_close, results, self.results, self.least, self.most))
 
 
 def _least(arrays: Sequence[Array]) -> Array:
-    """The first one where another is NaN."""
+    """Return the first one where another is NaN."""
     return reduce(lambda a, b: np.where(b < a, b, a), arrays)
 
 
@@ -97,7 +97,9 @@ def _stored(arrays: Sequence[Array], layouts: Sequence[Layout]) -> tuple[Array, 
 
 
 def _close(actual: Array, expected: Array, least: Array, most: Array) -> bool:
-    """Within what other sums may become, and floats also within the tolerance of their type."""
+    """Return whether results differ no more than reordered sums may, and floats also by their
+    type's tolerance.
+    """
     if not holds_floats(expected.dtype):
         return bool(((least <= actual) & (actual <= most)).all())
     wide, reference = actual.astype(np.float64), expected.astype(np.float64)

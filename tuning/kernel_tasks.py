@@ -14,7 +14,7 @@ from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.names import names_of
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.variants import program_functions
-from braid.targets.backend import Job, StandingGroup
+from braid.targets.backend import BackendGroup, Job
 from braid.targets.backends import grouping_of, meter_of
 from braid.targets.costs.kernel_choice import KernelChoice
 from braid.targets.kernels.family_answers import check_families
@@ -65,12 +65,12 @@ class KernelTask:
         return self.seconds / max(self.default[0].candidate.seconds(self.choice), 1e-12)
 
     def with_runs(self, runs: float, *counters: str) -> "KernelTask":
-        """Of a model that runs the kernel so much more often."""
+        """Return the task of a model that runs the kernel `runs` times more often."""
         seconds = self.seconds + runs * self.default[0].candidate.seconds(self.choice)
         return replace(self, seconds=seconds, counters=(*self.counters, *counters))
 
     def space(self, level: int) -> Iterator[KernelSchedule]:
-        """The schedules of one level, those of the default's family first."""
+        """Yield the schedules of one level, those of the default's family first."""
         first, schedule = self.default
         if level == 0:
             yield schedule
@@ -83,12 +83,16 @@ class KernelTask:
                 yield KernelSchedule.of(match.family.name, each)
 
     def emit(self, point: KernelSchedule, symbol: str) -> Kernel:
-        """The kernel by one point of the space. Raises BraidError where it cannot be emitted."""
+        """Return the kernel by one point of the space. Raises BraidError where it cannot be
+        emitted.
+        """
         found = next(match for match in self.matches if match.family.name == point.family)
         return found.emit(symbol, point.schedule)
 
     def __str__(self) -> str:
-        """For people: the ops, the result's type and the layouts; of many ops how many of each."""
+        """Describe the task: the ops, the result's type and the layouts; of many ops how many of
+        each.
+        """
         ops = [op.name.removeprefix("braid.") for op in self.group.body.block.ops][:-1]
         shape = "x".join(map(str, shape_of(self.group.outputs[0])))
         if len(ops) > _LISTED_OPS:
@@ -101,7 +105,7 @@ class KernelTask:
 def kernel_tasks(
     module: ModuleOp, target: Target | None = None, spaces: Sequence[FamilySpace] = ()
 ) -> list[KernelTask]:
-    """The kernels that families make and somebody measures, those that take the most first.
+    """Return the kernels that families make and somebody measures, those that take the most first.
 
     These are the host's, and those of devices whose backend has a meter (`meter_of`). `target` is
     by default that of the module, `spaces` say what is searched. Groups with open dims, and those
@@ -151,13 +155,13 @@ def kernel_tasks(
     return sorted(tasks.values(), key=lambda task: -task.seconds)
 
 
-def standing_tasks(
+def backend_tasks(
     module: ModuleOp,
     selecting: str,
     target: Target | None = None,
     spaces: Sequence[FamilySpace] = (),
 ) -> list[KernelTask]:
-    """As `kernel_tasks`, of the groups that backends make themselves (`Backend.groups`).
+    """Return `kernel_tasks` of the groups that backends make themselves (`Backend.groups`).
 
     `module` is as their pass `selecting` sees it.
     """
@@ -165,31 +169,31 @@ def standing_tasks(
     tasks: dict[str, KernelTask] = {}
     for device in target.devices:
         grouping = grouping_of(device)
-        if grouping is None or grouping.selecting != selecting:
+        if grouping is None or grouping.schedule_pass != selecting:
             continue
         job = Job(target, device)
         family = grouping.group_family(job)
         check_families([family])
         for function in program_functions(module):
             for each in grouping.groups(function, job):
-                task = _standing_task(each, family, counts.of_block(each.block), device, spaces)
+                task = _backend_task(each, family, counts.of_block(each.block), device, spaces)
                 if task is not None:
                     known = tasks.get(task.key)
                     tasks[task.key] = task if known is None else known.with_runs(task.runs)
     return sorted(tasks.values(), key=lambda task: -task.seconds)
 
 
-def _standing_task(
-    standing: StandingGroup,
+def _backend_task(
+    found: BackendGroup,
     family: KernelFamily,
     runs: float,
     device: Device,
     spaces: Sequence[FamilySpace],
 ) -> KernelTask | None:
-    """None where the family does not take the group."""
-    group, machine = standing.group, standing.machine
-    found = match_group(family, group)
-    if found is None:
+    """Return the task of a group; None where the family does not take it."""
+    group, machine = found.group, found.machine
+    match = match_group(family, group)
+    if match is None:
         return None
     choice = stored_choice(group)
     return KernelTask(
@@ -197,9 +201,9 @@ def _standing_task(
         body_key(group, machine),
         group,
         choice,
-        [found],
-        (found, KernelSchedule.of(family.name, found.default_schedule())),
-        runs * found.candidate.seconds(choice),
+        [match],
+        (match, KernelSchedule.of(family.name, match.default_schedule())),
+        runs * match.candidate.seconds(choice),
         device,
         spaces=spaces,
     )
@@ -214,7 +218,7 @@ class _OnDevice:
 
     @staticmethod
     def of(target: Target, device: Device) -> "_OnDevice | None":
-        """None for a device whose kernels nobody measures, or are of other groups."""
+        """Return the source of tasks; None for a device whose kernels nobody measures."""
         if device != target.host_device and meter_of(Job(target, device)) is None:
             return None
         if grouping_of(device) is not None:

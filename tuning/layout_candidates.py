@@ -51,14 +51,16 @@ class Candidate:
         return self.family is None or self.family.name == GENERIC
 
     def describe(self) -> str:
-        """For people: the ops, the result's type and the layouts."""
+        """Describe the candidate: the ops, the result's type and the layouts."""
         ops = [op.name for op in self.group.body.block.ops if op is not self.group.terminator]
         layouts = [str(x) for x in (*self.choice.operands, *self.choice.results)]
         shape = "x".join(map(str, shape_of(self.group.outputs[0])))
         return f"{' '.join(ops)} -> {shape}: {' '.join(layouts)}"
 
     def kernel(self, symbol: str) -> Kernel:
-        """The kernel with the default schedule. Raises BraidError where it cannot be emitted."""
+        """Return the kernel with the default schedule. Raises BraidError where it cannot be
+        emitted.
+        """
         group = in_layouts(self.group, self.choice)
         if self.family is None:
             return emit_fallback(group, symbol)
@@ -70,7 +72,7 @@ class Candidate:
 def layout_candidates(
     module: ModuleOp, families: Sequence[KernelFamily]
 ) -> Iterator[list[Candidate]]:
-    """Candidates that are only worth measuring together, each set once.
+    """Return the candidates that are only worth measuring together, each set once.
 
     One set holds all choices of one group, or all reorders of tensors of one type. `module` is
     what `select-layouts` would read. Groups with open dims are left out, and reorders of weights,
@@ -94,7 +96,8 @@ def layout_candidates(
 
 
 def group_candidates(group: FusedOp, families: Sequence[KernelFamily]) -> list[Candidate]:
-    """Every choice of every family, or of the generic lowering where no family takes `group`.
+    """Return every choice of every family, or of the generic lowering where no family takes
+    `group`.
 
     What the generic lowering is predicted to take many times as long for is left out: no
     measurement would let it win.
@@ -111,7 +114,9 @@ def group_candidates(group: FusedOp, families: Sequence[KernelFamily]) -> list[C
 
 
 def in_layouts(group: FusedOp, choice: LayoutChoice) -> FusedOp:
-    """A copy of `group`, on operands of its own, with the layouts of `choice` in its types."""
+    """Return a copy of `group`, on operands of its own, with the layouts of `choice` in its
+    types.
+    """
     types = [
         with_layout(_tensor(value.type), layout)
         for value, layout in zip(group.operands, choice.operands, strict=True)
@@ -152,7 +157,7 @@ def _stored(candidate: Candidate) -> Iterator[tuple[SSAValue, Layout]]:
 
 
 def _plain(value: SSAValue) -> Attribute:
-    """The type without a layout."""
+    """Return the type without a layout."""
     return with_layout(_tensor(value.type), Layout.row_major(len(shape_of(value))))
 
 

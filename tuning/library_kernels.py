@@ -18,7 +18,7 @@ from braid.tuning.layout_candidates import in_layouts
 from braid.tuning.timing import TimingRequest, stored_arguments
 
 LIBRARY_SCHEDULE = KernelSchedule.of("library", {})
-"""Of the fastest one, whatever library it is of."""
+"""The schedule of the fastest kernel of a library, whichever library it is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class LibraryKernel:
     choice: LayoutChoice
 
     def request(self) -> TimingRequest | None:
-        """What is timed; None where the kernel cannot be made."""
+        """Return what is timed; None where the kernel cannot be made."""
         try:
             kernel = self.match.emit("library", self.match.default_schedule())
             code = compile_kernel(kernel)
@@ -40,7 +40,8 @@ class LibraryKernel:
 
 
 def library_kernels(op: FusedOp, choice: LayoutChoice, device: Device) -> list[LibraryKernel]:
-    """Those for `op` with all tensors in the layouts of `choice` but weights.
+    """Return the library's kernels for `op` with all tensors but weights in the layouts of
+    `choice`.
 
     Weights are stored at compile time as a library would have them. None where no library is
     installed, or has such a kernel.

@@ -43,7 +43,7 @@ def measure_layouts(
     jobs: int | None = None,
     clock: Clock = time.monotonic,
 ) -> MeasuringReport:
-    """Times the kernels of all groups of `module` in all layouts, and all reorders.
+    """Time the kernels of all groups of `module` in all layouts, and all reorders.
 
     What is recorded already is not measured again. The choices of a group are recorded together
     or not at all, since a measurement and a prediction are not compared fairly; groups whose
@@ -75,7 +75,7 @@ def measure_set(
     report: MeasuringReport,
     jobs: int | None = None,
 ) -> None:
-    """Compiles and times candidates, and records those that ran.
+    """Compile and time candidates, and record those that ran.
 
     They are timed in turns and the least time counts, so that all meet the same machine.
     """
@@ -94,7 +94,7 @@ def measure_set(
 def _requests(
     candidates: Sequence[Candidate], jobs: int | None
 ) -> Iterator[tuple[Candidate, TimingRequest | None]]:
-    """Compiled kernels; None for a candidate that no kernel can be made of."""
+    """Return requests for compiled kernels; None for a candidate that no kernel can be made of."""
     kernels: list[tuple[Candidate, Kernel]] = []
     for number, candidate in enumerate(candidates):
         try:

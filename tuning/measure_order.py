@@ -33,14 +33,14 @@ from braid.tuning.subgraph_module import subgraph_module
 
 ROUNDS = 5
 MARGIN = 0.97
-"""Another order is better when it takes at most so much of the time of the one searched."""
+"""The share of the time of the searched order that a better order takes at most."""
 
 Prepare = Callable[[ModuleOp], Run]
 Candidates = Callable[[Sequence[int], Sequence[int], Trial], list[Trial]]
 
 
 def measured_seconds(runs: Sequence[Run]) -> list[float]:
-    """The least time of each, in turns, so that all meet the same machine."""
+    """Return the least time of each, in turns, so that all meet the same machine."""
     least = [run() for run in runs]
     for _ in range(ROUNDS):
         least = [min(seconds, run()) for seconds, run in zip(least, runs, strict=True)]
@@ -55,7 +55,7 @@ class MeasureOrderPass(ModulePass):
     a subgraph with at least two is the one of up to `candidates` that runs fastest: the one found
     by the search, and others of the least peak memory. Only one that is clearly faster replaces
     it. With `streams`, threads of the pool of `target`, it searches as `assign-inter-op-streams`
-    instead; what is timed are its schedule and those of list scheduling, each on so many threads,
+    instead; what is timed are its schedule and those of list scheduling, each on this many threads,
     and `braid.inter_op_stream` is written as well.
 
     Subgraphs are not begun after `time_limit` seconds; those with control flow, and functions with
@@ -75,13 +75,13 @@ class MeasureOrderPass(ModulePass):
     streams: int = 1
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Searches, measures, and writes the decision."""
+        """Search, measure, and write the decision."""
         self.search().apply(ctx, op)
         target = target_of(op, self.target)
         Measuring(self, prepare_on_host, target).run(op)
 
     def search(self) -> SearchOrderPass | AssignInterOpStreamsPass:
-        """The pass whose decision is the first one tried."""
+        """Return the pass whose decision is the first one tried."""
         if self.streams == 1:
             return SearchOrderPass(time_limit=self.search_seconds)
         return AssignInterOpStreamsPass(self.streams, self.target, self.search_seconds)
@@ -96,7 +96,7 @@ class Measuring:
     target: Target
 
     def run(self, module: ModuleOp) -> None:
-        """Replaces the orders in `module` of subgraphs that run faster in another."""
+        """Replace the orders in `module` of subgraphs that run faster in another."""
         deadline = monotonic() + self.options.time_limit
         for function in public_functions(module):
             self._measure(function, deadline)
@@ -121,7 +121,7 @@ class Measuring:
         function.attributes[ORDER] = order_attribute([block_order(block, joined)])
 
     def _candidates(self, block: BlockGraph) -> Candidates:
-        """The trials of the ops of a piece, behind those that are ordered already."""
+        """Return the trials of the ops of a piece, after those that are ordered already."""
         count, streams = self.options.candidates, self.options.streams
         if streams > 1:
             backend, _ = require_pool(self.target, streams)

@@ -26,7 +26,7 @@ from braid.tuning.turns import MOST_TURNS, TURNS, is_faster, is_open, ratio
 WRONG = "wrong results"
 SLOWER_IN_MODEL = "slower in the model"
 LIBRARY_COST = "library: "
-"""Before the text of a task in the record of what a library's kernel of it costs."""
+"""The prefix of a task's text in the record of the cost of a library's kernel."""
 _NO_KERNEL = "no kernel could be made"
 _NO_TIME = "it crashed, or took too long"
 _TOGETHER = 8
@@ -49,7 +49,7 @@ class MeasuredTask:
     refused: dict[KernelSchedule, str] = field(default_factory=dict[KernelSchedule, str])
 
     def space(self, level: int) -> Iterator[KernelSchedule]:
-        """The points of one level, as far as they may be tried at all."""
+        """Yield the points of one level, as far as they may be tried at all."""
         if level >= LEVELS:
             return
         points = dict.fromkeys(self.task.space(level))
@@ -57,7 +57,9 @@ class MeasuredTask:
         yield from points
 
     def seconds(self, point: KernelSchedule) -> float | None:
-        """One run of the kernel by `point`; None where there is none, or it crashes or hangs."""
+        """Return the seconds of one run of the kernel by `point`; None where there is none, or it
+        crashes or hangs.
+        """
         if point not in self.made:
             rest = (each for each in self.waiting if each not in self.made and each != point)
             self._compile([point, *islice(rest, _TOGETHER - 1)])
@@ -68,7 +70,7 @@ class MeasuredTask:
         return seconds
 
     def library_seconds(self) -> float | None:
-        """One run of the library's fastest kernel that is right; None where there is none."""
+        """Return the seconds of the library's fastest correct kernel; None where there is none."""
         times: dict[LibraryKernel, float] = {}
         for kernel in self.task.library:
             request = kernel.request()
@@ -84,7 +86,8 @@ class MeasuredTask:
         return times[self.library]
 
     def confirmed(self, found: Found[KernelSchedule], default: float, rule: Rule) -> TunedKernel:
-        """The fastest schedule that is right, and is faster than the default beyond the noise.
+        """Return the fastest schedule that is right, and is faster than the default beyond the
+        noise.
 
         The library's kernel is the result where it is faster than that beyond the noise, or where
         the rule of the search says so.
@@ -107,7 +110,7 @@ class MeasuredTask:
             str(self.task),
             levels=0 if _is_cut_short(found, rule) else rule.levels,
             body=self.task.body,
-            measure=self.meter.what,
+            measure=self.meter.quantity,
             steps=tuple(step.fields for step in found.steps),
             refused={str(point): why for point, why in self.refused.items()},
         )
@@ -124,7 +127,9 @@ class MeasuredTask:
         return replace(kernel, library=library, keeps_library=keeps, vendor=vendor)
 
     def _in_turns(self, points: Sequence[KernelSchedule]) -> dict[KernelSchedule, list[float]]:
-        """Times of these, and of the library's kernel, that met the same machine."""
+        """Return times of these kernels and of the library's, measured in turns on a machine in one
+        state.
+        """
         library = () if self.library is None else (LIBRARY_SCHEDULE,)
         times: dict[KernelSchedule, list[float]] = {point: [] for point in (*points, *library)}
         default = self.task.default[1]
@@ -138,7 +143,7 @@ class MeasuredTask:
         return times
 
     def record_library(self, kernel: TunedKernel) -> None:
-        """Lets layouts be chosen by the library's time, where it wants weights stored otherwise.
+        """Let layouts be chosen by the library's time, where it wants weights stored otherwise.
 
         Times of layouts are predictions mostly: the library's is that of the default schedule, by
         as much less as was measured. One that is not kept has none, and none of before.
@@ -165,7 +170,9 @@ class MeasuredTask:
         return is_right
 
     def _runs_right(self, made: Any, group: FusedOp, choice: LayoutChoice) -> bool:
-        """Whether it computes what the ops mean; where these do not say, no schedule counts."""
+        """Return whether it computes what the ops mean; where these do not say, no schedule
+        counts.
+        """
         reference = Reference.of(group, choice)
         if reference is None:
             return False
@@ -173,7 +180,7 @@ class MeasuredTask:
         return results is not None and reference.agrees(results)
 
     def _compile(self, points: Sequence[KernelSchedule]) -> None:
-        """Fills `made`, with None for what cannot be emitted or compiled."""
+        """Fill `made`, with None for what cannot be emitted or compiled."""
         self.made.update(dict.fromkeys(points))
         if isinstance(self.meter, DeviceKernels):
             self.made.update(zip(points, self.meter.made_by(points), strict=True))
@@ -182,12 +189,14 @@ class MeasuredTask:
         for number, point in enumerate(points):
             with suppress(BraidError):
                 kernels[point] = self.task.emit(point, f"candidate_{number}")
-        made = self.meter.made(list(kernels.values()), self.task.group)
+        made = self.meter.compiled(list(kernels.values()), self.task.group)
         self.made.update(zip(kernels, made, strict=True))
 
 
 def _is_cut_short(found: Found[KernelSchedule], rule: Rule) -> bool:
-    """Whether time was over within the first level, so that the kernel is to be searched yet."""
+    """Return whether time was over within the first level, so that the kernel is to be searched
+    yet.
+    """
     if not found.steps or found.steps[-1].level or found.steps[-1].stop is not Stop.BUDGET:
         return False
     return rule.trials is None or found.steps[-1].tried < rule.trials
@@ -198,5 +207,5 @@ def _middle(times: Sequence[float], otherwise: float) -> float:
 
 
 def _is_less(times: Sequence[float], than: Sequence[float]) -> bool:
-    """Of times that are always the same."""
+    """Return whether one exact time is less than the other."""
     return bool(times and than) and times[0] < than[0]

@@ -14,11 +14,13 @@ class MeasuringWorker(Protocol):
     """Times and runs kernels, always on the same machine."""
 
     def seconds(self, request: TimingRequest) -> float | None:
-        """Seconds of one run as `time_kernel` says; None where the kernel crashes or hangs."""
+        """Return the seconds of one run as `time_kernel` says; None where the kernel crashes or
+        hangs.
+        """
         ...
 
     def results(self, request: RunRequest) -> tuple[Array, ...] | None:
-        """Results of one run; None where the kernel crashes or hangs."""
+        """Return the results of one run; None where the kernel crashes or hangs."""
         ...
 
 
@@ -36,7 +38,7 @@ class MeasuringWorkers(Protocol):
     count: int
 
     def for_each(self, numbers: int, search: Search) -> None:
-        """Searches the kernels 0 to `numbers` - 1, begun in that order."""
+        """Search the kernels 0 to `numbers` - 1, begun in that order."""
         ...
 
 
@@ -49,13 +51,13 @@ class LocalWorker:
         self._worker = worker
 
     def for_each(self, numbers: int, search: Search) -> None:
-        """As `MeasuringWorkers`."""
+        """See `MeasuringWorkers`."""
         for number in range(numbers):
             search(number, self._worker)
 
 
 @contextmanager
 def local_worker() -> Generator[LocalWorker]:
-    """A worker whose process ends with the block."""
+    """Yield a worker whose process ends with the block."""
     with timing_worker() as worker:
         yield LocalWorker(worker)

@@ -18,7 +18,7 @@ from braid.tuning.space_files import FamilySpace, read_space
 
 _SPACES = Path(__file__).parent / "model_spaces"
 _SOFTMAX_FOR_PRODUCTS = 16
-"""A model of attention has a softmax for so many products at least."""
+"""A model of attention has a softmax for this many products at least."""
 
 
 class ModelClass(StrEnum):
@@ -35,7 +35,7 @@ CLASSES: Sequence[str] = (*ModelClass, AUTO)
 
 
 def class_of(module: ModuleOp, name: str = AUTO) -> ModelClass:
-    """The class of this name; `auto` is that of the module, by its ops.
+    """Return the class of this name; `auto` is that of the module, by its ops.
 
     Convolutions with most of the arithmetic make a CNN. Otherwise products in loops make an RNN,
     products with softmax a transformer, and other products an MLP. Raises BraidError for another
@@ -50,7 +50,9 @@ def class_of(module: ModuleOp, name: str = AUTO) -> ModelClass:
 
 
 def first_space(model_class: ModelClass) -> tuple[FamilySpace, ...]:
-    """What is searched first for models of a class, beside the coarsest level of each family."""
+    """Return what is searched first for models of a class, beside the coarsest level of each
+    family.
+    """
     return read_space(_SPACES / f"{model_class}.toml")
 
 

@@ -15,10 +15,10 @@ from braid.lowering.host.profile_counters import LAYOUT_MARK
 from braid.runtime.native import NativeContext, NativeModel
 from braid.support.errors import BraidError
 from braid.support.shared_objects import need_libraries
-from braid.tuning.made_up import made_up_inputs
+from braid.tuning.synthetic_inputs import synthetic_inputs
 
 _LEAST_SECONDS = 5e-4
-"""Of a turn: what takes less is run several times in one."""
+"""The least seconds of a turn: a shorter run is repeated within one."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Program:
 
 @dataclass(frozen=True)
 class TurnsRequest:
-    """So many turns of the programs of these numbers, each loaded anew."""
+    """The number of turns of the programs of these numbers, each loaded anew."""
 
     programs: tuple[int, ...]
     turns: int
@@ -50,7 +50,7 @@ class Turns:
     kernels: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
 
     def add(self, other: "Turns") -> None:
-        """Further turns of the same program."""
+        """Add further turns of the same program."""
         self.seconds += other.seconds
         for name, seconds in other.kernels.items():
             self.kernels.setdefault(name, []).extend(seconds)
@@ -60,12 +60,14 @@ class Programs:
     """What was sent, by its number."""
 
     def __init__(self, clock: Callable[[], float] = time.thread_time) -> None:
-        """Seconds are by `clock`: those of this thread, without what other processes take."""
+        """Measure seconds by `clock`: those of this thread, without what other processes take."""
         self._clock = clock
         self._sent: list[Program] = []
 
     def answer(self, request: Program | TurnsRequest) -> object:
-        """The number of a program, or the `Turns` of each that is asked for; why it fails."""
+        """Return the number of a program, or the `Turns` of each that is asked for; why it
+        fails.
+        """
         if isinstance(request, TurnsRequest):
             try:
                 return self._turns([self._sent[n] for n in request.programs], request.turns)
@@ -75,7 +77,7 @@ class Programs:
         return len(self._sent) - 1
 
     def _placed(self, weights: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Where code may read them; equal ones lie there once."""
+        """Return where code may read them; equal ones lie there once."""
         for program in self._sent:
             if np.array_equal(program.weights, weights):
                 return program.weights
@@ -84,7 +86,9 @@ class Programs:
         return placed
 
     def _turns(self, programs: Sequence[Program], count: int) -> list[Turns]:
-        """Programs are loaded anew: where code and arenas lie is part of the noise."""
+        """Run turns of programs that are loaded anew: where code and arenas lie is part of the
+        noise.
+        """
         runs = [_Run(program, self._clock) for program in programs]
         found = [Turns() for _ in runs]
         for _ in range(count):
@@ -94,7 +98,7 @@ class Programs:
 
 
 class _Run:
-    """A program that is loaded, with arguments made up, and has run."""
+    """A loaded program with synthetic arguments that has run once."""
 
     def __init__(self, program: Program, clock: Callable[[], float]) -> None:
         need_libraries(program.libraries, "the model")
@@ -102,14 +106,14 @@ class _Run:
         weights = program.weights if program.weights.size else None
         native = NativeModel.from_descriptor(code.address(SYMBOL), weights, code)
         self._context, self._clock = NativeContext(native, 1), clock
-        self._inputs = made_up_inputs(native.inputs, program.lengths)
+        self._inputs = synthetic_inputs(native.inputs, program.lengths)
         self._context.run(self._inputs)
         began = clock()
         self._context.run(self._inputs)
         self._times = max(1, round(_LEAST_SECONDS / max(clock() - began, 1e-7)))
 
     def turn(self) -> Turns:
-        """The mean of the runs of one turn."""
+        """Return the mean of the runs of one turn."""
         self._context.reset_profile()
         began = self._clock()
         for _ in range(self._times):

@@ -67,7 +67,7 @@ class TimeModel:
     """Trees that predict logarithms of times from features."""
 
     def __init__(self, models: int, seed: int = 0) -> None:
-        """An average of `models`. Raises BraidError where LightGBM is not installed."""
+        """Make an average of `models`. Raises BraidError where LightGBM is not installed."""
         try:
             import lightgbm
         except ImportError as error:
@@ -81,7 +81,7 @@ class TimeModel:
         self._fitted: list[Any] = []
 
     def fit(self, rows: Floats, targets: Floats) -> None:
-        """Learns logarithms of times."""
+        """Learn logarithms of times."""
         self._fitted = []
         for seed in self._seeds:
             parameters = {
@@ -102,7 +102,7 @@ class TimeModel:
             self._fitted.append(self._library.train(parameters, data, num_boost_round=40))
 
     def predict(self, rows: Floats) -> tuple[Floats, Floats]:
-        """Means of what the trees say, and how far they differ."""
+        """Return the means of the trees' predictions, and how far they differ."""
         all = np.stack([np.asarray(each.predict(rows), np.float64) for each in self._fitted])
         return all.mean(axis=0), all.std(axis=0)
 
@@ -148,7 +148,7 @@ class ModelSearch(Generic[P]):
         is_spent: Callable[[], bool] = lambda: False,
         is_done: Callable[[], bool] = lambda: False,
     ) -> Mapping[P, float | None]:
-        """Measures points until the rule, or one of the others, says that it is enough."""
+        """Measure points until the rule, or one of the others, says that it is enough."""
         for point in self.order():
             if is_spent() or len(self.times) >= self.rule.trials:
                 break
@@ -158,7 +158,9 @@ class ModelSearch(Generic[P]):
         return self.times
 
     def order(self) -> Iterator[P]:
-        """The points in the order in which they are worth measuring, by what `times` has then."""
+        """Yield the points in the order in which they are worth measuring, by what `times` has
+        then.
+        """
         generator = random.Random(self.seed)
         left = dict.fromkeys(point for point in self.space if point not in self.times)
         model = TimeModel(self.rule.models, self.seed)
@@ -180,7 +182,9 @@ class ModelSearch(Generic[P]):
             yield point
 
     def _beginning(self, points: list[P], generator: random.Random) -> list[P]:
-        """The best guesses, first or central points of the space, and some far from these."""
+        """Return the best guesses, first or central points of the space, and some far from
+        these.
+        """
         count = min(self.rule.first, len(points))
         guesses = points[: count // 2]
         if not self.rule.is_ordered:
@@ -198,7 +202,9 @@ class ModelSearch(Generic[P]):
         return [some[number] for number in chosen]
 
     def _central(self, points: list[P]) -> list[P]:
-        """Those closest to the middle of each entry's values, and to powers of two, first."""
+        """Return candidates, those closest to the middle of each field's values and to powers of
+        two first.
+        """
         if not points:
             return []
         rows = self._entries(points)
@@ -231,7 +237,9 @@ class ModelSearch(Generic[P]):
         return min((t for t in self.times.values() if t is not None), default=math.inf)
 
     def _asked(self, left: dict[P, None], generator: random.Random) -> list[P]:
-        """Points whose times are predicted: all, or the neighbours of the best and others."""
+        """Return the points whose times are predicted: all, or the neighbours of the best and
+        others.
+        """
         if len(left) <= self.rule.asked:
             return list(left)
         points = list(left)
@@ -240,7 +248,9 @@ class ModelSearch(Generic[P]):
         return list(dict.fromkeys([*close[: self.rule.asked], *sample]))
 
     def _is_close(self, points: Sequence[P]) -> NDArray[np.bool_]:
-        """Whether each point differs in one entry from one of the best that were measured."""
+        """Return whether each point differs in one entry from one of the best that were
+        measured.
+        """
         ran = [
             (time, number) for number, time in enumerate(self.times.values()) if time is not None
         ]
@@ -254,7 +264,9 @@ class ModelSearch(Generic[P]):
     def _promising(
         self, asked: list[P], model: TimeModel, generator: random.Random
     ) -> tuple[list[P], bool]:
-        """The next batch, and whether one of it is predicted to be better than all before."""
+        """Return the next batch, and whether one of it is predicted to be better than all
+        before.
+        """
         ran = {p: t for p, t in self.times.items() if t is not None and t > 0}
         count = min(self.rule.batch, len(asked))
         if len(ran) + len(self.known[0]) < 4:

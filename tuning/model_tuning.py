@@ -38,19 +38,21 @@ class Points:
 
     @staticmethod
     def of(space: Sequence[KernelSchedule], group: FusedOp) -> "Points":
-        """What rows of the schedules of `group` consist of."""
+        """Return the form of rows for the schedules of `group`."""
         families = tuple(sorted({point.family for point in space}))
         names = tuple(sorted({name for point in space for name, _ in point.items}))
         return Points(families, names, _shape_features(group))
 
     def entries(self, point: KernelSchedule) -> Row:
-        """What the point consists of."""
+        """Return the entries of the schedule of a point, as the model sees them."""
         schedule = point.schedule
         family = float(self.families.index(point.family))
         return (family, *(float(schedule.get(name, _ABSENT)) for name in self.names))
 
     def features(self, point: KernelSchedule) -> Row:
-        """What the model sees of it: the same for kernels whose schedules have these names."""
+        """Return what the model sees of it: the same for kernels whose schedules have these
+        names.
+        """
         return (*numeric_features(self.entries(point)), *self.shape)
 
     @property
@@ -70,7 +72,7 @@ def search_by_model(
     is_spent: Callable[[], bool] = lambda: False,
     store: RecordStore | None = None,
 ) -> Found[KernelSchedule]:
-    """Searches all levels of `rule` at once; what was measured is recorded under `key`.
+    """Search all levels of `rule` at once; what was measured is recorded under `key`.
 
     The other parameters are those of `search`. Raises BraidError where LightGBM is not installed,
     or the store cannot be written.
@@ -122,7 +124,7 @@ def _step(
 
 
 def _shape_features(group: FusedOp) -> Row:
-    """Sizes of the result and of what is read, by powers of two."""
+    """Return the sizes of the result and of what is read, by powers of two."""
     result = shape_of(group.outputs[0])
     sizes = [math.prod(shape_of(value)) for value in group.inputs[:2]]
     numbers = [math.prod(result), result[-1] if result else 1, *sizes, *[1] * (2 - len(sizes))]
@@ -147,7 +149,7 @@ def _append(
 
 
 def _known(store: RecordStore, rows: Points, key: str, width: int) -> tuple[list[Row], list[float]]:
-    """What was measured of other kernels whose rows mean the same, on such a processor.
+    """Return what was measured of other kernels whose rows mean the same, on such a processor.
 
     Records of a braid that saw other features of schedules have rows that are not of this `width`.
     """
@@ -164,7 +166,7 @@ def _known(store: RecordStore, rows: Points, key: str, width: int) -> tuple[list
 
 
 def trials_of(value: Fields) -> tuple[list[Row], list[float]]:
-    """The rows of a record and their targets; none of one that does not hold."""
+    """Return the rows of a record and their targets; none of one that does not hold."""
     try:
         rows = [tuple(map(float, row)) for row in cast("list[list[float]]", value["rows"])]
         logs = [float(number) for number in cast("list[float]", value["logs"])]

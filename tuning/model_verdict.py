@@ -22,14 +22,15 @@ LEAST_GAIN = 0.005
 """Part of a model's time by which no two runs of the same program differ in the median of turns,
 wherever its code and its arena lie."""
 SECONDS = 30.0
-"""After which no further turns are begun."""
+"""The seconds after which no further turns are begun."""
 
 Changed = frozenset[str]
 """Keys of the kernels that are made as was found, of those for which something was."""
 Measure = Callable[[Sequence[Changed], int], Sequence[Turns]]
-"""So many turns of the programs with these kernels."""
+"""The number of turns of the programs with these kernels."""
 Counters = Callable[[], Mapping[str, Sequence[str]]]
-"""Of the model with all that was found: the names under which kernels are profiled, by key."""
+"""Returns the names under which kernels of the model with all that was found are profiled,
+by key."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Verdict:
 
     @staticmethod
     def of(fields: Mapping[str, Any]) -> "Verdict | None":
-        """What `fields` of a verdict say; None where they are of none."""
+        """Return what `fields` of a verdict say; None where they are of none."""
         try:
             before, after, gain, found, noise = (
                 float(fields[name]) for name in ("before", "after", "gain", "found", "noise")
@@ -79,7 +80,7 @@ class Verdict:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """For a record."""
+        """Fields for a record."""
         return {
             "before": self.before,
             "after": self.after,
@@ -114,7 +115,7 @@ def judge(
     counters: Counters,
     clock: Callable[[], float] = time.monotonic,
 ) -> Verdict:
-    """What stays of the kernels `changed`.
+    """Return what stays of the kernels `changed`.
 
     That is all of them, or those that do not take longer in the model, whichever is the fastest
     model, as far as it does not take longer than the one before; else none.
@@ -147,7 +148,7 @@ def judge(
 def _in_turns(
     programs: Sequence[Changed], measure: Measure, clock: Callable[[], float]
 ) -> list[Turns]:
-    """Turns until each program is faster or slower than the first, or there are enough."""
+    """Turn until each program is faster or slower than the first, or there are enough."""
     end = clock() + SECONDS
     found = [Turns() for _ in programs]
     while True:
@@ -165,7 +166,7 @@ def _in_turns(
 def _slower(
     before: Turns, found: Turns, counters: Mapping[str, Sequence[str]]
 ) -> dict[str, InModel]:
-    """The kernels that take longer in the model than what was in their place."""
+    """Return the kernels that take longer in the model than what was in their place."""
     slower: dict[str, InModel] = {}
     for key, names in counters.items():
         known = [name for name in names if name in before.kernels and name in found.kernels]

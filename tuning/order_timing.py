@@ -9,7 +9,7 @@ from braid.analysis.diagnostics.remarks import collect_remarks
 from braid.driver.compile_source import compile_source
 from braid.driver.options import CompileOptions
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
-from braid.tuning.made_up import made_up_inputs, made_up_lengths, made_up_parameters
+from braid.tuning.synthetic_inputs import synthetic_inputs, synthetic_lengths, synthetic_parameters
 
 AFTER_ORDER = "select-storage,outline-kernels"
 """What the default pipeline runs when the order is fixed."""
@@ -19,16 +19,16 @@ Run = Callable[[], float]
 
 
 def prepare_on_host(module: ModuleOp) -> Run:
-    """Compiles a module whose order is fixed and whose ops are groups already, for this machine.
+    """Compile a module whose order is fixed and whose ops are groups already, for this machine.
 
     Inputs and weights are halves, whose products are normal numbers, or 0, a valid index; lengths
     of loops are as long as is expected. Raises BraidError for what cannot be compiled.
     """
-    parameters, lengths = made_up_parameters(module), made_up_lengths(module)
+    parameters, lengths = synthetic_parameters(module), synthetic_lengths(module)
     with collect_remarks():  # those of a model of which nothing stays
         passes = parse_pipeline(AFTER_ORDER)
         model = compile_source(module, CompileOptions(passes=passes, parameters=parameters))
-    inputs = made_up_inputs(model.inputs, lengths)
+    inputs = synthetic_inputs(model.inputs, lengths)
     outputs = model.run(inputs)
 
     def run() -> float:

@@ -23,21 +23,21 @@ class Trial:
 
     @staticmethod
     def on_one_stream(order: Sequence[int]) -> "Trial":
-        """One op after the other."""
+        """Return a schedule of one op after the other."""
         return Trial(tuple(order), (None,) * len(order))
 
     def within(self, piece: Sequence[int]) -> "Trial":
-        """The same with the ops of `piece` numbered by their place in it."""
+        """Return the trial with the ops of `piece` numbered by their place in it."""
         place = {op: index for index, op in enumerate(piece)}
         return Trial(tuple(place[op] for op in self.order), self.streams, self.stream_count)
 
     def of(self, piece: Sequence[int]) -> "Trial":
-        """The inverse of `within`."""
+        """Return the inverse of `within`."""
         return Trial(tuple(piece[op] for op in self.order), self.streams, self.stream_count)
 
 
 def order_trials(problem: MemoryProblem, first: Trial, count: int) -> list[Trial]:
-    """Up to `count` different orders: `first`, then those of the least estimated memory.
+    """Return up to `count` different orders: `first`, then those of the least estimated memory.
 
     They are of all orders where there are few, otherwise of the classical ones.
     """
@@ -49,9 +49,10 @@ def order_trials(problem: MemoryProblem, first: Trial, count: int) -> list[Trial
 
 
 def inter_op_trials(problem: ProcessorProblem, first: Trial, count: int) -> list[Trial]:
-    """Up to `count` different schedules: `first`, then one op after the other on all streams.
+    """Return up to `count` different schedules: `first`, then one op after the other on all
+    streams.
 
-    Behind them come those of list scheduling, the fastest first.
+    After them come those of list scheduling, the fastest first.
     """
     schedules = list_schedules(problem, sorted(range(len(problem)), key=first.order.index))
     together = schedules.pop("together")

@@ -73,7 +73,7 @@ class DeviceReport:
     failures: dict[str, str] = field(default_factory=dict[str, str])
 
     def describe(self) -> str:
-        """For people: a line, and one for each failure."""
+        """Describe the result: a line, and one for each failure."""
         if self.absent:
             return f"{self.device} is not here: {self.absent}"
         groups = f", {self.groups} groups of the model as a whole" if self.groups else ""
@@ -92,7 +92,7 @@ class ProbeWorker:
         self._ending = ending
 
     def outcome(self, trial: OpTrial | ModelTrial, limit: float) -> Outcome:
-        """What came of `trial`, which may take so many seconds."""
+        """Return what came of `trial`, which may take this many seconds."""
         if self._process is None:
             self._process = self._ending.enter_context(worker_process(WORKER))
         try:
@@ -114,7 +114,7 @@ def probe_model(
     alone: bool = True,
     notify: Notify = lambda text: None,
 ) -> list[DeviceReport]:
-    """Tries the ops of the model at `path` on the devices of `target`; what was found is kept.
+    """Try the ops of the model at `path` on the devices of `target`; what was found is kept.
 
     `options` fix its open dims and inputs. Without `alone`, only the model as a whole.
     Raises BraidError for a model or target that cannot be read, and where nothing can be kept.
@@ -152,7 +152,7 @@ class _Trials:
     def run(
         self, ops: Mapping[str, Operation], path: Path, options: CompileOptions
     ) -> DeviceReport:
-        """Tries all of it, and keeps what was found."""
+        """Try all of it, and keep what was found."""
         report = DeviceReport(self.device.name)
         if self.device.backend not in backend_names():
             report.absent = f"no installed package has backend '{self.device.backend}'"
@@ -205,7 +205,7 @@ class _Trials:
 
 
 def _of_op(text: str, op: Operation, outcome: Outcome) -> Probe:
-    """The record of an op on its own."""
+    """Return the record of an op on its own."""
     types = ", ".join(str(value.type) for value in op.operands)
     largest = max(outcome.groups, key=lambda group: group.predicted, default=None)
     failed = bool(outcome.message)
@@ -227,7 +227,7 @@ def _of_op(text: str, op: Operation, outcome: Outcome) -> Probe:
 
 
 def _of_groups(groups: list[GroupTimes]) -> list[Probe]:
-    """A record for each text: groups that compute the same count as runs of one."""
+    """Return a record for each text: groups that compute the same count as runs of one."""
     same: dict[str, list[GroupTimes]] = {}
     for group in groups:
         same.setdefault(group.text, []).append(group)

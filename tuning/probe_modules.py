@@ -29,13 +29,13 @@ _BEFORE_DEVICES = DEFAULT[: DEFAULT.index("assign-devices")]
 
 
 def simplify(context: Context, module: ModuleOp) -> None:
-    """Brings `module` to where devices are assigned."""
+    """Bring `module` to where devices are assigned."""
     with collect_remarks():
         run_pipeline(context, module, parse_pipeline(",".join(_BEFORE_DEVICES)))
 
 
 def distinct_ops(module: ModuleOp) -> dict[str, Operation]:
-    """One op of each text that is computed when the model runs, and has known shapes."""
+    """Return one op of each text that is computed when the model runs, and has known shapes."""
     found: dict[str, Operation] = {}
     known = ParameterExpressions()
     for function in runtime_functions(module):
@@ -46,7 +46,7 @@ def distinct_ops(module: ModuleOp) -> dict[str, Operation]:
 
 
 def module_of(op: Operation, device: Device) -> ModuleOp:
-    """A module whose `@main` runs a copy of `op` on `device`, whatever mapping lists say.
+    """Return a module whose `@main` runs a copy of `op` on `device`, whatever mapping lists say.
 
     What `op` reads of weights is a parameter there, constants are copied, the rest are inputs.
     """

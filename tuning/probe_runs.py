@@ -37,10 +37,10 @@ from braid.targets.costs.op_amounts import computed_type, kind_name, main_op
 from braid.targets.costs.probed_support import ProbedSupport
 from braid.targets.kernels.keys import canonical_kernel_text
 from braid.targets.machines.resolve import device_of, set_target, target_of
-from braid.tuning.made_up import made_up_inputs, made_up_lengths, made_up_parameters
+from braid.tuning.synthetic_inputs import synthetic_inputs, synthetic_lengths, synthetic_parameters
 
 _KERNELS = "outline-kernels"
-"""Behind it, kernels are not ops any more that costs could be asked of."""
+"""The pass after which kernels are no ops any more that have costs."""
 _FEWEST, _MOST = 3, 25
 
 
@@ -92,7 +92,7 @@ class Outcome:
 
 
 def run_trial(trial: OpTrial | ModelTrial) -> Outcome:
-    """What came of a trial; what raises is an outcome as well."""
+    """Return what came of a trial; what raises is an outcome as well."""
     outcome = Outcome()
     try:
         with collect_remarks(), handle_diagnostics(lambda _: None):
@@ -108,10 +108,10 @@ def _run(trial: OpTrial | ModelTrial, outcome: Outcome) -> None:
         source = _parsed(context, trial)
     else:
         source = read_to_compile(context, trial.path, trial.options)
-        made_up = made_up_parameters(source.module, source.parameters)
-        source = replace(source, parameters=chain_parameters(source.parameters, made_up))
+        synthetic = synthetic_parameters(source.module, source.parameters)
+        source = replace(source, parameters=chain_parameters(source.parameters, synthetic))
         _place(source.module, trial.device)
-    lengths = made_up_lengths(source.module)
+    lengths = synthetic_lengths(source.module)
     decided = _decide(context, source.module)
     outcome.groups = _groups(decided, trial.device)
     compiled = partial(
@@ -123,7 +123,7 @@ def _run(trial: OpTrial | ModelTrial, outcome: Outcome) -> None:
         compiled(load=False)
         outcome.at_load = True
         raise
-    inputs = made_up_inputs(model.inputs, lengths)
+    inputs = synthetic_inputs(model.inputs, lengths)
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     _time(lambda: model.run(inputs), model, trial, outcome)
 
@@ -131,7 +131,7 @@ def _run(trial: OpTrial | ModelTrial, outcome: Outcome) -> None:
 def _time(
     run: Callable[[], object], model: braid.Model, trial: OpTrial | ModelTrial, outcome: Outcome
 ) -> None:
-    """Runs until the seconds are over; the first run, which fills caches, does not count."""
+    """Run until the seconds are over; the first run, which fills caches, does not count."""
     run()
     end = time.monotonic() + trial.seconds
     while len(outcome.seconds) < _FEWEST or (
@@ -153,15 +153,15 @@ def _time(
 
 
 def _parsed(context: Context, trial: OpTrial) -> SourceModel:
-    """The module of one op, whose weights are made up."""
+    """Return the module of one op, whose weights are synthetic."""
     module = parse_mlir(context, trial.text, "op.mlir").module
     set_target(module, trial.target)
     write_settings(module, {})
-    return SourceModel("op", module, made_up_parameters(module))
+    return SourceModel("op", module, synthetic_parameters(module))
 
 
 def _place(module: ModuleOp, device: str) -> None:
-    """Says of all ops that `device` takes that they run there."""
+    """Mark all ops that `device` takes as running there."""
     target = target_of(module)
     support, backend = ProbedSupport(target), target.device(device).backend
     for function in runtime_functions(module):
@@ -171,7 +171,7 @@ def _place(module: ModuleOp, device: str) -> None:
 
 
 def _decide(context: Context, module: ModuleOp) -> ModuleOp:
-    """Runs the default pipeline up to where kernels are outlined."""
+    """Run the default pipeline up to where kernels are outlined."""
     passes = passes_for(module)
     names = [each.name for each in passes]
     run_pipeline(context, module, passes[: names.index(_KERNELS)])
@@ -179,7 +179,7 @@ def _decide(context: Context, module: ModuleOp) -> ModuleOp:
 
 
 def _groups(module: ModuleOp, device: str) -> list[GroupTimes]:
-    """The groups of `device`, which are named by their number then."""
+    """Return the groups of `device`, which are named by their number then."""
     target = target_of(module)
     costs = CostSource(target, {})
     found: list[GroupTimes] = []
@@ -209,7 +209,7 @@ def _described(op: Operation) -> str:
 
 
 def middle_and_spread(seconds: list[float]) -> tuple[float, float]:
-    """The median, and the distance of the quartiles as a part of it."""
+    """Return the median, and the distance of the quartiles as a part of it."""
     middle = median(seconds)
     low, high = np.quantile(seconds, [0.25, 0.75])
     return middle, float(high - low) / middle if middle else 0.0

@@ -16,7 +16,7 @@ LEAST_SAMPLE = 3
 
 
 def expected_gain(times: Sequence[float], left: int, incumbent: float) -> float:
-    """A bound of the expected logarithm of incumbent ÷ the best of `left` more times, or 0.
+    """Return a bound of the expected logarithm of incumbent ÷ the best of `left` more times, or 0.
 
     All are in the same unit. The bound is the sum over these times, which is close where a gain is
     unlikely.
@@ -35,7 +35,7 @@ def expected_gain(times: Sequence[float], left: int, incumbent: float) -> float:
 
 
 def _mean_below(x: float, degrees: int) -> float:
-    """The mean of max(0, x − T), where T follows Student's t with at least two degrees."""
+    """Return the mean of max(0, x − T), where T follows Student's t with at least two degrees."""
     tail = (degrees + x * x) / (degrees - 1) * _density(x, degrees)
     return max(0.0, x * _probability(x, degrees) + tail)
 
@@ -47,7 +47,9 @@ def _density(x: float, degrees: int) -> float:
 
 
 def _probability(x: float, degrees: int) -> float:
-    """P(T ≤ x): Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.3 and 26.7.4."""
+    """Return P(T ≤ x): Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.3 and
+    26.7.4.
+    """
     angle = math.atan(x / math.sqrt(degrees))
     sine, cosine = math.sin(angle), math.cos(angle)
     odd = degrees % 2

@@ -41,7 +41,7 @@ class RateKernel:
 
 
 def multiply_adds(element_type: str, machine: Machine, grid: int) -> RateKernel:
-    """Multiplications and additions of values in registers, which do not wait for each other."""
+    """Emit independent multiplications and additions of values in registers."""
     bits = {**FLOAT_BITS, **INTEGER_BITS}[element_type]
     lanes = int(machine.fact("vector_bytes")) * 8 // bits
     count = int(machine.fact("vector_registers")) * 3 // 4
@@ -72,7 +72,7 @@ def multiply_adds(element_type: str, machine: Machine, grid: int) -> RateKernel:
 
 
 def _multiply_add(number: int, element_type: str, vector: str, machine: Machine) -> str:
-    """%s = %c * %a0 + %a1 for one of the values that are carried."""
+    """Emit %s = %c * %a0 + %a1 for one of the values that are carried."""
     carried, result = f"%c{number}", f"%s{number}"
     if _is_fused(element_type, machine):
         return f"    {result} = vector.fma {carried}, %a0, %a1 : {vector}\n"
@@ -91,7 +91,7 @@ def _is_fused(element_type: str, machine: Machine) -> bool:
 
 
 def scaled_copy(bytes: int, machine: Machine, grid: int) -> RateKernel:
-    """Reads half of `bytes`, rounded, and writes it, times a factor, to the other half.
+    """Read half of `bytes`, rounded, and write it, times a factor, to the other half.
 
     The factor keeps the loop from becoming a call of `memcpy`, which has other instructions.
     """

@@ -33,7 +33,7 @@ class Program:
 
 
 def launching_program(kernels: int, inputs: int) -> Program:
-    """Moves much, then starts so many small kernels, no two of which are alike.
+    """Move much, then start as many small kernels, no two of which are alike.
 
     Each reads an input of its own, so that code and arguments are cold, as between the kernels of
     a model. There are as many `inputs` or more: programs with equally many differ by what is
@@ -43,7 +43,7 @@ def launching_program(kernels: int, inputs: int) -> Program:
 
 
 def parallel_program(kernels: int, elements: int, threads: int) -> Program:
-    """So many kernels of so many elements one after the other, each on all threads."""
+    """Return a program of equal kernels one after the other, each on all threads."""
     lines = [f"%v{n + 1} = {_group(['tanh'], [f'%v{n}'], elements)}" for n in range(kernels)]
     type = f"tensor<{elements}xf32>"
     text = _function(f"%v0: {type}", lines, [(f"%v{kernels}", type)])
@@ -62,7 +62,7 @@ def _launching_text(kernels: int, inputs: int) -> str:
 
 
 def _group(ops: Sequence[str], operands: Sequence[str], elements: int) -> str:
-    """A group of unary ops, one on the result of the other; two operands are added first."""
+    """Return a group of unary ops, one on the result of the other; two operands are added first."""
     type = f"tensor<{elements}xf32>"
     lines = [f"    %sum = braid.add %a0, %a1 : ({type}, {type}) -> {type}"]
     value = "%sum" if len(operands) == 2 else "%a0"
@@ -89,7 +89,7 @@ def _function(arguments: str, lines: Sequence[str], results: Sequence[tuple[str,
 
 
 def _prepared(text: str, threads: int) -> Run:
-    """The program compiled, with inputs and outputs of its own."""
+    """Return the program compiled, with inputs and outputs of its own."""
     options = CompileOptions(passes=_PIPELINE, threads=threads)
     model = compile_source(text.encode(), options)
     inputs = [np.full(spec.shape, 0.5, np.float32) for spec in model.inputs]

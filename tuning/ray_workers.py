@@ -31,7 +31,8 @@ from braid.tuning.timing_worker import MOST_SECONDS, timing_worker
 
 _CONNECT_SECONDS = 10.0
 _START_SECONDS = 120.0
-"""Until an actor has announced its machine; an environment may have to be set up there."""
+"""The seconds until an actor has announced its machine; an environment may have to be set
+up there."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,9 @@ class Announcement:
         return Announcement(processor(), processor_name(), here.triple, here.cpu, braid_version())
 
     def measures(self, machine: Machine) -> bool:
-        """Whether times that are measured there are those of `machine`, by the same braid."""
+        """Return whether times that are measured there are those of `machine`, by the same
+        braid.
+        """
         if self.version != braid_version():
             return False
         if machine.name == NATIVE:
@@ -71,7 +74,9 @@ class MeasuringActor:
         return Announcement.of_this_machine()
 
     def answer(self, request: TimingRequest | RunRequest) -> object:
-        """Seconds of one run, or the results of one; None where the kernel crashes or hangs."""
+        """Return the seconds of one run, or the results of one; None where the kernel crashes or
+        hangs.
+        """
         if isinstance(request, RunRequest):
             return self._worker.results(request)
         return self._worker.seconds(request)
@@ -93,7 +98,7 @@ class RayWorkers:
         self._asks = asks
 
     def for_each(self, numbers: int, search: Search) -> None:
-        """Raises BraidError where all workers are lost, else what a search raises."""
+        """Raise BraidError where all workers are lost, else what a search raises."""
         work = _Work(search, list(reversed(range(numbers))))
         with ThreadPoolExecutor(self.count, "measuring") as pool:
             futures = [pool.submit(copy_context().run, work.done_by, ask) for ask in self._asks]
@@ -108,7 +113,7 @@ class RayWorkers:
 
 
 class _Work:
-    """Kernels that are `waiting`, the last one first, and being searched by so many threads."""
+    """Kernels that are `waiting`, the last one first, and being searched by this many threads."""
 
     def __init__(self, search: Search, waiting: list[int]) -> None:
         self.waiting = waiting
@@ -116,7 +121,7 @@ class _Work:
         self._running = 0
 
     def done_by(self, ask: Ask) -> None:
-        """Searches kernels until none is left, also of other workers, or this one is lost."""
+        """Search kernels until none is left, also of other workers, or this one is lost."""
         worker = _TakingTurns(ask, self._turn)
         with self._turn:
             while self.waiting or self._running:
@@ -149,7 +154,7 @@ class _TakingTurns:
         self._ask, self._turn = ask, turn
 
     def seconds(self, request: TimingRequest) -> float | None:
-        """As `MeasuringWorker`; so is `results`."""
+        """See `MeasuringWorker`; so is `results`."""
         return self._answer(request)
 
     def results(self, request: RunRequest) -> tuple[Array, ...] | None:
@@ -165,7 +170,7 @@ class _TakingTurns:
 
 @contextmanager
 def ray_workers(address: str, machine: Machine) -> Generator[RayWorkers]:
-    """An actor on each node of the cluster at `address` whose times are those of `machine`.
+    """Yield an actor on each node of the cluster at `address` whose times are those of `machine`.
 
     `address` is as for `ray.init`: `auto`, `HOST:PORT`, `ray://HOST:PORT`, or `local` for a cluster
     of this machine alone. Actors, and a cluster that was started, end with the block. Raises
@@ -186,7 +191,7 @@ def ray_workers(address: str, machine: Machine) -> Generator[RayWorkers]:
             reason = next(iter(str(error).splitlines()), type(error).__name__)
             raise BraidError(
                 f"there is no Ray cluster at '{address}': {reason}",
-                hint="'ray start --head' makes one, of which the others are told; "
+                hint="'ray start --head' makes one, whose address the others get; "
                 f"{option_text('ray', 'local')} takes this machine alone",
             ) from error
     actors: list[Any] = []
@@ -202,14 +207,14 @@ def ray_workers(address: str, machine: Machine) -> Generator[RayWorkers]:
 
 
 def _look_for(address: str) -> None:
-    """Raises OSError where nothing listens at HOST:PORT: Ray would try again for minutes."""
+    """Raise OSError where nothing listens at HOST:PORT: Ray would try again for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdecimal():
         socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
 
 
 def _actors(ray: Any) -> Iterator[Any]:
-    """One for each node, which keeps a CPU of it."""
+    """Return one actor for each node, which keeps a CPU of it."""
     strategies: Any = import_module("ray.util.scheduling_strategies")
     actor = ray.remote(MeasuringActor)
     for node in ray.nodes():
@@ -219,7 +224,9 @@ def _actors(ray: Any) -> Iterator[Any]:
 
 
 def _fitting(ray: Any, actors: Sequence[Any], machine: Machine) -> Iterator[Any]:
-    """Those on machines that kernels for `machine` are measured on. Raises BraidError for none."""
+    """Return the nodes that can measure kernels for `machine`. Raises BraidError if there
+    are none.
+    """
     said = [actor.announce.remote() for actor in actors]
     others: list[str] = []
     ready: list[Any] = []

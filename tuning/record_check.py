@@ -1,6 +1,6 @@
 """Which records this braid does not use, and why: `braid records check`.
 
-A key is a digest of what a record is about, so that a record without a model to look it up tells
+A key is a digest of what a record is about, so that a record without a model to look it up shows
 only by its value and its row whether it can count. Records of other machines are theirs to judge.
 """
 
@@ -29,7 +29,7 @@ _OF_THIS_PROCESSOR = frozenset({CALIBRATION, COST})
 
 
 def unused_records(records: Iterable[Record]) -> Iterator[tuple[Record, Reason]]:
-    """The records that nothing uses, with the reason.
+    """Yield the records that nothing uses, with the reason.
 
     Those that a later record of the same key has replaced are left out, and so are those that
     another processor measured of itself.
@@ -42,13 +42,15 @@ def unused_records(records: Iterable[Record]) -> Iterator[tuple[Record, Reason]]
 
 
 def is_of_other_machine(record: Record) -> bool:
-    """Whether another processor measured itself."""
+    """Return whether another processor measured itself."""
     return record.kind in _OF_THIS_PROCESSOR and record.machine != processor_name()
 
 
 @cache
 def family_versions() -> Mapping[str, frozenset[int]]:
-    """The versions of all kernel families by name, on all targets and CPUs that have names."""
+    """Return the versions of all kernel families by name, on all targets and CPUs that have
+    names.
+    """
     found: dict[str, set[int]] = {}
     for name in sorted(target_names()):
         target = load_target(name)
@@ -106,7 +108,7 @@ def _of_calibration(record: Record) -> Reason | None:
 
 
 def _is_cost(record: Record) -> bool:
-    """Whether there are seconds, or nothing in their place: then they were withdrawn."""
+    """Return whether there are seconds, or nothing in their place: then they were withdrawn."""
     return holds_seconds(record.value) or record.value.keys() == withdrawn("").keys()
 
 

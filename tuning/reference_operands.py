@@ -47,7 +47,7 @@ _QUANTIZED = 100
 
 
 def random_values(group: FusedOp, seed: int) -> Values | None:
-    """Arrays for the arguments of a group, and what its ops compute of them.
+    """Return the arrays for the arguments of a group, and what its ops compute of them.
 
     None for a group with ops that say no numpy semantics, or with indices that no operands make
     valid.
@@ -66,16 +66,18 @@ def random_values(group: FusedOp, seed: int) -> Values | None:
 
 
 def ops_of(group: FusedOp) -> list[Operation]:
-    """The ops of a group in order, without its terminator."""
+    """Return the ops of a group in order, without its terminator."""
     return [op for op in group.body.block.ops if op is not group.terminator]
 
 
 def _arguments(group: FusedOp, generator: np.random.Generator, is_plain: bool) -> Values:
-    """With `is_plain`, integers that an op may refuse are 0 or 1, which suit any shape and type."""
-    scales, choosy = _scales(group), _choosy(group)
+    """Return random arguments; with `is_plain`, restricted integers are 0 or 1, which suit any
+    shape and type.
+    """
+    scales, restricted = _scales(group), _restricted(group)
     values: Values = {}
     for value in group.body.block.args:
-        op, dtype = choosy.get(value), np.dtype(to_numpy(element_type_of(value)))
+        op, dtype = restricted.get(value), np.dtype(to_numpy(element_type_of(value)))
         shape = shape_of(value)
         if isinstance(op, QuantizeOp):
             values[value] = generator.uniform(0.005, 0.02, shape).astype(dtype)
@@ -104,7 +106,7 @@ def _arguments(group: FusedOp, generator: np.random.Generator, is_plain: bool) -
 
 
 def _clear_zeros(group: FusedOp, values: Values) -> None:
-    """Makes the elements zeros of which convolutions of `group` say that they are."""
+    """Clear the elements that convolutions of `group` take for zeros."""
     for op in group.body.block.ops:
         if isinstance(op, ConvOp) and op.input in values:
             array, pairs = values[op.input], zip(*op.zeros, strict=True)
@@ -114,19 +116,19 @@ def _clear_zeros(group: FusedOp, values: Values) -> None:
                 along[max(len(along) - high, 0) :] = 0
 
 
-def _choosy(group: FusedOp) -> dict[SSAValue, Operation]:
-    """Values that operands are computed of which an op does not take with every number."""
+def _restricted(group: FusedOp) -> dict[SSAValue, Operation]:
+    """Return values from which operands are computed that accept only some numbers."""
     found: dict[SSAValue, Operation] = {}
     for op in reversed(ops_of(group)):
-        behind = next((found[result] for result in op.results if result in found), None)
-        if isinstance(behind, QuantizeOp | RequantizeOp) and not isinstance(op, _MOVEMENTS):
-            behind = None  # what a scale is computed of may be any number
-        wanted = op.operands if behind is not None else _choosy_operands(op)
-        found.update(dict.fromkeys(wanted, op if behind is None else behind))
+        reader = next((found[result] for result in op.results if result in found), None)
+        if isinstance(reader, QuantizeOp | RequantizeOp) and not isinstance(op, _MOVEMENTS):
+            reader = None  # what a scale is computed of may be any number
+        wanted = op.operands if reader is not None else _restricted_operands(op)
+        found.update(dict.fromkeys(wanted, op if reader is None else reader))
     return found
 
 
-def _choosy_operands(op: Operation) -> Sequence[SSAValue]:
+def _restricted_operands(op: Operation) -> Sequence[SSAValue]:
     if op.name in _OF_SMALL_INTEGERS:
         return [] if is_float(element_type_of(op.operands[1])) else [op.operands[1]]
     if isinstance(op, QuantizeOp):
@@ -137,7 +139,7 @@ def _choosy_operands(op: Operation) -> Sequence[SSAValue]:
 
 
 def _scales(group: FusedOp) -> dict[SSAValue, float]:
-    """What operands of products are at most, where one product stands behind the other.
+    """Return the largest value of each operand of a product whose result is an operand of another.
 
     Sums then stay as large as what they are of (He et al., "Delving deep into rectifiers", 2015),
     and do not leave the numbers of a type however many there are.
@@ -154,7 +156,7 @@ def _scales(group: FusedOp) -> dict[SSAValue, float]:
 
 
 def _reach(value: SSAValue) -> float:
-    """What floats are at most, so that they become several integers, or anything."""
+    """Return what floats are at most, so that they become several integers, or anything."""
     reach = 1.0
     for use in value.uses:
         op = use.operation
@@ -170,7 +172,7 @@ def _reach(value: SSAValue) -> float:
 
 
 def _integers(value: SSAValue, generator: np.random.Generator) -> Array:
-    """All that a type of up to 8 bits holds; of wider ones as many as `_WIDE` on either side.
+    """Return all numbers of a type of up to 8 bits; of wider ones `_WIDE` on either side of 0.
 
     Where they may be equal, so few that some are.
     """
@@ -185,7 +187,7 @@ def _integers(value: SSAValue, generator: np.random.Generator) -> Array:
 
 
 def _indices(op: GatherBase | ScatterOp, generator: np.random.Generator) -> Array:
-    """Valid ones for an op that reads or writes at indices, half of them from the end.
+    """Return valid indices for an op that reads or writes at them, half of them from the end.
 
     Where it writes, no element is addressed twice, if there are enough.
     """
@@ -209,7 +211,7 @@ def _indices(op: GatherBase | ScatterOp, generator: np.random.Generator) -> Arra
 
 
 def _computed(op: Operation, values: Values, generator: np.random.Generator) -> bool:
-    """Adds what an op computes; whether it takes its operands. Raises IndexError."""
+    """Add what an op computes, and return whether it accepts its operands. Raises IndexError."""
     assert isinstance(op, TensorOp)
     _fit_scale(op, values, generator)
     operands = [values[operand] for operand in op.operands]
@@ -218,7 +220,7 @@ def _computed(op: Operation, values: Values, generator: np.random.Generator) -> 
 
 
 def _fit_scale(op: Operation, values: Values, generator: np.random.Generator) -> None:
-    """Chooses the scale of quantized numbers by what it is applied to.
+    """Choose the scale of quantized numbers by what it is applied to.
 
     Where it is an argument, that no op before has used.
     """
@@ -242,7 +244,9 @@ def _fit_scale(op: Operation, values: Values, generator: np.random.Generator) ->
 
 
 def _takes(op: Operation, operands: Sequence[Array]) -> bool:
-    """Whether it is said what an op computes of these; indices are known to be inside."""
+    """Return whether the semantics of an op are defined for these operands; indices are known to be
+    inside.
+    """
     if op.name in _SHIFTS:
         counts = operands[1]
         return bool(((counts >= 0) & (counts < 8 * counts.itemsize)).all())
@@ -252,7 +256,9 @@ def _takes(op: Operation, operands: Sequence[Array]) -> bool:
 
 
 def _writes_once(op: ScatterOp, data: Array, indices: Array) -> bool:
-    """Which of several updates of one element stays is not said, where they are not combined."""
+    """Return whether no element is updated twice; which update stays is undefined unless they are
+    combined.
+    """
     if op.reduction.data != "none":
         return True
     if isinstance(op, ScatterElementsOp):

@@ -30,7 +30,7 @@ from braid.tuning.reference_operands import Values, ops_of
 
 _TO_WHOLE = {"braid.floor", "braid.ceil", "braid.round", "braid.sign"}
 _BASIC = {f"braid.{name}" for name in ("add", "sub", "mul", "div", "sqrt", "reciprocal")}
-"""By IEEE 754, what is next to the exact result."""
+"""The ops whose results are, by IEEE 754, next to the exact ones."""
 _KEEPING = (
     *(ConstantOp, ELEMENTWISE["cast"], BroadcastOp, ConcatOp, PadOp, ReshapeOp, SliceOp),
     TransposeOp,
@@ -40,10 +40,10 @@ _ULPS = 2
 
 
 def stepped(group: FusedOp, values: Values, tolerance: float, direction: int) -> Values:
-    """What the ops of a group compute where steps are made of sums that are a little off.
+    """Return what the ops of a group compute where steps are made of sums that are a little off.
 
     `values` are what they compute of exact ones, `direction` is 1 or -1. Sums are off by units in
-    the last place of the narrowest type behind them, and by `tolerance` of the largest one.
+    the last place of the narrowest type after them, and by `tolerance` of the largest one.
     """
     found, changed, units = dict(values), set[SSAValue](), _units(group, values)
     for op in ops_of(group):
@@ -63,7 +63,9 @@ def stepped(group: FusedOp, values: Values, tolerance: float, direction: int) ->
 
 
 def _results(op: Operation, operands: Values, off: Values, direction: int) -> Sequence[Array]:
-    """What an op computes of operands the first of which are larger by `off`, others smaller."""
+    """Return what an op computes of operands the first of which are larger by `off`, others
+    smaller.
+    """
     assert isinstance(op, TensorOp)
     if isinstance(op, ArgReduceOp) and off:
         return [_place(op, operands[op.input], off[op.input], direction)]
@@ -81,9 +83,9 @@ def _makes_steps(op: Operation) -> bool:
 
 
 def _units(group: FusedOp, values: Values) -> dict[SSAValue, float]:
-    """Of floats that kernels may compute otherwise, a unit in the last place.
+    """Return a unit in the last place of the floats that kernels may compute otherwise.
 
-    That of the narrowest type behind them. Whole numbers of steps are as they are, and so is one
+    That of the narrowest type after them. Whole numbers of steps are as they are, and so is one
     sum or product of numbers that are: there is one right way to round it.
     """
     units: dict[SSAValue, float] = {}
@@ -102,7 +104,7 @@ def _units(group: FusedOp, values: Values) -> dict[SSAValue, float]:
 
 
 def _unit(array: Array) -> float:
-    """Of the last place of a number next to 1."""
+    """Return a unit in the last place of a number next to 1."""
     return float(np.spacing(np.ones(1, array.dtype))[0])
 
 
@@ -111,7 +113,7 @@ def _largest(array: Array) -> float:
 
 
 def _place(op: ArgReduceOp, x: Array, off: Array, direction: int) -> Array:
-    """The first place of what may be the extreme, or the last one."""
+    """Return the first place of what may be the extreme, or the last one."""
     dim, wide = op.dim.value.data, x.astype(np.float64)
     near = wide + off >= (wide - off).max(dim, keepdims=True)
     if op.kind.data == "min":

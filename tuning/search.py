@@ -21,7 +21,7 @@ P = TypeVar("P", bound=Hashable)
 """A point of the space: all that a kernel is made by."""
 
 RAISE = 0.1
-"""By which the threshold grows from level to level where no more are given."""
+"""The factor by which the threshold grows from level to level where no more are given."""
 LEAST_GAIN = 0.01
 """A gain in time that no search claims, however still the machine seems."""
 _LEAST_OF_LEVEL = 2
@@ -34,7 +34,7 @@ class Stop(StrEnum):
     BELOW = "the ratio is below the threshold"
     LAST = "there is no finer level"
     BUDGET = "the budget is spent"
-    USER = "it was told to stop"
+    USER = "the user stopped it"
     PREDICTED = "nothing better is predicted"
 
 
@@ -68,7 +68,7 @@ class Rule:
     least_gain: float = LEAST_GAIN
 
     def threshold(self, level: int) -> float:
-        """The least ratio at which the level after this one is worth its time."""
+        """Return the least ratio at which the level after this one is worth its time."""
         beyond = max(0, level - len(self.thresholds) + 1)
         return self.thresholds[min(level, len(self.thresholds) - 1)] + beyond * RAISE
 
@@ -92,7 +92,7 @@ class LevelResult:
     spared: int = 0
 
     def __str__(self) -> str:
-        """One line for people; microseconds."""
+        """Return one line for people, in microseconds."""
         best = "none ran" if self.best is None else f"best {self.best * 1e6:.4g} µs"
         failed = f", {self.failed} failed" if self.failed else ""
         spared = f", {self.spared} promise too little" if self.spared else ""
@@ -104,12 +104,12 @@ class LevelResult:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """As records have it; no number where the ratio is infinite."""
+        """Fields as records have them; no number where the ratio is infinite."""
         return asdict(self) | {"ratio": self.ratio if math.isfinite(self.ratio) else None}
 
     @staticmethod
     def of(fields: Mapping[str, Any]) -> "LevelResult | None":
-        """The one of these fields; None where they are others."""
+        """Return the one of these fields; None where they are others."""
         try:
             stop, ratio = fields["stop"], fields["ratio"]
             known: dict[str, Any] = dict(fields)
@@ -153,7 +153,7 @@ class Turn(Generic[P]):
 class Order(Generic[P]):
     """What the user says between levels; without anything, the rule decides.
 
-    `threshold` holds for the level behind, and for those to come; `level` is the next one,
+    `threshold` holds for the level just searched, and for those to come; `level` is the next one,
     whatever the rule says; of its space only `points` are looked at, where they are given.
     """
 
@@ -173,7 +173,7 @@ def search(
     is_spent: Callable[[], bool] = lambda: False,
     steer: Callable[[Turn[P]], Order[P]] | None = None,
 ) -> Found[P]:
-    """Searches `space`, a function from levels to their points, the most promising first.
+    """Search `space`, a function from levels to their points, the most promising first.
 
     `measure` gives the seconds of a point, None where it failed; `baseline` are those to beat.
     Points in `known` were measured before and cost no trial. `is_spent` is asked before each trial
@@ -202,7 +202,7 @@ class _LevelSearch(Generic[P]):
     threshold: float | None = None
 
     def run(self) -> Found[P]:
-        """From level to level."""
+        """Run the search from level to level."""
         order = self._asked(0, None)
         level = None if order.stop else 0 if order.level is None else order.level
         while level is not None:
@@ -216,7 +216,7 @@ class _LevelSearch(Generic[P]):
         return Found(point, seconds, self.baseline, tuple(self.steps), times)
 
     def _step(self, level: int, only: Sequence[P] | None) -> LevelResult:
-        """Measures the points of a level, as far as the budget goes."""
+        """Measure the points of a level, as far as the budget goes."""
         every = self.space(level) if only is None else only
         points = [p for p in dict.fromkeys(every) if p not in self.seen]
         self.seen.update(points)
@@ -249,7 +249,7 @@ class _LevelSearch(Generic[P]):
         return min((t for p, t in self.times.items() if p in self.seen), default=None)
 
     def _promises_little(self, left: int) -> bool:
-        """Whether so many more points are not expected to be worth their time."""
+        """Return whether this many more points are not expected to be worth their time."""
         best = self._best()
         if best is None or best < self.baseline:
             return False
@@ -261,7 +261,7 @@ class _LevelSearch(Generic[P]):
         return self.rule.threshold(level) if self.threshold is None else self.threshold
 
     def _judged(self, step: LevelResult, last: int) -> LevelResult:
-        """With what the rule says of it."""
+        """Return the step with the verdict of the rule."""
         if step.stop is Stop.BUDGET:
             return step
         below = step.ratio < step.threshold
@@ -269,7 +269,7 @@ class _LevelSearch(Generic[P]):
         return replace(step, stop=stop)
 
     def _asked(self, level: int, step: LevelResult | None) -> Order[P]:
-        """What the user says, who is not asked where nothing can follow."""
+        """Return what the user says, who is not asked where nothing can follow."""
         if self.steer is None or (step is not None and step.stop is Stop.BUDGET):
             return Order()
         offered = self.space(level) if level < self.rule.levels else ()
@@ -279,7 +279,7 @@ class _LevelSearch(Generic[P]):
         return order
 
     def _ordered(self, step: LevelResult, order: Order[P]) -> LevelResult:
-        """`step` with what the user makes of it."""
+        """Return `step` with the user's decision."""
         if order.stop:
             return replace(step, stop=Stop.USER)
         if order.threshold is not None:
@@ -288,7 +288,9 @@ class _LevelSearch(Generic[P]):
 
 
 def chosen(times: dict[P, float], baseline: float, last: LevelResult, final: Final) -> P | None:
-    """The result by `final`, of all times, when `last` was the last step; None is the baseline."""
+    """Return the result by `final`, of all times, when `last` was the last step; None is the
+    baseline.
+    """
     if not times:
         return None
     best = min(times, key=lambda point: times[point])

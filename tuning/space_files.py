@@ -27,6 +27,7 @@ from typing import cast
 from braid.support.entry_points import installed_names, installed_path
 from braid.support.errors import BraidError, SourceLocation, did_you_mean
 from braid.support.input_files import parse_json, read_text, read_toml, reason
+from braid.targets.kernels.family_names import current_name
 from braid.targets.kernels.group_matches import Match
 from braid.targets.kernels.kernel_family import LEVELS
 from braid.targets.kernels.schedules import Entries
@@ -65,18 +66,20 @@ class FamilySpace:
     locations: Mapping[str, SourceLocation]
 
     def allows(self, schedule: Entries) -> bool:
-        """Whether a schedule of the family stays."""
+        """Return whether the table keeps a schedule of the family."""
         if self.mode is Mode.EXTEND:
             return True
         listed = all(schedule.get(name) in values for name, values in self.values.items())
         return self.mode is Mode.RESTRICT and listed
 
     def added(self, match: Match) -> Iterator[Entries]:
-        """Schedules that the file adds, as far as the candidate takes them."""
-        return (each for each in self.offered(match.default_schedule()) if match.takes(each))
+        """Return the schedules that the file adds, as far as the candidate takes them."""
+        return (
+            each for each in self.offered(match.default_schedule()) if match.supports_schedule(each)
+        )
 
     def offered(self, default: Entries) -> Iterator[Entries]:
-        """All that it adds to one whose default schedule is that."""
+        """Return all schedules that the file adds to a candidate with that default schedule."""
         if self.mode is Mode.RESTRICT:
             return
         yield from ({**default, **schedule} for schedule in self.schedules)
@@ -86,17 +89,17 @@ class FamilySpace:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The entries that it speaks of."""
+        """The entries that the table names."""
         every = (*self.values, *(name for schedule in self.schedules for name in schedule))
         return tuple(dict.fromkeys(every))
 
     def location(self, name: str = "") -> SourceLocation:
-        """Where it speaks of an entry, or where it begins."""
+        """Return the location of an entry in the file, or that of the table."""
         return self.locations.get(name, self.locations[""])
 
 
 def schedules(match: Match, level: int, spaces: Sequence[FamilySpace]) -> Iterator[Entries]:
-    """The schedules of one level, as `spaces` would have them."""
+    """Yield the schedules of one level, as `spaces` would have them."""
     own = [space for space in spaces if space.family == match.family.name]
     for schedule in match.space(level):
         if all(space.allows(schedule) for space in own):
@@ -107,7 +110,7 @@ def schedules(match: Match, level: int, spaces: Sequence[FamilySpace]) -> Iterat
 
 
 def find_space(name: str) -> tuple[FamilySpace, ...]:
-    """Of the file of this name, or of an installed package.
+    """Return the file of this name, or that of an installed package.
 
     Raises BraidError where there is neither, or it does not hold.
     """
@@ -131,7 +134,7 @@ def space_path(name: str) -> Path:
 
 
 def read_space(path: Path) -> tuple[FamilySpace, ...]:
-    """The tables of a file. Raises BraidError where it cannot be read, or does not hold."""
+    """Return the tables of a file. Raises BraidError where it cannot be read, or does not hold."""
     try:
         text = read_text(path)
         is_json = path.suffix == ".json"
@@ -150,7 +153,7 @@ def read_space(path: Path) -> tuple[FamilySpace, ...]:
 
 
 def _heads(lines: Sequence[str]) -> dict[str, int]:
-    """In which line each table begins."""
+    """Return in which line each table begins."""
     found: dict[str, int] = {}
     for number, line in enumerate(lines):
         for head in _HEAD.finditer(line):
@@ -198,7 +201,12 @@ class _Table:
         names = dict.fromkeys((*values, *named, *(key for key in _KEYS if key in data), ""))
         locations = {name: self._location(name) for name in names}
         return FamilySpace(
-            self.name, Mode(cast("str", mode)), cast("int", level), values, schedules, locations
+            current_name(self.name),
+            Mode(cast("str", mode)),
+            cast("int", level),
+            values,
+            schedules,
+            locations,
         )
 
     def _values(self, key: str, values: object) -> tuple[int, ...]:
@@ -217,7 +225,7 @@ class _Table:
         return tuple(cast("list[dict[str, int]]", found))
 
     def _location(self, key: str) -> SourceLocation:
-        """Of a key in this table: readers of TOML and JSON tell no lines."""
+        """Return the location of a key in this table: readers of TOML and JSON report no lines."""
         start = self.start
         for number in range(start, len(self.lines) if key else start):
             line = self.lines[number]
@@ -238,7 +246,7 @@ def _is_count(value: object) -> bool:
 def check_spaces(
     spaces: Sequence[FamilySpace], families: Sequence[str], matches: Sequence[Match]
 ) -> Iterator[tuple[str, SourceLocation]]:
-    """Whether spaces fit families, and the candidates of a model; yields what has no effect there.
+    """Check that spaces fit families and the candidates of a model; yield what has no effect there.
 
     Raises BraidError for a family that is not one of `families`, an entry that its schedules do
     not have, and a value with which none of its candidates has or takes a schedule.
@@ -277,7 +285,7 @@ def _check_entries(space: FamilySpace, matches: Sequence[Match]) -> None:
                 raise _refused(space, name, f"{name} = {value}", every)
     defaults = [(match, match.default_schedule()) for match in matches]
     for schedule in space.schedules:
-        if not any(match.takes({**default, **schedule}) for match, default in defaults):
+        if not any(match.supports_schedule({**default, **schedule}) for match, default in defaults):
             text = ", ".join(f"{name} = {value}" for name, value in schedule.items())
             raise _refused(space, "schedules", text, every)
 

@@ -18,7 +18,7 @@ from braid.tuning.order_trials import Trial
 
 
 def subgraph_module(block: BlockGraph, trial: Trial) -> ModuleOp | None:
-    """A module whose `@main` runs some ops of `block`, as `trial` says.
+    """Return a module whose `@main` runs some ops of `block`, as `trial` says.
 
     What they read of others are its inputs, and what others read of them its results. None where
     that is not a tensor of a known shape, and for control flow.
@@ -69,7 +69,7 @@ def _row_major(value: SSAValue) -> Attribute:
 
 
 def _reordered(body: Block, value: SSAValue, layout: Layout) -> SSAValue:
-    """The value in `layout`: what comes in and goes out is row-major."""
+    """Return the value in `layout`: what comes in and goes out is row-major."""
     if layout_of(value.type) == layout:
         return value
     reorder = ReorderOp.to(value, layout)

@@ -21,11 +21,11 @@ class TimedKernels:
 
     worker: MeasuringWorker
     jobs: int | None
-    what: str = MEASURED
+    quantity: str = MEASURED
     is_exact: bool = False
 
-    def made(self, kernels: Sequence[Kernel], group: FusedOp) -> list[TimingRequest | None]:
-        """What the worker is asked for each."""
+    def compiled(self, kernels: Sequence[Kernel], group: FusedOp) -> list[TimingRequest | None]:
+        """Return what the worker is asked for each."""
         arguments = stored_arguments(group, stored_choice(group))
         return [
             None if code is None else TimingRequest.of(kernel, code, arguments)
@@ -33,13 +33,13 @@ class TimedKernels:
         ]
 
     def seconds(self, made: TimingRequest) -> float | None:
-        """As the worker says."""
+        """Return the worker's seconds."""
         return self.worker.seconds(made)
 
     def results(
         self, made: TimingRequest, operands: Sequence[Array], results: Sequence[Array]
     ) -> Sequence[Array] | None:
-        """As the worker says."""
+        """Return the worker's results."""
         return self.worker.results(
             RunRequest(
                 made.object_code,
@@ -53,7 +53,7 @@ class TimedKernels:
         )
 
     def _objects(self, kernels: Sequence[Kernel]) -> Iterator[bytes | None]:
-        """All at once; where one cannot be compiled, one after the other."""
+        """Compile all at once; where one cannot be compiled, one after the other."""
         try:
             yield from compile_kernels(kernels, jobs=self.jobs)
         except BraidError:

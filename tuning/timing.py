@@ -15,7 +15,7 @@ from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.call import LoadedKernel
 from braid.support.sizes.expression import known
 from braid.targets.kernels.kernel_family import Kernel
-from braid.tuning.made_up import made_up_array
+from braid.tuning.synthetic_inputs import synthetic_array
 
 _COLD_BYTES = 8 << 20
 """Together, the copies of all arguments exceed the caches of one core."""
@@ -47,7 +47,7 @@ class TimingRequest:
     def of(
         kernel: Kernel, object_code: bytes, arguments: tuple[tuple[str, int], ...]
     ) -> "TimingRequest":
-        """The request for a kernel that was compiled."""
+        """Return the request for a kernel that was compiled."""
         return TimingRequest(
             object_code,
             kernel.symbol,
@@ -59,7 +59,8 @@ class TimingRequest:
 
 
 def time_kernel(request: TimingRequest, clock: Clock = time.thread_time) -> float:
-    """Seconds of one run: the first quartile of at least 3, after one that is not counted.
+    """Return the seconds of one run: the first quartile of at least 3, after one that is not
+    counted.
 
     The time is that of the CPU for this thread: what other processes take does not count, and
     what they push out of the caches only makes a run longer.
@@ -74,7 +75,7 @@ def time_kernel(request: TimingRequest, clock: Clock = time.thread_time) -> floa
     bytes_each = sum(np.dtype(name).itemsize * count for name, count in request.arguments)
     copies = min(_MOST_COPIES, -(-_COLD_BYTES // max(bytes_each, 1))) if request.cold else 1
     calls = [
-        kernel.bound(*(made_up_array((n,), np.dtype(name)) for name, n in request.arguments))
+        kernel.bound(*(synthetic_array((n,), np.dtype(name)) for name, n in request.arguments))
         for _ in range(max(copies, 1))
     ]
     for call in calls:
@@ -90,7 +91,7 @@ def time_kernel(request: TimingRequest, clock: Clock = time.thread_time) -> floa
 
 
 def stored_arguments(group: FusedOp, choice: LayoutChoice) -> tuple[tuple[str, int], ...]:
-    """Element types and counts of the operands and results of a group, as stored."""
+    """Return the element types and counts of the operands and results of a group, as stored."""
     arguments: list[tuple[str, int]] = []
     layouts = (*choice.operands, *choice.results)
     for value, layout in zip((*group.inputs, *group.outputs), layouts, strict=True):

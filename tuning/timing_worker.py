@@ -11,7 +11,7 @@ from braid.tuning.timing import TimingRequest
 
 WORKER = "braid.tuning.worker"
 MOST_SECONDS = 60.0
-"""After which a kernel counts as one that hangs: a measurement takes far less than a second."""
+"""The seconds after which a kernel is taken to hang: a measurement takes far less than a second."""
 
 
 class TimingWorker:
@@ -23,11 +23,13 @@ class TimingWorker:
         self._most_seconds = most_seconds
 
     def seconds(self, request: TimingRequest) -> float | None:
-        """Seconds of one run as `time_kernel` says; None where the kernel ended the process."""
+        """Return the seconds of one run as `time_kernel` says; None where the kernel ended the
+        process.
+        """
         return self._ask(request)
 
     def results(self, request: RunRequest) -> tuple[Array, ...] | None:
-        """Results of one run; None where the kernel ended the process."""
+        """Return the results of one run; None where the kernel ended the process."""
         return self._ask(request)
 
     def _ask(self, request: object) -> Any:
@@ -44,6 +46,6 @@ class TimingWorker:
 
 @contextmanager
 def timing_worker(most_seconds: float = MOST_SECONDS) -> Generator[TimingWorker]:
-    """A worker whose process, if it started one, ends with the block."""
+    """Yield a worker whose process, if it started one, ends with the block."""
     with ExitStack() as ending:
         yield TimingWorker(ending, most_seconds)

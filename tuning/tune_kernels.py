@@ -30,7 +30,7 @@ from braid.tuning.device_kernels import (
     DeviceRunner,
     runs_alone,
 )
-from braid.tuning.kernel_tasks import KernelTask, kernel_tasks, standing_tasks
+from braid.tuning.kernel_tasks import KernelTask, backend_tasks, kernel_tasks
 from braid.tuning.measured_task import WRONG, MeasuredTask
 from braid.tuning.measuring_workers import MeasuringWorker, MeasuringWorkers, local_worker
 from braid.tuning.model_classes import class_of, first_space
@@ -65,7 +65,7 @@ class TuningReport:
     rounds: int = 0
     keys: frozenset[str] = frozenset()
     own: set[str] = field(default_factory=set[str])
-    """Those that were searched."""
+    """The tasks that were searched."""
     whole: Sequence[Verdict] = ()
     """What of them stays, as far as the model as a whole was compared."""
 
@@ -123,7 +123,7 @@ def tune_kernels(
     *,
     selecting: str = SELECT_SCHEDULES,
 ) -> TuningReport:
-    """Searches the kernels of `module`, as the pass `selecting` sees it, and records them.
+    """Search the kernels of `module`, as the pass `selecting` sees it, and record them.
 
     By default that pass is `select-schedules`, which sees decided layouts and storage; others are
     those of backends that make other groups (`Backend.groups`).
@@ -144,7 +144,7 @@ def tune_kernels(
     if selecting == SELECT_SCHEDULES:
         tasks = kernel_tasks(module, known, spaces)
     else:
-        tasks = standing_tasks(module, selecting, known, spaces)
+        tasks = backend_tasks(module, selecting, known, spaces)
     devices = [*dict.fromkeys([known.host_device, *(task.device for task in tasks)])]
     matches = [match for task in tasks for match in task.matches]
     families = [family for device in devices for family in kernel_families(device)]
@@ -182,8 +182,8 @@ def _tune(
                     report.left += 1
                 else:
                     measured = MeasuredTask(task, meters.of_task(task, worker, tuning.jobs))
-                    with _said_together(tuning, workers.count) as told:
-                        found = _KernelSearch(measured, told, budget.part(number)).recorded()
+                    with _reported_together(tuning, workers.count) as own:
+                        found = _KernelSearch(measured, own, budget.part(number)).recorded()
                     _count(report, task, found)
 
         workers.for_each(len(waiting), search)
@@ -206,7 +206,7 @@ class _Meters:
     def of(
         target: Target, attribute: TargetAttr, tasks: Sequence[KernelTask], tuning: Tuning
     ) -> "Generator[_Meters]":
-        """Raises BraidError where kernels of the host are for another CPU than this one."""
+        """Raise BraidError where kernels of the host are for another CPU than this one."""
         devices = dict.fromkeys(task.device for task in tasks)
         with ExitStack() as ending:
             meters: dict[Device, KernelMeter] = {}
@@ -229,19 +229,22 @@ class _Meters:
             yield _Meters(host.machine, meters, here, refusals)
 
     def workers(self, tuning: Tuning) -> AbstractContextManager[MeasuringWorkers]:
-        """Who times. Raises BraidError where a cluster is asked for that is not there."""
+        """Return the measuring workers. Raises BraidError where a cluster is asked for that is not
+        there.
+        """
         return local_worker() if tuning.ray is None else ray_workers(tuning.ray, self.host)
 
     def of_task(
         self, task: KernelTask, worker: MeasuringWorker, jobs: int | None
     ) -> KernelMeter | DeviceKernels:
-        """Runs on the device, else what the backend says, else a worker's time."""
+        """Run on the device, else what the backend says, else a worker's time."""
         if task.device in self.here and runs_alone(task):
             return DeviceKernels(task, self.here[task.device])
         return self.backends.get(task.device) or TimedKernels(worker, jobs)
 
     def searched(self, tasks: Sequence[KernelTask], rule: Rule) -> frozenset[str]:
-        """What was searched through as many levels; by predictions does not count where it runs.
+        """Return what was searched through as many levels; by predictions does not count where it
+        runs.
 
         Where it does not, predictions are no reason to search again what was measured.
         """
@@ -259,8 +262,8 @@ class _Meters:
 
 
 @contextmanager
-def _said_together(tuning: Tuning, count: int) -> Generator[Tuning]:
-    """With several kernels at once, what is said of one stands together."""
+def _reported_together(tuning: Tuning, count: int) -> Generator[Tuning]:
+    """Keep what is reported of one kernel together, while several are searched at once."""
     if count == 1:
         yield tuning
         return
@@ -271,7 +274,7 @@ def _said_together(tuning: Tuning, count: int) -> Generator[Tuning]:
 
 
 def _check_machine(machine: Machine) -> None:
-    """Raises BraidError for one that is not this."""
+    """Raise BraidError for one that is not this."""
     here = cpu_machine(NATIVE)
     if (machine.triple, machine.cpu) != (here.triple, here.cpu):
         raise BraidError(
@@ -301,11 +304,11 @@ class _KernelSearch:
     is_spent: Callable[[], bool]
 
     def recorded(self) -> TunedKernel | None:
-        """What was found, which is in the store once it is said; None where nothing was."""
+        """Return what was found, which is in the store once it is said; None where nothing was."""
         measured, task, say = self.measured, self.measured.task, self.tuning.say
         say(str(task))
-        if measured.meter.what != MEASURED:
-            say(f"  {measured.meter.what} on {task.device.name}")
+        if measured.meter.quantity != MEASURED:
+            say(f"  {measured.meter.quantity} on {task.device.name}")
         default = measured.seconds(task.default[1])
         if default is None:
             say("  the default kernel could not be measured")

@@ -11,12 +11,12 @@ from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.settings import write_settings
 from braid.driver.lower_source import known_target
-from braid.driver.on_miss import selecting_passes
 from braid.driver.options import DEFAULTS, CompileOptions
 from braid.driver.pipeline import passes_for
 from braid.driver.read_source import ModelSource, read_to_compile
 from braid.driver.sources.signature import check_model
 from braid.driver.sources.source_model import SourceModel
+from braid.driver.untuned import selecting_passes
 from braid.passes.infrastructure.context import make_context
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.layout.select_layouts import SelectLayoutsPass
@@ -97,7 +97,7 @@ def _tuned_kernels(
     tuning: Tuning,
     left: Callable[[], Tuning],
 ) -> tuple[ModuleOp, TuningReport]:
-    """Searches a model's kernels, and takes back what does not pay in it; the last module."""
+    """Search a model's kernels, and take back what does not pay in it; the last module."""
     report, before = TuningReport(), Snapshot.now()
     module = _tuned_in_rounds(context, read, left, Kernels.GENERATED, report)
     if not report.left and _has_library_kernels(report):
@@ -111,7 +111,7 @@ def _tuned_kernels(
 
 
 def _has_library_kernels(report: TuningReport) -> bool:
-    """Whether a library's kernel is the fastest of one that `report` is of."""
+    """Return whether a library's kernel is the fastest of one that `report` is of."""
     known = load_tuned()
     return any(key in known and known[key].keeps_library for key in report.keys)
 
@@ -123,7 +123,7 @@ def _tuned_in_rounds(
     kernels: Kernels,
     report: TuningReport,
 ) -> ModuleOp:
-    """Chooses layouts and searches in turns, until nothing is another; the last module.
+    """Choose layouts and search in turns, until nothing changes; return the last module.
 
     Layouts are those of a model that is compiled with `kernels`: a library's time, once it is
     known, may make others the best.
@@ -143,15 +143,17 @@ def _tuned_in_rounds(
 
 
 def _unmeasured(module: ModuleOp, target: Target) -> Iterator[str]:
-    """What chooses the schedules of devices that `module` runs on, and that nobody measures."""
+    """Yield what chooses the schedules of devices that `module` runs on, and that nobody
+    measures.
+    """
     groups = (op for op in module.walk() if isinstance(op, FusedOp))
     for device in dict.fromkeys(device_of(group, target) for group in groups):
-        if (reason := backend_of(device).schedules_by) is not None:
+        if (reason := backend_of(device).analytic_scheduling) is not None:
             yield f"nothing is searched for '{device.name}': {reason}"
 
 
 def _warn_of_nothing(module: ModuleOp, target: Target, reasons: Sequence[str]) -> None:
-    """That no kernel of `module` can be searched."""
+    """Warn that no kernel of `module` can be searched."""
     emit(
         Diagnostic(
             "warning",
@@ -171,14 +173,16 @@ def _changed(count: int, kernels: Kernels) -> str:
 def _read_and_decided(
     context: Context, read: Callable[[], SourceModel], kernels: Kernels
 ) -> ModuleOp:
-    """The module that schedules are selected for, with these kernels."""
+    """Return the module that schedules are selected for, with these kernels."""
     model = read()
     write_settings(model.module, {"kernels": kernels})
     return _decided(context, model, SelectSchedulesPass.name)
 
 
 def _decided(context: Context, model: SourceModel, name: str) -> ModuleOp:
-    """The module of `model` as the pass of this name would see it in the default pipeline."""
+    """Return the module of `model` as the pass of this name would see it in the default
+    pipeline.
+    """
     module = model.module
     known_target(module)
     check_model(module)

@@ -38,7 +38,7 @@ class TuneSchedulesPass(ModulePass):
     selecting: str = SELECT_SCHEDULES
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Searches, and selects."""
+        """Search, and select."""
         rule = Rule(levels=self.levels)
         tuning = Tuning(rule=rule, seconds=self.time_limit, jobs=self.jobs)
         report = tune_kernels(op, tuning, self.target, selecting=self.selecting)

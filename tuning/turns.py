@@ -14,7 +14,7 @@ be."""
 def is_faster(
     times: Sequence[float], than: Sequence[float], least_gain: float = LEAST_GAIN
 ) -> bool:
-    """Whether times are shorter, turn by turn, by more than the noise of these quotients.
+    """Return whether times are shorter, turn by turn, by more than the noise of these quotients.
 
     What slows the machine down for longer than a turn, as its clock or its neighbours do, slows
     both of a turn, and is no noise of theirs.
@@ -26,7 +26,7 @@ def is_faster(
 
 
 def noise(quotients: Sequence[float]) -> float:
-    """Their spread in as few turns as there are at least.
+    """Return the spread of times in as few turns as there are at least.
 
     It falls with the root of more turns, as that of a median does.
     """
@@ -35,16 +35,16 @@ def noise(quotients: Sequence[float]) -> float:
 
 
 def is_open(times: Sequence[float], than: Sequence[float]) -> bool:
-    """Whether times seem to be shorter, and more turns may tell."""
+    """Return whether times seem to be shorter, and more turns may show it."""
     return ratio(times, than) < 1 - LEAST_GAIN and not is_faster(times, than)
 
 
 def ratio(times: Sequence[float], than: Sequence[float]) -> float:
-    """The median of all turns."""
+    """Return the median of all turns."""
     return statistics.median(ratios(times, than) or [1.0])
 
 
 def ratios(times: Sequence[float], than: Sequence[float]) -> list[float]:
-    """Turn by turn, as far as both have any."""
+    """Return the quotients of both times turn by turn, as far as both have them."""
     pairs = zip(times, than, strict=False)
     return [one / other for one, other in pairs if other > 0]

@@ -39,16 +39,16 @@ from braid.targets.costs.schedule_records import (
 )
 from braid.targets.machines.identity import processor_name
 from braid.tuning.kernel_tasks import kernel_tasks
-from braid.tuning.made_up import made_up_lengths, made_up_parameters
 from braid.tuning.measured_task import LIBRARY_COST, SLOWER_IN_MODEL
 from braid.tuning.model_runs import Program, Turns, TurnsRequest
 from braid.tuning.model_verdict import MODEL_KIND, Changed, Verdict, judge
+from braid.tuning.synthetic_inputs import synthetic_lengths, synthetic_parameters
 
 _WORKER = "braid.tuning.model_worker"
 _MOST_SECONDS = 300.0
-"""For turns, after which a model counts as one that hangs."""
+"""The seconds of turns after which a model is taken to hang."""
 _TRIAL_SECONDS = 20.0
-"""For the first turn of a model whose loops turn as often as inputs say that are made up."""
+"""Seconds for the first turn of a model whose loops turn as often as synthetic inputs say."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Snapshot:
 
     @staticmethod
     def now() -> "Snapshot":
-        """Of this user's store.
+        """Return the records of this user's store as they are now.
 
         A key counts with what stayed of it: what was found later, by a search that was interrupted
         or that compared nothing, was in no model yet.
@@ -90,9 +90,9 @@ class Snapshot:
 
 
 def _stayed(store: RecordStore) -> Iterator[tuple[Kernels, str, Fields]]:
-    """The rows that stayed in models as a whole: by whose kernels, and under which keys.
+    """Yield the rows that stayed in models as a whole: by whose kernels, and under which keys.
 
-    What stayed within the noise does not count: a machine that does less may tell.
+    What stayed within the noise does not count: a machine that does less may show it.
     """
     for value in store.read(MODEL_KIND).values():
         kernels, verdict = value.get("kernels"), Verdict.of(value)
@@ -105,14 +105,14 @@ def _stayed(store: RecordStore) -> Iterator[tuple[Kernels, str, Fields]]:
 
 
 def _rows(value: Fields) -> dict[str, Fields]:
-    """By key the rows that stayed in one model."""
+    """Return by key the rows that stayed in one model."""
     stayed = value.get("stayed")
     rows = cast("dict[str, object]", stayed) if isinstance(stayed, dict) else {}
     return {key: cast("Fields", row) for key, row in rows.items() if isinstance(row, dict)}
 
 
 def _is_same(one: TunedKernel, other: TunedKernel, kernels: Kernels) -> bool:
-    """Whether both are made the same with these kernels."""
+    """Return whether both are made the same with these kernels."""
     if kernels is Kernels.BEST:
         return one.keeps_library == other.keeps_library
     return (one.chosen, one.version) == (other.chosen, other.version)
@@ -135,7 +135,7 @@ class WholeModel:
     jobs: int | None = None
 
     def confirm(self, say: Callable[[str], None]) -> list[Verdict]:
-        """Compares, records, and takes back: generated kernels first, then a library's.
+        """Compare, record, and take back: generated kernels first, then a library's.
 
         Raises BraidError where the store cannot be written.
         """
@@ -143,11 +143,11 @@ class WholeModel:
         return [*generated, *self._confirmed(Kernels.BEST, say)]
 
     def runnable(self, kernels: Kernels) -> SourceModel:
-        """The model with these kernels, and with values for the parameters that it lacks."""
+        """Return the model with these kernels, and with values for the parameters that it lacks."""
         model = self.read()
         write_settings(model.module, {"kernels": kernels})
-        made_up = made_up_parameters(model.module, known=model.parameters)
-        return replace(model, parameters=chain_parameters(model.parameters, made_up))
+        synthetic = synthetic_parameters(model.module, known=model.parameters)
+        return replace(model, parameters=chain_parameters(model.parameters, synthetic))
 
     def _confirmed(self, kernels: Kernels, say: Callable[[str], None]) -> list[Verdict]:
         trial = _Trial.of(self, kernels)
@@ -207,7 +207,7 @@ class _Trial:
         return _Trial(model, kernels, found, default_store().read(COST), frozenset(changed))
 
     def taken_back(self, key: str) -> TunedKernel:
-        """What is recorded of a kernel that is not to be as was found."""
+        """Return what is recorded of a kernel that is not to be as was found."""
         kernel, before = self.found[key], self.model.before.schedules.get(key)
         if self.kernels is Kernels.BEST:
             return replace(kernel, keeps_library=False)
@@ -217,7 +217,9 @@ class _Trial:
         return replace(kernel, chosen=None, seconds=kernel.baseline, refused=refused)
 
     def taken_back_costs(self, keys: Changed) -> dict[str, str]:
-        """By key what is recorded of costs of a library's kernels, by which layouts are chosen."""
+        """Return by key what is recorded of costs of a library's kernels, by which layouts are
+        chosen.
+        """
         if self.kernels is not Kernels.BEST:
             return {}
         names = {f"{LIBRARY_COST}{self.found[key].what}" for key in keys}
@@ -225,7 +227,7 @@ class _Trial:
         return {key: what for key, what in found if isinstance(what, str) and what in names}
 
     def take_back(self, keys: Changed) -> None:
-        """Appends what is recorded from now on."""
+        """Append what is recorded from now on."""
         for key in sorted(keys):
             append_tuned(key, self.taken_back(key))
         if costs := self.taken_back_costs(keys):
@@ -238,7 +240,7 @@ class _Trial:
 
     @contextmanager
     def running(self) -> Generator[Callable[[Sequence[Changed], int], list[Turns]]]:
-        """Measures programs in a process of its own, which gets each of them once."""
+        """Measure programs in a process of its own, which gets each of them once."""
         lengths, numbers = self._lengths(), dict[Changed, int]()
         with worker_process(_WORKER) as worker:
 
@@ -253,11 +255,12 @@ class _Trial:
             yield measure
 
     def _lengths(self) -> Lengths:
-        """Made-up lengths of loops with which the model as before ends soon; none if it does not.
+        """Return synthetic lengths of loops with which the model as before ends soon; none if it
+        does not.
 
         A condition that is handed on, or arithmetic on a length, may make a loop endless.
         """
-        lengths = made_up_lengths(self.model.read().module)
+        lengths = synthetic_lengths(self.model.read().module)
         if not lengths:
             return lengths
         with worker_process(_WORKER) as worker:
@@ -269,7 +272,7 @@ class _Trial:
         return lengths
 
     def _program(self, kept: Changed, lengths: Lengths) -> Program:
-        """The model with these kernels as found, and the others as before."""
+        """Return the model with these kernels as found, and the others as before."""
         store, back = default_store(), self.changed - kept
         rows = dict(store.read(SCHEDULE_KIND))
         for key in back:
@@ -294,14 +297,14 @@ class _Trial:
 
 
 def _brief(kernel: TunedKernel) -> Fields:
-    """The value of a row that says what `kernel` is, and not how it was searched."""
+    """Return the value of a row that says what `kernel` is, and not how it was searched."""
     return fields_of(replace(kernel, steps=(), refused={}))
 
 
 def _asked(
     worker: WorkerProcess, request: Program | TurnsRequest, seconds: float = _MOST_SECONDS
 ) -> Any:
-    """Raises BraidError or WorkerEndedError where there is no answer."""
+    """Raise BraidError or WorkerEndedError where there is no answer."""
     answer = worker.ask(request, seconds=seconds)
     if isinstance(answer, str):
         raise BraidError(answer)

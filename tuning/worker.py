@@ -9,7 +9,9 @@ from braid.tuning.timing import TimingRequest, time_kernel
 
 
 def answer(request: TimingRequest | RunRequest | None) -> object:
-    """Seconds of one run, or the results of one; None to who only asks whether this is there."""
+    """Return the seconds of one run, or its results; None to who only asks whether this is
+    there.
+    """
     if request is None:
         return None
     return run_kernel(request) if isinstance(request, RunRequest) else time_kernel(request)

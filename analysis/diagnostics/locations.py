@@ -10,7 +10,7 @@ from braid.support.errors import BraidError, SourceLocation
 
 
 def source_location(op: Operation) -> SourceLocation | None:
-    """The location of `op`, or of the nearest enclosing op that has one.
+    """Return the location of `op`, or of the nearest enclosing op that has one.
 
     Ops that a pass made have no location of their own, and an enclosing function is a better
     place to look than none. Returns None where no enclosing op has a location either.
@@ -25,7 +25,9 @@ def source_location(op: Operation) -> SourceLocation | None:
 
 @contextmanager
 def located_at(owner: Operation | Block) -> Generator[None]:
-    """Errors that do not say where they are get the location of `owner`, the nearest that has."""
+    """Give errors of the `with` block that have no location that of `owner`, or of the nearest op
+    around it.
+    """
     try:
         yield
     except BraidError as error:
@@ -36,7 +38,9 @@ def located_at(owner: Operation | Block) -> Generator[None]:
 
 
 def definition_location(value: SSAValue) -> SourceLocation | None:
-    """Where `value` is defined: its op, or the op whose region has it as a block argument."""
+    """Return where `value` is defined: its op, or the op whose region has it as a block
+    argument.
+    """
     owner = value.owner
     if isinstance(owner, Block):
         parent = owner.parent_op()

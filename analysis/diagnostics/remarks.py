@@ -38,7 +38,7 @@ class Remark:
         return self.op.name
 
     def to_json(self) -> dict[str, object]:
-        """The remark as a JSON object; an unknown location is null."""
+        """Return the remark as a JSON object; an unknown location is null."""
         location = self.location
         return {
             "pass": self.pass_name,
@@ -67,7 +67,7 @@ def collect_remarks() -> Generator[list[Remark]]:
 
 @contextmanager
 def passing_on_remarks() -> Generator[list[Remark]]:
-    """As `collect_remarks`, but the `with` block around gets the remarks too."""
+    """Collect the remarks of the `with` block, and pass them on to the block around it."""
     outer = _sink.get()
     with collect_remarks() as remarks:
         try:

@@ -14,17 +14,21 @@ from braid.dialects.braid.opaque import OpaqueOp
 
 
 def runtime_functions(module: ModuleOp) -> Iterator[FuncOp]:
-    """The functions with a body that run with the model: all but `@prepare`."""
+    """Yield the functions with a body that run with the model: all but `@prepare`."""
     for op in module.ops:
         if isinstance(op, FuncOp) and op.body.blocks and PREPARED_KEYS not in op.attributes:
             yield op
 
 
 def may_fuse(op: Operation) -> bool:
-    """Whether `op` is computed, and a group around it would hide nothing that it declares."""
+    """Return whether `op` is computed, and a group around it would hide nothing that it
+    declares.
+    """
     return is_compute(op) and not (isinstance(op, OpaqueOp) and op.declares_facts)
 
 
 def is_compute(op: Operation) -> bool:
-    """Whether `op` is computed by a kernel: a tensor op that is neither a leaf nor a view."""
+    """Return whether `op` is computed by a kernel: a tensor op that is neither a leaf nor a
+    view.
+    """
     return isinstance(op, TensorOp) and not is_leaf(op) and not is_view(op)

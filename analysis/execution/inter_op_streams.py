@@ -3,7 +3,7 @@
 A function of several streams (`braid.inter_op_streams`) runs the ops of its body in their order,
 but a call that has a stream (`braid.inter_op_stream`) waits only for the calls of its stream that
 stand before it and for those that make its operands. All other ops that run, such as control flow,
-run alone: whatever stands before such an op is done by then, and what stands behind it has not
+run alone: whatever stands before such an op is done by then, and what stands after it has not
 begun.
 
 What is known to be done is a vector clock (F. Mattern, "Virtual time and global states of
@@ -33,7 +33,7 @@ class InterOpStep:
     """An op that runs: the `number`-th of `stream`, counted from 1; of all streams if that is None.
 
     `clock` is what is done when it begins. Before it begins it waits until each stream of `waits`
-    has done so many calls; all else is done by then.
+    has done this many calls; all else is done by then.
     """
 
     stream: int | None
@@ -43,7 +43,9 @@ class InterOpStep:
 
 
 def inter_op_stream_count(function: FuncOp) -> int:
-    """The streams of `function`: 1 where it says nothing. Raises BraidError for fewer than 1."""
+    """Return the streams of `function`: 1 where it says nothing. Raises BraidError for fewer than
+    1.
+    """
     count = _integer(function, INTER_OP_STREAMS)
     if count is not None and count < 1:
         raise BraidError(
@@ -54,12 +56,12 @@ def inter_op_stream_count(function: FuncOp) -> int:
 
 
 def inter_op_stream_of(op: Operation) -> int | None:
-    """The stream that `op` says; None for one that runs alone."""
+    """Return the stream that `op` says; None for one that runs alone."""
     return _integer(op, INTER_OP_STREAM)
 
 
 def set_inter_op_stream(op: Operation, stream: int | None) -> None:
-    """Writes which stream runs `op`; None for one that runs alone."""
+    """Write which stream runs `op`; None for one that runs alone."""
     op.attributes.pop(INTER_OP_STREAM, None)
     if stream is not None:
         op.attributes[INTER_OP_STREAM] = IntegerAttr(stream, i64)
@@ -83,7 +85,7 @@ class InterOpOrder:
                 self.steps[op] = self._alone() if stream is None else self._on_stream(op, stream)
 
     def before(self, first: Operation, second: Operation) -> bool:
-        """Whether `first`, an op of the function, always ends before `second` begins.
+        """Return whether `first`, an op of the function, always ends before `second` begins.
 
         What is inside of an op of the body counts as that op.
         """
@@ -91,11 +93,11 @@ class InterOpOrder:
         return other.clock[self.column(one)] >= one.number
 
     def column(self, step: InterOpStep) -> int:
-        """The place in clocks of the steps that `step` is one of."""
+        """Return the place in clocks of the steps that `step` is one of."""
         return self.streams if step.stream is None else step.stream
 
     def in_body(self, op: Operation) -> Operation:
-        """The op of the function's body that is or holds `op`."""
+        """Return the op of the function's body that is or holds `op`."""
         while op.parent is not self.block:
             parent = op.parent_op()
             assert parent is not None
@@ -103,7 +105,7 @@ class InterOpOrder:
         return op
 
     def awaited(self) -> set[tuple[int, int]]:
-        """The calls that others wait for: (stream, number)."""
+        """Return the calls that others wait for: (stream, number)."""
         return {wait for step in self.steps.values() for wait in step.waits}
 
     def _stream_of(self, op: Operation) -> int | None:
@@ -139,7 +141,9 @@ class InterOpOrder:
 
 
 def makers_of(value: SSAValue) -> Iterator[Operation]:
-    """The ops that write what is in `value`: views and what only joins memory write nothing."""
+    """Yield the ops that write what is in `value`: views and what only joins memory write
+    nothing.
+    """
     owner = value.owner
     if not isinstance(owner, Operation):
         return
@@ -151,7 +155,7 @@ def makers_of(value: SSAValue) -> Iterator[Operation]:
 
 
 def _runs(op: Operation) -> bool:
-    """Whether `op` reads or writes memory when the function runs."""
+    """Return whether `op` reads or writes memory when the function runs."""
     if is_leaf(op) or is_view(op) or is_only_storage(op):
         return False
     values = (*op.operands, *op.results)

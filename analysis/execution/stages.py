@@ -55,12 +55,12 @@ class StageGraph:
     sources: tuple[int, ...]
 
     def readers(self, place: Place) -> list[int]:
-        """The numbers of the stages that read it."""
+        """Return the numbers of the stages that read a channel."""
         return [number for number, places in enumerate(self.reads) if place in places]
 
 
 def stage_graph(function: FuncOp) -> StageGraph | None:
-    """The stages of `function`; None where it computes more than what it launches.
+    """Return the stages of `function`; None where it computes more than what it launches.
 
     So it is where it has control flow, or returns what no launch makes, or one value twice.
     """
@@ -86,7 +86,7 @@ def stage_graph(function: FuncOp) -> StageGraph | None:
 
 
 def origin(value: SSAValue) -> SSAValue:
-    """The value whose memory this is, through waits and views."""
+    """Return the value whose memory this is, through waits and views."""
     while isinstance(value, OpResult):
         op = value.op
         if isinstance(op, AwaitOp):
@@ -99,7 +99,9 @@ def origin(value: SSAValue) -> SSAValue:
 
 
 def _returned(block: Block) -> Sequence[SSAValue] | None:
-    """The results of launches that the block returns; None where it returns anything else."""
+    """Return the results of launches that the block returns; None where it returns anything
+    else.
+    """
     last = block.last_op
     assert isinstance(last, ReturnOp)
     values = [origin(value) for value in last.operands]
@@ -108,7 +110,7 @@ def _returned(block: Block) -> Sequence[SSAValue] | None:
 
 
 def _only_launches(block: Block) -> bool:
-    """Whether nothing is computed beside launches."""
+    """Return whether nothing is computed beside launches."""
     values = (operand for op in block.ops for operand in op.operands)
     known = all(
         isinstance(value, BlockArgument) or not is_leaf(value.op)

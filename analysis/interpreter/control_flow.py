@@ -33,7 +33,7 @@ def _switch(machine: Machine, op: Operation, operands: Sequence[Value]) -> Seque
 
 
 def _for(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
-    """Bounds are signed."""
+    """Run a loop, whose bounds are signed."""
     lower, upper, step, *carried = operands
     if step <= 0:
         raise BraidError(f"the step of the loop is {step}, expected a positive number")
@@ -59,7 +59,7 @@ def _fused(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequen
 
 
 def _launch(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
-    """Runs at once; a token has no value of its own."""
+    """Run at once; a token has no value of its own."""
     launch = cast(LaunchOp, op)
     inputs = operands[len(launch.dependencies) :]
     return (*machine.call(launch.callee.string_value(), inputs), _ENDED)

@@ -64,7 +64,7 @@ def interpret(
     parameters: Mapping[str, Array] | None = None,
     observer: Observer | None = None,
 ) -> list[Array]:
-    """The results of `function` in order.
+    """Return the results of `function` in order.
 
     `inputs` are the arguments in order or by name (`braid.name`). `parameters` are the values of
     `braid.parameter` by key; those that `@prepare` makes need not be among them. `observer` is
@@ -85,7 +85,7 @@ def interpret_measured(
     parameters: Mapping[str, Array] | None = None,
     observer: Observer | None = None,
 ) -> Interpretation:
-    """As `interpret`, and how much memory the run took."""
+    """Interpret as `interpret` does, and return the results and the peak of memory."""
     functions = _functions(module)
     if function not in functions:
         raise BraidError(

@@ -4,7 +4,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 
 def last_uses(block: Block) -> dict[Operation, tuple[SSAValue, ...]]:
-    """For every op of `block` the values of the block that no later op uses.
+    """Return for every op of `block` the values of the block that no later op uses.
 
     A use inside a region counts as one by the op of the block that holds the region. A result
     that is never used dies at its own op, an unused block argument at the first op. The

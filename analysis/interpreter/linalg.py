@@ -84,7 +84,9 @@ def _elementwise_ops() -> dict[str, type[Operation]]:
 
 @cache
 def _generic_of(op: Operation) -> LinalgStructuredOperation | None:
-    """None for an op of another dialect, or one that reads values around it in its region."""
+    """Return the generic form of an op; None for another dialect, or if its region reads values
+    around it.
+    """
     inside = {inner for region in op.regions for inner in region.walk()}
     around = (
         operand.owner
@@ -99,7 +101,9 @@ def _generic_of(op: Operation) -> LinalgStructuredOperation | None:
 
 
 def _places(map: AffineMap, place: dict[int, Any]) -> tuple[Any, ...]:
-    """The indices of a map's results for loops at `place`, arrays for those taken at once."""
+    """Return the indices of a map's results for loops at `place`, arrays for those taken at
+    once.
+    """
     return tuple(map.eval([place[dim] for dim in range(map.num_dims)], []))
 
 

@@ -53,7 +53,7 @@ class Machine:
     )
 
     def call(self, name: str, arguments: Sequence[Value]) -> Sequence[Value]:
-        """Results of the function; it may call itself.
+        """Return the results of the function; it may call itself.
 
         Raises BraidError if there is no such function with a body.
         """
@@ -66,7 +66,9 @@ class Machine:
             self._values = caller
 
     def run_block(self, block: Block, arguments: Sequence[Value]) -> Sequence[Value]:
-        """Operands of the terminator; values defined outside of the block are visible."""
+        """Return the operands of the terminator; values defined outside of the block are
+        visible.
+        """
         if block not in self._deaths:
             self._deaths[block] = last_uses(block)
         deaths = self._deaths[block]
@@ -161,7 +163,9 @@ class Machine:
 
 
 def _check_type(op: Operation, result: SSAValue[Any], value: Value) -> None:
-    """An op whose value has another type than its result has a wrong `evaluate`."""
+    """Raise BraidError if `value` is not of the type of `result`: `evaluate` of `op` is
+    wrong then.
+    """
     if isinstance(result.type, TensorType):
         tensor_type = cast(AnyTensor, result.type)  # pyright: ignore[reportUnknownMemberType]
         dtype = to_numpy(tensor_type.element_type)

@@ -15,7 +15,7 @@ class LiveBytes:
     _names: dict[int, int] = field(default_factory=dict[int, int])
 
     def add(self, value: Any) -> None:
-        """A value names this array from now on; scalars count nothing."""
+        """Count one more value that names this array; scalars count as nothing."""
         if _is_array(value):
             names = self._names.get(id(value), 0)
             self._names[id(value)] = names + 1
@@ -23,12 +23,12 @@ class LiveBytes:
                 self._change(value, 1)
 
     def share(self, value: Any) -> None:
-        """One more value names this array, if it is counted at all."""
+        """Count one more name of this array, if it is counted at all."""
         if id(value) in self._names:
             self.add(value)
 
     def remove(self, value: Any) -> None:
-        """A value that named this array is gone."""
+        """Count one value less that names this array."""
         if id(value) not in self._names:
             return
         self._names[id(value)] -= 1

@@ -32,7 +32,7 @@ def _dtype(type: Attribute) -> np.dtype[Any]:
 
 
 def _in_result_type(function: Function) -> Handler:
-    """The handler that computes `function` and converts to the type of the result."""
+    """Return the handler that computes `function` and converts to the type of the result."""
 
     def handle(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
         with np.errstate(all="ignore"):
@@ -43,7 +43,7 @@ def _in_result_type(function: Function) -> Handler:
 
 
 def _unsigned(value: Value) -> Any:
-    """`value` with its bits read as an unsigned number."""
+    """Return `value` with its bits read as an unsigned number."""
     array = np.asarray(value)
     return array if array.dtype == np.bool_ else array.view(f"u{array.dtype.itemsize}")
 
@@ -53,7 +53,9 @@ def _on_unsigned(function: Function) -> Function:
 
 
 def _or_bits(function: Function, on_bools: Function) -> Function:
-    """Numbers of one bit, 0 and -1 where they are signed, are not what numpy takes bools for."""
+    """Return an operation on 1-bit numbers, 0 and -1 where they are signed, which numpy's bools are
+    not.
+    """
 
     def on_any(a: Value, b: Value) -> Any:
         return (on_bools if np.asarray(a).dtype == np.bool_ else function)(a, b)
@@ -82,7 +84,9 @@ def _lowest_bit(a: Value) -> Any:
 
 
 def _truncated(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
-    """Conversion of numpy keeps the low bits, except for bool, where it asks whether any is set."""
+    """Return the low bits of a number, also for bool, for which numpy asks whether any bit
+    is set.
+    """
     to_bool = _dtype(op.results[0].type) == np.bool_
     return _in_result_type(_lowest_bit if to_bool else fn.identity)(machine, op, operands)
 
@@ -115,7 +119,7 @@ def _never(a: Value, b: Value) -> Any:
 
 
 def _ordered(function: Function) -> Function:
-    """False where one is NaN."""
+    """Return False where one is NaN."""
 
     def compare(a: Value, b: Value) -> Any:
         return function(a, b) & ~(np.isnan(a) | np.isnan(b))
@@ -124,7 +128,7 @@ def _ordered(function: Function) -> Function:
 
 
 def _unordered(function: Function) -> Function:
-    """True where one is NaN."""
+    """Return True where one is NaN."""
 
     def compare(a: Value, b: Value) -> Any:
         return function(a, b) | np.isnan(a) | np.isnan(b)
@@ -146,7 +150,7 @@ _FLOAT_PREDICATES: tuple[Function, ...] = (
     *map(_unordered, (*_FLOAT, _never)),
     _always,
 )
-"""By number, in the order of MLIR's `arith::CmpFPredicate`."""
+"""The functions of predicates, in the order of MLIR's `arith::CmpFPredicate`."""
 
 
 def _compare(predicates: Sequence[Function]) -> Handler:

@@ -30,7 +30,7 @@ def _evaluate(machine: Machine, op: Operation, operands: Sequence[Value]) -> Seq
 
 
 def _check_values(op: Operation, values: object) -> None:
-    """Raises BraidError unless `evaluate` gave an array for each result, of its type."""
+    """Raise BraidError unless `evaluate` gave an array for each result, of its type."""
     is_sequence = isinstance(values, tuple | list)
     arrays = cast(Sequence[Any], values) if is_sequence else ()
     if len(arrays) != len(op.results):

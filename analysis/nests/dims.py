@@ -41,7 +41,7 @@ def merged(dims: Sequence[LoopDim[ExtentT]]) -> tuple[LoopDim[ExtentT], ...]:
 
 
 def _continues(outer: LoopDim[Extent], inner: LoopDim[Extent]) -> bool:
-    """Whether a step of the outer dim is a whole pass of the inner one, in every tensor."""
+    """Return whether a step of the outer dim is a whole pass of the inner one, in every tensor."""
     return outer.strides == tuple(inner.extent * stride for stride in inner.strides)
 
 
@@ -60,7 +60,7 @@ class Stored(Generic[KnownOrOpen]):
         return cast(KnownOrOpen, 0) if self.shape[dim] == 1 else self.distance(dim, step)
 
     def distance(self, dim: int, step: Extent = 1) -> KnownOrOpen:
-        """Return the same as it is stored, where nothing is repeated: not 0 for an extent of 1."""
+        """Return the stride as stored, where nothing is repeated: not 0 for an extent of 1."""
         units = self._units[dim]
         unit, stride = units[0]
         if len(units) > 1 and isinstance(step, int):

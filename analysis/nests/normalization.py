@@ -98,7 +98,9 @@ def normalization_nest(
 def _row_factors(
     op: LayerNormOp, value: SSAValue, shape: Sequence[Extent], extents_of: ExtentsOf
 ) -> RowFactors | None:
-    """Return None where numbers belong to others than neighbours, or are in no argument."""
+    """Return the factors of rows; None where numbers belong to others than neighbours, or are in no
+    argument.
+    """
     extents, first = extents_of(value), op.first_dim.value.data
     if not is_repeated(extents, shape):
         return None

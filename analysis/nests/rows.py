@@ -120,7 +120,7 @@ def reduction_nest(
 def _contiguous(
     kept: Sequence[LoopDim[Extent]], reduced: Sequence[LoopDim[Extent]], tensors: int, reads: int
 ) -> ReductionNest | None:
-    """Return None where neither vectors of what is read nor those of the results are contiguous."""
+    """Return the nest with contiguous vectors; None where neither reads nor results have them."""
     single = LoopDim[Extent](1, (0,) * tensors)
     kept, reduced = tuple(kept) or (single,), tuple(reduced) or (single,)
     if any(stride not in (0, 1) for stride in kept[-1].strides[reads:]):

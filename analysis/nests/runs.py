@@ -41,7 +41,7 @@ class KnownGatherNest:
 
     @property
     def row(self) -> int:
-        """Return the dim behind which all elements are copied, the innermost one if none is cut.
+        """Return the dim after which all elements are copied, the innermost one if none is cut.
 
         That is the last one that is not read as a whole, where any has several runs.
         """

@@ -48,8 +48,8 @@ class WindowDim:
     def positions_of(self, element: int) -> range:
         """Return where this element of the windows lies in the image."""
         ahead = element * self.dilation
-        first, behind = (-((ahead - side) // self.stride) for side in (self.begin, self.end))
-        return range(max(first, 0), max(min(behind, self.positions), first, 0))
+        first, end = (-((ahead - side) // self.stride) for side in (self.begin, self.end))
+        return range(max(first, 0), max(min(end, self.positions), first, 0))
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class WindowNest:
 
     @property
     def output_strides(self) -> list[tuple[Extent, ...]]:
-        """Return the same of the leaves of the epilogue, then of the result."""
+        """Return the strides of the leaves of the epilogue, then of the result."""
         return [_strides(tensor, self.lanes) for tensor in self.stored[1:]]
 
     @cached_property

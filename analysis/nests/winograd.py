@@ -89,5 +89,5 @@ def winograd_nest(
 
 
 def _strides(tensor: Stored[Extent]) -> Strides:
-    """Return those of all dims but the channels."""
+    """Return the strides of all dims but the channels."""
     return (tensor.stride(0), *(tensor.stride(dim) for dim in range(2, len(tensor.shape))))

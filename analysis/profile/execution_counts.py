@@ -46,7 +46,7 @@ class ExecutionCounts:
 
     @staticmethod
     def of(module: ModuleOp, default_trip_count: float = DEFAULT_TRIP_COUNT) -> "ExecutionCounts":
-        """The counts that the attributes in `module` imply."""
+        """Return the counts that the attributes in `module` imply."""
         attributes = (BRANCH_PROBABILITY, CASE_PROBABILITIES, TRIP_COUNT)
         is_profiled = PROFILE in module.attributes or any(
             name in op.attributes for op in module.walk() for name in attributes
@@ -55,11 +55,13 @@ class ExecutionCounts:
 
     @staticmethod
     def ones() -> "ExecutionCounts":
-        """Every op runs once, whatever the attributes say."""
+        """Return counts by which every op runs once, whatever attributes say."""
         return ExecutionCounts(is_profiled=False, ignore=True)
 
     def of_block(self, block: Block) -> float:
-        """Expected executions of `block`: the factors of all regions around it, multiplied."""
+        """Return expected executions of `block`: the factors of all regions around it,
+        multiplied.
+        """
         if block not in self._known:
             parent = block.parent_op()
             outer = parent.parent if parent is not None else None
@@ -68,7 +70,7 @@ class ExecutionCounts:
         return self._known[block]
 
     def _factor(self, op: Operation | None, region: Region) -> float:
-        """Runs of `region` per run of `op`."""
+        """Run of `region` per run of `op`."""
         if self.ignore or op is None:
             return 1.0
         if isinstance(op, scf.IfOp):
@@ -105,13 +107,15 @@ class ExecutionCounts:
 
 
 def expected_trips(op: scf.ForOp | scf.WhileOp) -> float:
-    """How often a loop turns whose bounds are not constants: a profile says it, or the default."""
+    """Return how often a loop turns whose bounds are not constants: a profile says it, or the
+    default.
+    """
     trips = _number(op, TRIP_COUNT, math.inf)
     return DEFAULT_TRIP_COUNT if trips is None else trips
 
 
 def constant_trips(op: scf.ForOp) -> int | None:
-    """How often a loop turns whose bounds and step are constants; None for other loops."""
+    """Return how often a loop turns whose bounds and step are constants; None for other loops."""
     start, end, step = (_constant(value) for value in (op.lb, op.ub, op.step))
     if start is None or end is None or step is None or step <= 0:
         return None
@@ -119,7 +123,7 @@ def constant_trips(op: scf.ForOp) -> int | None:
 
 
 def warn_of_other_trips(op: scf.ForOp, profiled: float, constant: int) -> None:
-    """Warns of a profile that contradicts the constant bounds of a loop."""
+    """Warn of a profile that contradicts the constant bounds of a loop."""
     if abs(profiled - constant) > _TOLERANCE * max(constant, 1):
         emit_warning(
             op,
@@ -166,7 +170,7 @@ def _constant(value: SSAValue) -> int | None:
 
 
 def _number(op: Operation, name: str, largest: float) -> float | None:
-    """The number in an attribute that people may write too.
+    """Return the number in an attribute that people may write too.
 
     Raises BraidError for one that is not a number, or not from 0 to `largest`.
     """

@@ -20,7 +20,7 @@ Lengths = dict[int, int]
 
 
 def lengths_of_inputs(function: func.FuncOp) -> Lengths:
-    """Values of arguments with which loops turn about as often as is expected of them.
+    """Return the values of arguments with which loops turn about as often as is expected of them.
 
     That is what a profile says of a loop, else `DEFAULT_TRIP_COUNT` times. Of loops that one
     argument bounds the longest counts; a truth value is 1. Raises BraidError as `ExecutionCounts`.
@@ -30,21 +30,21 @@ def lengths_of_inputs(function: func.FuncOp) -> Lengths:
         if not isinstance(op, scf.ForOp | scf.WhileOp):
             continue
         trips = math.ceil(expected_trips(op))
-        for argument in _arguments_behind(_limits(op), function):
+        for argument in _arguments_of(_limits(op), function):
             length = min(trips, 1) if _is_truth(argument) else trips
             found[argument.index] = max(found.get(argument.index, 0), length)
     return found
 
 
 def _limits(op: scf.ForOp | scf.WhileOp) -> Sequence[SSAValue]:
-    """What says when a loop ends."""
+    """Return what says when a loop ends."""
     if isinstance(op, scf.WhileOp):
         return _handed_on(op, 0)[:1]
     return () if constant_trips(op) is not None else (op.ub,)
 
 
-def _arguments_behind(values: Sequence[SSAValue], function: func.FuncOp) -> Iterator[BlockArgument]:
-    """The arguments of `function` that integers and truth values follow from."""
+def _arguments_of(values: Sequence[SSAValue], function: func.FuncOp) -> Iterator[BlockArgument]:
+    """Yield the arguments of `function` that integers and truth values follow from."""
     waiting, seen = list(values), set[SSAValue]()
     while waiting:
         value = waiting.pop()
@@ -70,7 +70,7 @@ def _element_type(value: SSAValue) -> Attribute:
 
 
 def _sources(value: SSAValue) -> Sequence[SSAValue]:
-    """The values that one is made of, where these are in the program."""
+    """Return the values that one is made of, where these are in the program."""
     if isinstance(value, OpResult):
         return _sources_of_result(value.op, value.index)
     if isinstance(value, BlockArgument):
@@ -97,14 +97,14 @@ def _sources_of_result(op: Operation, index: int) -> Sequence[SSAValue]:
 
 
 def _carried(op: scf.ForOp | scf.WhileOp, index: int) -> Sequence[SSAValue]:
-    """What a loop begins with, and goes on with, in the place of one of its values."""
+    """Return what a loop begins with, and goes on with, in the place of one of its values."""
     if isinstance(op, scf.ForOp):
         return (op.iter_args[index], _end(op.body.block.last_op, index))
     return (op.arguments[index], _end(op.after_region.block.last_op, index))
 
 
 def _handed_on(op: scf.WhileOp, index: int) -> Sequence[SSAValue]:
-    """The operands of the condition from `index` on: whether to go on, and the values."""
+    """Return the operands of the condition from `index` on: whether to go on, and the values."""
     last = op.before_region.block.last_op
     assert last is not None
     return last.operands[index:]

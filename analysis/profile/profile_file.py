@@ -31,11 +31,11 @@ class OpRecord:
     layouts: Mapping[str, "OpRecord"] = field(default_factory=dict[str, "OpRecord"])
 
     def __post_init__(self) -> None:
-        """Raises ValueError where one run would take no finite time."""
+        """Raise ValueError where one run would take no finite time."""
         require_finite(self.count, self.seconds)
 
     def __add__(self, other: "OpRecord") -> "OpRecord":
-        """Both together."""
+        """Return the sum of both statistics."""
         layouts = dict(self.layouts)
         for choice, record in other.layouts.items():
             layouts[choice] = layouts[choice] + record if choice in layouts else record
@@ -54,7 +54,7 @@ class OpRecord:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """As a file has it."""
+        """Return the entry as it stands in a file."""
         whole = int(self.count) if self.count == int(self.count) else self.count
         entry: dict[str, Any] = {"count": whole}
         if self.seconds is not None:
@@ -92,7 +92,7 @@ class ProfileRecord:
 
 
 def read_record(path: Path) -> ProfileRecord:
-    """The profile in a file of `braid run --profile`.
+    """Return the profile in a file of `braid run --profile`.
 
     Raises `BraidError` where the file cannot be read or has another format.
     """
@@ -110,7 +110,7 @@ def read_record(path: Path) -> ProfileRecord:
 
 
 def merge_records(paths: Sequence[Path]) -> ProfileRecord:
-    """The profiles in these files as one: counts and seconds of equal ops add up.
+    """Return the profiles in these files as one: counts and seconds of equal ops add up.
 
     An op that some of them do not have did not run there. Raises `BraidError` as `read_record`
     does, and for files of runs on other shapes, of a model that shares no op with the first one,
@@ -159,7 +159,7 @@ def _shapes(record: ProfileRecord) -> str:
 
 
 def require_finite(count: float, seconds: float | None) -> None:
-    """Raises ValueError for more seconds than a float holds, in all or for one of `count` runs."""
+    """Raise ValueError for more seconds than a float holds, in all or for one of `count` runs."""
     if seconds is None:
         return
     if seconds == inf or (count and seconds / count == inf):

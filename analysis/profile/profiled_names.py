@@ -1,7 +1,7 @@
 """How often control flow ran, by the names of ops beside it: for control flow without keys.
 
-All ops of a block run equally often, so the first of them that a profile knows tells how often
-the block ran. A name that ops of several blocks carry tells nothing, nor does what is computed
+All ops of a block run equally often, so the first of them in a profile gives how often
+the block ran. A name that ops of several blocks share gives nothing, nor does what is computed
 from parameters alone: that runs once, when the model is loaded.
 """
 
@@ -27,7 +27,7 @@ class ProfiledNames:
                 self._blocks.setdefault(name, set()).add(op.parent)
 
     def of_op(self, op: Operation) -> float | None:
-        """How often `op` ran; None where its names tell nothing."""
+        """Return how often `op` ran; None where its names give nothing."""
         if is_leaf(op) or (op.results and self._expressions.is_known(op.results[0])):
             return None
         names = [name for name in names_of(op) if self._blocks.get(name) == {op.parent}]
@@ -35,19 +35,19 @@ class ProfiledNames:
         return None if statistics is None else statistics.count
 
     def of_block(self, block: Block | None) -> float | None:
-        """How often `block` ran, by the first op in it that the profile knows."""
+        """Return how often `block` ran, by the first op in it that the profile knows."""
         counts = (self.of_op(op) for op in (block.ops if block is not None else ()))
         return next((count for count in counts if count is not None), None)
 
     def of_condition(self, op: scf.IfOp | scf.IndexSwitchOp) -> float | None:
-        """How often `op` ran: as what it decides by, or else as the ops beside it."""
+        """Return how often `op` ran: as what it decides by, or else as the ops beside it."""
         maker = _maker(op.cond if isinstance(op, scf.IfOp) else op.arg)
         count = self.of_op(maker) if maker is not None and maker.parent is op.parent else None
         return self.of_block(op.parent) if count is None else count
 
 
 def _maker(value: SSAValue) -> Operation | None:
-    """The op that computes `value`, behind casts, views and the reading of an element."""
+    """Return the op that computes `value`, after casts, views and the reading of an element."""
     owner = value.owner
     while isinstance(owner, Operation) and not names_of(owner) and _only_hands_on(owner):
         owner = owner.operands[0].owner

@@ -36,13 +36,13 @@ class OpStatistics:
     count: float
     seconds: float | None
     layouts: Mapping[str, "OpStatistics"] = field(default_factory=dict[str, "OpStatistics"])
-    """The same by choice of layouts, as far as the profile tells (see `profile_record`)."""
+    """Statistics by choice of layouts, as far as the profile has them (see `profile_record`)."""
 
     names: tuple[str, ...] = ()
     """Names of all ops of the model that were measured as this one kernel."""
 
     def __post_init__(self) -> None:
-        """Raises ValueError where one run would take no finite time."""
+        """Raise ValueError where one run would take no finite time."""
         require_finite(self.count, self.seconds)
 
 
@@ -111,7 +111,7 @@ def _from_braid(ops: Mapping[str, OpRecord]) -> Profile:
 
 
 def _from_data_tables(tables: Sequence[Mapping[str, Any]]) -> Profile:
-    """The tables of ops among `tables`; each op as the first of them that has it says."""
+    """Return the tables of ops among `tables`; each op as the first of them that has it says."""
     ops: dict[str, OpStatistics] = {}
     read = [_rows(table) for table in tables]
     of_ops = [rows for rows in read if any(title in _NAMES for title in map(_normalized, rows[0]))]
@@ -159,7 +159,7 @@ def _from_rows(rows: Sequence[Sequence[str]]) -> Profile:
 
 
 def _seconds_per_unit(title: str) -> float:
-    """Seconds in the unit that the title of a column names: `(us)`, `(in ms)`."""
+    """Return the seconds in the unit that the title of a column names: `(us)`, `(in ms)`."""
     unit = re.search(r"\((?:in\s+)?([^()\s]*)\)", title.lower())
     if unit is None or unit[1] not in _UNITS:
         raise ValueError(f"the column '{title}' names no unit of time ({', '.join(_UNITS)})")

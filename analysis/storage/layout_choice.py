@@ -13,6 +13,6 @@ class LayoutChoice:
     results: tuple[Layout, ...]
 
     def __str__(self) -> str:
-        """Such as `acdb,cdba->acdb`, as profiles have it."""
+        """Return text such as `acdb,cdba->acdb`, as profiles have it."""
         operands, results = (",".join(map(str, each)) for each in (self.operands, self.results))
         return f"{operands}->{results}"

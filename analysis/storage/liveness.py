@@ -53,11 +53,13 @@ class Numbering:
         return self._next
 
     def span(self, op: Operation) -> Span:
-        """The numbers of `op`."""
+        """Return the numbers of `op`."""
         return self._spans[op]
 
     def last_use(self, value: SSAValue) -> int:
-        """The last number at which `value` is read; that of its definition if it never is."""
+        """Return the last number at which `value` is read; that of its definition if it
+        never is.
+        """
         home = parent_block(value)
         owner = value.owner
         latest = self.definition(value)
@@ -68,7 +70,7 @@ class Numbering:
         return latest
 
     def definition(self, value: SSAValue) -> int:
-        """The number at which `value` begins: its op, or the op whose region has it."""
+        """Return the number at which `value` begins: its op, or the op whose region has it."""
         owner = value.owner
         if isinstance(owner, Block):
             parent = owner.parent_op()
@@ -77,14 +79,17 @@ class Numbering:
         return self._spans[owner].start
 
     def ended(self, launch: LaunchOp) -> int:
-        """The number of the first op of its block before which `launch` is known to have ended.
+        """Return the number of the first op of its block before which `launch` is known to have
+        ended.
 
         That is the end of the function where nothing in the block waits for it.
         """
         return self._ends[launch]
 
     def _end(self, launch: LaunchOp) -> int:
-        """As `ended`; that of launches behind this one is known."""
+        """Return when the last use of a value ends, as `ended`, with known ends of later
+        launches.
+        """
         known = [self._next]
         for use in launch.token.uses:
             user = use.operation

@@ -30,14 +30,15 @@ from braid.support.option_names import option_text
 
 
 def viewed(value: SSAValue) -> SSAValue:
-    """The tensor whose memory `value` is: itself, unless it is a view."""
+    """Return the tensor whose memory `value` is: itself, unless it is a view."""
     while isinstance(value, OpResult) and is_view(value.op):
         value = value.op.operands[0]
     return value
 
 
 def value_bytes(value: SSAValue) -> int:
-    """Bytes of a tensor in its layout, or as an opaque op declares them; 0 for other values.
+    """Return the bytes of a tensor in its layout, or as an opaque op declares them; 0 for other
+    values.
 
     In an abstract layout a tensor takes its elements' bytes.
 
@@ -80,7 +81,7 @@ class MemoryGraph:
 
     @staticmethod
     def of(block: Block) -> "MemoryGraph":
-        """The graph of `block`. Raises UnsupportedError for open dims."""
+        """Return the graph of `block`. Raises UnsupportedError for open dims."""
         ops = tuple(op for op in block.ops if _is_op(op))
         numbers: dict[SSAValue, int] = {}
 
@@ -165,7 +166,7 @@ class MemoryGraph:
         return np.cumsum(change[:-1])
 
     def peak_between(self, first: int, last: int, *, everything: bool = False) -> int:
-        """The most bytes that are live while an op on a path between two others runs.
+        """Return the most bytes that are live while an op on a path between two others runs.
 
         `everything` counts tensors that are made elsewhere too.
         """
@@ -178,7 +179,7 @@ class MemoryGraph:
 
     @cached_property
     def _descendants(self) -> tuple[int, ...]:
-        """For each op the ops that depend on it, as a bit set."""
+        """The ops that depend on each op, as a bit set."""
         below = [0] * len(self.ops)
         for op in reversed(range(len(self.ops))):
             for tensor in self.outputs[op]:
@@ -187,7 +188,9 @@ class MemoryGraph:
         return tuple(below)
 
     def has_indirect_path(self, first: int, last: int) -> bool:
-        """Whether `last` depends on `first` through another op, whatever edge is beside it."""
+        """Return whether `last` depends on `first` through another op, whatever edge is
+        beside it.
+        """
         return any(
             self._descendants[reader] >> last & 1
             for tensor in self.outputs[first]
@@ -195,12 +198,14 @@ class MemoryGraph:
         )
 
     def can_recompute(self, op: int) -> bool:
-        """Whether op number `op` can run twice."""
+        """Return whether op number `op` can run twice."""
         return is_recomputable(self.ops[op])
 
 
 def is_recomputable(op: Operation) -> bool:
-    """Whether running `op` again gives the same and changes nothing else; not control flow."""
+    """Return whether running `op` again gives the same and changes nothing else; not
+    control flow.
+    """
     simple = not op.regions or isinstance(op, GroupOp)
     return simple and bool(op.results) and is_side_effect_free(op)
 

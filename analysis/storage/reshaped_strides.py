@@ -10,7 +10,8 @@ Dim = tuple[int, int]
 def reshaped_strides(
     shape: Sequence[int], strides: Sequence[int], target: Sequence[int]
 ) -> tuple[int, ...] | None:
-    """The strides of row-major `target` in the memory of `shape`; None if it has no single ones.
+    """Return the strides of row-major `target` in the memory of `shape`; None if it has no single
+    ones.
 
     Dims that are contiguous in memory are merged; each merged dim must be a product of
     neighbouring target dims.
@@ -33,7 +34,7 @@ def reshaped_strides(
 
 
 def _merged(dims: Sequence[Dim]) -> list[Dim]:
-    """As few dims as possible that are the same walk through memory, none of extent 1."""
+    """Return the fewest dims that are the same walk through memory, none of extent 1."""
     result: list[Dim] = []
     for extent, stride in dims:
         if extent == 1:

@@ -1,4 +1,4 @@
-"""In which form weights are stored, where they are expanded when a model is loaded."""
+"""The form in which weights are stored, if they are expanded when a model is loaded."""
 
 from typing import cast
 
@@ -20,7 +20,7 @@ from braid.dialects.braid.regions import FusedOp
 
 
 def weight_key(value: SSAValue) -> Attribute | None:
-    """Return by what a weight is known in all functions: its key, or a constant's value."""
+    """Return what identifies a weight in all functions: its key, or a constant's value."""
     op = value.owner
     if isinstance(op, ParameterOp):
         return op.key

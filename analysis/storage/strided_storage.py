@@ -23,7 +23,7 @@ Strides = tuple[int, ...]
 
 
 def strides_of(op: Operation) -> list[Strides | None]:
-    """The strides of each operand and then each result, None for a tensor on its own."""
+    """Return the strides of each operand and then each result, None for a tensor on its own."""
     attribute = op.attributes.get(STRIDES)
     if attribute is None:
         return [None] * (len(op.operands) + len(op.results))
@@ -32,7 +32,7 @@ def strides_of(op: Operation) -> list[Strides | None]:
 
 
 def set_strides(op: Operation, strides: Sequence[Strides | None]) -> None:
-    """Writes the strides of all operands and results, or nothing where all are None."""
+    """Write the strides of all operands and results, or nothing where all are None."""
     op.attributes.pop(STRIDES, None)
     if any(entry is not None for entry in strides):
         op.attributes[STRIDES] = ArrayAttr(
@@ -41,7 +41,9 @@ def set_strides(op: Operation, strides: Sequence[Strides | None]) -> None:
 
 
 def boxes_of(op: Operation) -> dict[int, int]:
-    """The operands that lie in the memory of the result of `op`, with their first byte in it."""
+    """Return the operands that lie in the memory of the result of `op`, with their first byte in
+    it.
+    """
     attribute = op.attributes.get(BOXES)
     entries = cast("ArrayAttr[Attribute]", attribute) if attribute is not None else ()
     pairs = [_integers(entry) for entry in entries]
@@ -49,44 +51,48 @@ def boxes_of(op: Operation) -> dict[int, int]:
 
 
 def set_boxes(op: Operation, boxes: dict[int, int]) -> None:
-    """Writes which operands lie in the memory of the result of `op`."""
+    """Write which operands lie in the memory of the result of `op`."""
     pairs = sorted(boxes.items())
     op.attributes[BOXES] = ArrayAttr([DenseArrayBase.from_list(i64, list(pair)) for pair in pairs])
 
 
 def view_offset(op: Operation) -> int | None:
-    """The byte of the operand at which the result of `op` begins; None if that is not a view."""
+    """Return the byte of the operand at which the result of `op` begins; None if that is not a
+    view.
+    """
     attribute = op.attributes.get(VIEW_OFFSET)
     return attribute.value.data if isinstance(attribute, IntegerAttr) else None
 
 
 def overlap_of(op: Operation) -> int | None:
-    """The operand that may lie where the result of `op` begins; None if there is none."""
+    """Return the operand that may lie where the result of `op` begins; None if there is none."""
     attribute = op.attributes.get(OVERLAP)
     return attribute.value.data if isinstance(attribute, IntegerAttr) else None
 
 
 def set_overlap(op: Operation, operand: int | None) -> None:
-    """Writes which operand may lie where the result of `op` begins."""
+    """Write which operand may lie where the result of `op` begins."""
     op.attributes.pop(OVERLAP, None)
     if operand is not None:
         op.attributes[OVERLAP] = IntegerAttr(operand, i64)
 
 
 def has_storage(op: Operation) -> bool:
-    """Whether it is decided where tensors of `op` lie, which holds for `op` as a whole."""
+    """Return whether it is decided where tensors of `op` lie; the decision is about all of them."""
     return any(name in op.attributes for name in (*STORAGE_DECISIONS, VIEW_OFFSET))
 
 
 def is_only_storage(op: Operation) -> bool:
-    """Whether nothing is left to compute: a slice that is a view, operands that lie in place."""
+    """Return whether nothing is left to compute: a slice that is a view, operands that lie in
+    place.
+    """
     boxes = boxes_of(op)
     is_join = len(boxes) == len(op.operands) and len(boxes) > 1
     return view_offset(op) is not None or is_join
 
 
 def stored_choice(op: Operation) -> LayoutChoice:
-    """The layouts in the types of `op`, with the strides of tensors inside larger ones."""
+    """Return the layouts in the types of `op`, with the strides of tensors inside larger ones."""
     values = (*op.operands, *op.results)
     layouts = tuple(map(_with_strides, values, strides_of(op)))
     return LayoutChoice(layouts[: len(op.operands)], layouts[len(op.operands) :])
@@ -98,12 +104,12 @@ def _with_strides(value: SSAValue, strides: Strides | None) -> Layout:
 
 
 def dense_strides(value: SSAValue) -> Strides:
-    """The strides of a tensor on its own, in its layout."""
+    """Return the strides of a tensor on its own, in its layout."""
     return layout_of(value.type).storage_strides(shape_of(value))
 
 
 def span(shape: Sequence[int], strides: Sequence[int]) -> int:
-    """Elements from the first to the last one of a box, both included."""
+    """Return the elements from the first to the last one of a box, both included."""
     return 1 + sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
 
 

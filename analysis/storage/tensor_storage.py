@@ -18,7 +18,7 @@ from braid.support.sizes.expression import Extent
 
 
 def stored_alike(shape: Sequence[int], first: Layout, second: Layout) -> bool:
-    """Whether a tensor of `shape` lies in memory in the same way in both layouts.
+    """Return whether a tensor of `shape` lies in memory in the same way in both layouts.
 
     So it does where they differ in the place of dims of extent 1 alone.
     """
@@ -37,7 +37,7 @@ def _large_dims(shape: Sequence[int], layout: Layout) -> list[tuple[int, int, in
 
 
 def is_view(op: Operation) -> bool:
-    """Whether the result of `op` is its operand's memory.
+    """Return whether the result of `op` is its operand's memory.
 
     So it is for reshapes between row-major tensors, reorders that move nothing, and transposes
     whose result is stored in another layout than row-major, the one that says the same.
@@ -54,7 +54,7 @@ def is_view(op: Operation) -> bool:
 
 
 def is_transposed_view(op: TransposeOp, source: Layout, target: Layout) -> bool:
-    """Whether the result of `op` in `target` is the memory of its operand in `source`."""
+    """Return whether the result of `op` in `target` is the memory of its operand in `source`."""
     layouts = (source, target)
     if all(layout.is_row_major for layout in layouts):
         return False
@@ -65,7 +65,8 @@ def is_transposed_view(op: TransposeOp, source: Layout, target: Layout) -> bool:
 
 
 def storage_bytes(tensor: Attribute, layout: Layout | None = None) -> int:
-    """Bytes of a tensor type in `layout`, by default its own, with the padding of whole blocks.
+    """Return the bytes of a tensor type in `layout`, by default its own, with the padding of whole
+    blocks.
 
     The type must not have open dims.
     """
@@ -83,13 +84,13 @@ def open_storage_bytes(tensor: Attribute) -> Extent:
 
 
 def logical_bytes(tensor: AnyTensor) -> int:
-    """Bytes of a tensor type without padding; an open dim counts as one element."""
+    """Return the bytes of a tensor type without padding; an open dim counts as one element."""
     elements = math.prod(max(extent, 1) for extent in tensor.get_shape())
     return elements * bytes_of(tensor.element_type)
 
 
 def is_addressing(op: Operation) -> bool:
-    """Whether `op` takes no instruction: its readers address its operands instead.
+    """Return whether `op` takes no instruction: its readers address its operands instead.
 
     A transfer has strides, so slices and concatenations are where data is loaded from or stored
     to.

@@ -9,13 +9,13 @@ from braid.dialects.braid.regions import FusedOp
 
 
 def only_op(group: FusedOp) -> Operation | None:
-    """The op of a group that has one."""
+    """Return the op of a group that has one."""
     op = group.body.block.first_op
     return op if op is not None and op.next_op is group.terminator else None
 
 
 def moves_nothing(group: FusedOp, choice: LayoutChoice) -> bool:
-    """Whether `group` would be a view in the layouts of `choice`."""
+    """Return whether `group` would be a view in the layouts of `choice`."""
     op = only_op(group)
     if not isinstance(op, TransposeOp):
         return False
@@ -23,6 +23,6 @@ def moves_nothing(group: FusedOp, choice: LayoutChoice) -> bool:
 
 
 def is_view_group(group: FusedOp) -> bool:
-    """Whether `group` is a view in the layouts of its types."""
+    """Return whether `group` is a view in the layouts of its types."""
     op = only_op(group)
     return op is not None and is_view(op)

@@ -1,4 +1,4 @@
-"""What control flow hands on: each value with its places inside and behind the op."""
+"""What control flow hands on: each value with its places inside and after the op."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ class Carried:
 
     @property
     def value(self) -> SSAValue:
-        """One of the values, to tell the type of all."""
+        """One of the values; all have its type."""
         if self.makes:
             return self.makes[0]
         user, index = self.reads[0]
@@ -32,7 +32,9 @@ class Carried:
 def carried_values(
     op: scf.IfOp | scf.IndexSwitchOp | scf.ForOp | scf.WhileOp,
 ) -> list[Carried]:
-    """The tensors that `op` passes on, numbered; those of a while's second region come last."""
+    """Return the tensors that `op` passes on, numbered; those of a while's second region
+    come last.
+    """
     rows: list[tuple[tuple[SSAValue, ...], tuple[tuple[Operation, int], ...]]] = []
     if isinstance(op, scf.IfOp | scf.IndexSwitchOp):
         yields = [terminator_of(region.block) for region in op.regions if region.blocks]
@@ -60,6 +62,6 @@ def carried_values(
 
 
 def terminator_of(block: Block) -> Operation:
-    """The last op of a block that ends with one that hands on."""
+    """Return the last op of a block that ends with one that hands on."""
     assert block.last_op is not None
     return block.last_op

@@ -32,17 +32,17 @@ from braid.support.errors import BraidError, Note
 
 
 def has_clusters(module: ModuleOp) -> bool:
-    """Whether ops of the module have cluster ids."""
+    """Return whether ops of the module have cluster ids."""
     return any(CLUSTER in op.attributes for op in module.walk())
 
 
 def is_placed(op: Operation) -> bool:
-    """Whether `op` is one that clusters are made of: no leaf, and no control flow."""
+    """Return whether `op` is one that clusters are made of: no leaf, and no control flow."""
     return isinstance(op, TensorOp | FusedOp) and not is_leaf(op)
 
 
 def complete_clusters(module: ModuleOp) -> None:
-    """Gives every op without a cluster one of those around it. Time is linear in the ops."""
+    """Give every op without a cluster one of those around it. Time is linear in the ops."""
     alone: list[tuple[Operation, Block]] = []
     for block in clustered_blocks(module):
         missing = [op for op in block.ops if is_placed(op) and placement_of(op) is None]
@@ -64,13 +64,13 @@ def complete_clusters(module: ModuleOp) -> None:
 
 
 def _join(op: Operation, placement: Placement) -> None:
-    """Makes `op` one of the cluster, unless it is for another device."""
+    """Make `op` one of the cluster, unless it is for another device."""
     if device_name(op) in (None, placement.device):
         set_placement(op, placement)
 
 
 def _found_clusters(module: ModuleOp, alone: Sequence[tuple[Operation, Block]]) -> None:
-    """Makes clusters of ops without any around them, as between loops: where the loops run."""
+    """Make clusters of ops without any around them, as between loops: where the loops run."""
     known = [p for block in clustered_blocks(module) for op in block.ops if (p := placement_of(op))]
     number = 1 + max((placement.cluster for placement in known), default=-1)
     for op, block in alone:
@@ -83,7 +83,7 @@ def _found_clusters(module: ModuleOp, alone: Sequence[tuple[Operation, Block]]) 
 
 
 def clusters_in_order(function: FuncOp) -> list[int]:
-    """The numbers of the clusters in the order in which they become functions."""
+    """Return the numbers of the clusters in the order in which they become functions."""
     found: list[int] = []
     for block in blocks_outside_groups(function):
         found += [placement.cluster for placement in _run_order(block) or ()]
@@ -139,7 +139,7 @@ def verify_devices(module: ModuleOp, default: str) -> None:
 
 
 def _circle_error(circle: Sequence[Operation]) -> InvalidIRError:
-    """What is wrong with clusters, of which each op is of one, that wait for each other."""
+    """Return the error that clusters wait for each other; `circle` has one op of each."""
     placements = [(op, placement_of(op)) for op in circle]
     numbers = [(op, p.cluster) for op, p in placements if p is not None]
     named = ", ".join(str(number) for _, number in numbers)
@@ -149,12 +149,12 @@ def _circle_error(circle: Sequence[Operation]) -> InvalidIRError:
         notes=[
             Note(f"cluster {number} begins here", source_location(op)) for op, number in numbers
         ],
-        hint="ops before and behind those of another cluster are two clusters",
+        hint="ops before and after those of another cluster are two clusters",
     )
 
 
 def clustered_blocks(module: ModuleOp) -> Iterator[Block]:
-    """Blocks of functions that run with the model, and are not a device's already.
+    """Return the blocks of functions that run with the model, and are not a device's already.
 
     What others call is not among them: its ops run where each of the calls is, when inlined.
     """
@@ -168,7 +168,7 @@ def clustered_blocks(module: ModuleOp) -> Iterator[Block]:
 
 
 def _readers(op: Operation, block: Block) -> Iterator[Operation]:
-    """The ops of `block` that read what `op` computes, or have one nested that does."""
+    """Yield the ops of `block` that read what `op` computes, or have one nested that does."""
     for result in op.results:
         for use in result.uses:
             if (reader := _in_block(use.operation, block)) is not None:
@@ -176,7 +176,7 @@ def _readers(op: Operation, block: Block) -> Iterator[Operation]:
 
 
 def _in_block(op: Operation, block: Block) -> Operation | None:
-    """`op`, or the op around it that stands in `block`."""
+    """Return `op`, or the op around it that stands in `block`."""
     current: Operation | None = op
     while current is not None and current.parent is not block:
         current = current.parent_op()
@@ -190,7 +190,7 @@ def _maker(owner: Operation | Block, block: Block) -> Placement | None:
 
 
 def units_of(block: Block) -> dict[Operation, int]:
-    """A number for each op of `block`: ops of one cluster have one, all others their own."""
+    """Return a number for each op of `block`: ops of one cluster have one, all others their own."""
     numbers: dict[int, int] = {}
     units: dict[Operation, int] = {}
     count = 0
@@ -205,7 +205,7 @@ def units_of(block: Block) -> dict[Operation, int]:
 
 
 def order_of_units(block: Block, units: Mapping[Operation, int]) -> list[int] | None:
-    """The units in an order in which they can run, as near to the block's as that allows.
+    """Return the units in an order in which they can run, as near to the block's as that allows.
 
     None where there is none: units wait for each other.
     """
@@ -215,7 +215,7 @@ def order_of_units(block: Block, units: Mapping[Operation, int]) -> list[int] | 
 
 
 def _readers_of_units(block: Block, units: Mapping[Operation, int]) -> list[set[int]]:
-    """For each unit the others that read what it computes."""
+    """Return for each unit the others that read what it computes."""
     after: list[set[int]] = [set() for _ in range(max(units.values(), default=-1) + 1)]
     for op, unit in units.items():
         after[unit].update(units[reader] for reader in _readers(op, block))
@@ -224,7 +224,7 @@ def _readers_of_units(block: Block, units: Mapping[Operation, int]) -> list[set[
 
 
 def _look_through(after: list[set[int]], hidden: Sequence[int]) -> None:
-    """Lets units read through `hidden` ones, given last first, what others compute."""
+    """Let units read through `hidden` ones, given last first, what others compute."""
     seen: dict[int, set[int]] = {}
     for unit in hidden:
         seen[unit] = {far for near in after[unit] for far in seen.get(near, (near,))}
@@ -235,7 +235,9 @@ def _look_through(after: list[set[int]], hidden: Sequence[int]) -> None:
 
 
 def _topological(after: Sequence[set[int]]) -> list[int]:
-    """Kahn's algorithm (1962), the lowest number first; what waits for itself is left out."""
+    """Return a topological order by Kahn's algorithm (1962), the lowest number first, without
+    cycles.
+    """
     missing = [0] * len(after)
     for others in after:
         for other in others:
@@ -254,7 +256,9 @@ def _topological(after: Sequence[set[int]]) -> list[int]:
 
 
 def _circle(block: Block) -> list[Operation]:
-    """The first ops of some units of which each waits for the next, and the last for the first."""
+    """Return the first ops of some units of which each waits for the next, and the last for the
+    first.
+    """
     units = units_of(block)
     after = _readers_of_units(block, units)
     first = {unit: op for op, unit in reversed(units.items())}
@@ -266,7 +270,7 @@ def _circle(block: Block) -> list[Operation]:
 
 
 def _run_order(block: Block, missing: Sequence[Operation] = ()) -> list[Placement] | None:
-    """The clusters of `block` in an order in which they can run; None where there is none.
+    """Return the clusters of `block` in an order in which they can run; None where there is none.
 
     Ops that are `missing` in clusters, in their order, are not stations between these: one that
     stands between two of one cluster may join it.

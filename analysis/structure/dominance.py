@@ -47,11 +47,11 @@ class DominatorTree:
         return ends
 
     def children(self, block: Block) -> Sequence[Block]:
-        """The blocks whose immediate dominator is the reachable `block`."""
+        """Return the blocks whose immediate dominator is the reachable `block`."""
         return self._children[block]
 
     def dominates(self, a: Block, b: Block) -> bool:
-        """Whether every path from the entry to `b` passes through `a`; reflexive."""
+        """Return whether every path from the entry to `b` passes through `a`; reflexive."""
         if a is b or b not in self._begin:
             return True
         if a not in self._begin:
@@ -64,7 +64,7 @@ def _successors(block: Block) -> Sequence[Block]:
 
 
 def _reverse_postorder(region: Region) -> list[Block]:
-    """The blocks reachable from the entry; depth first, without recursion."""
+    """Return the blocks reachable from the entry; depth first, without recursion."""
     if region.first_block is None:
         return []
     postorder: list[Block] = []
@@ -92,7 +92,9 @@ def _predecessors(order: Sequence[Block], number: dict[Block, int]) -> list[list
 
 
 def _immediate_dominators(predecessors: Sequence[Sequence[int]]) -> list[int]:
-    """Immediate dominators of nodes numbered in reverse postorder; the entry, 0, is its own."""
+    """Return the immediate dominators of nodes numbered in reverse postorder; the entry, 0, is its
+    own.
+    """
     unknown = -1
     idoms = [unknown] * len(predecessors)
     if idoms:

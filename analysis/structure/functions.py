@@ -8,7 +8,7 @@ from xdsl.ir import Operation
 
 
 def functions_beside(op: Operation) -> Mapping[str, FuncOp]:
-    """The functions of the module that `op` is in, by name; none outside of a module.
+    """Return the functions of the module that `op` is in, by name; none outside of a module.
 
     To look each callee up alone takes as long as there are functions.
     """
@@ -21,7 +21,9 @@ def functions_beside(op: Operation) -> Mapping[str, FuncOp]:
 
 
 def named_symbols(module: ModuleOp) -> frozenset[str]:
-    """What ops of `module` refer to by name, such as the functions that are called or launched."""
+    """Return what ops of `module` refer to by name, such as the functions that are called or
+    launched.
+    """
     return frozenset(
         attribute.root_reference.data
         for op in module.walk()

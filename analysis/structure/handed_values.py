@@ -8,7 +8,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 
 def stands_in(op: Operation, block: Block) -> bool:
-    """Whether `op` runs once whenever `block` does, or on one of its branches."""
+    """Return whether `op` runs once whenever `block` does, or on one of its branches."""
     if isinstance(op, scf.ForOp | scf.WhileOp):
         return False
     parent = op.parent_op()
@@ -17,15 +17,15 @@ def stands_in(op: Operation, block: Block) -> bool:
 
 
 def is_handed_on(value: SSAValue) -> bool:
-    """Whether a terminator of nested control flow gives `value` to the op around it."""
+    """Return whether a terminator of nested control flow gives `value` to the op around it."""
     return any(isinstance(use.operation, scf.YieldOp | scf.ConditionOp) for use in value.uses)
 
 
 def tensors(values: Sequence[SSAValue]) -> list[SSAValue]:
-    """Those of `values` that are tensors."""
+    """Return the tensors among `values`."""
     return [value for value in values if isinstance(value.type, TensorType)]
 
 
 def forwarded(terminator: Operation) -> Sequence[SSAValue]:
-    """The values that a terminator hands on, without a loop's condition."""
+    """Return the values that a terminator hands on, without a loop's condition."""
     return terminator.args if isinstance(terminator, scf.ConditionOp) else terminator.operands

@@ -16,5 +16,5 @@ class ModelContext(Context):
 
 
 def parameters_in(context: Context) -> Mapping[str, NDArray[Any]]:
-    """The values that `context` knows, none where it is another's."""
+    """Return the values that `context` knows, none where it is another's."""
     return context.parameters if isinstance(context, ModelContext) else {}

@@ -8,7 +8,7 @@ from braid.dialects.braid.regions import GroupOp
 
 
 def parent_block(value: SSAValue) -> Block:
-    """The block that `value` is an argument of, or in which the op stands that makes it."""
+    """Return the block that `value` is an argument of, or in which the op stands that makes it."""
     owner = value.owner
     if isinstance(owner, Block):
         return owner
@@ -17,7 +17,7 @@ def parent_block(value: SSAValue) -> Block:
 
 
 def ops_outside_groups(op: Operation) -> Iterator[Operation]:
-    """The ops nested in `op`, outer ones first, except those inside groups."""
+    """Yield the ops nested in `op`, outer ones first, except those inside groups."""
     for region in op.regions:
         for block in region.blocks:
             for inner in block.ops:
@@ -27,7 +27,7 @@ def ops_outside_groups(op: Operation) -> Iterator[Operation]:
 
 
 def blocks_outside_groups(op: Operation) -> Iterator[Block]:
-    """Every block nested in `op`, outermost first, except those inside groups."""
+    """Return every block nested in `op`, outermost first, except those inside groups."""
     for region in op.regions:
         for block in region.blocks:
             yield block

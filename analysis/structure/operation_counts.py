@@ -20,7 +20,7 @@ _FLOPS = {row.name: row.flops for row in TABLE}
 
 
 def flops(op: Operation) -> int:
-    """Scalar operations of `op`, weighted by their cost relative to an addition."""
+    """Return the scalar operations of `op`, weighted by their cost relative to an addition."""
     if isinstance(op, GroupOp):
         return sum(flops(inner) for inner in op.body.block.ops)
     if isinstance(op, StructuredOp | IndirectOp):
@@ -29,7 +29,7 @@ def flops(op: Operation) -> int:
 
 
 def stage_flops(stage: Stage) -> int:
-    """Scalar operations of one stage, weighted in the same way."""
+    """Return the scalar operations of one stage, weighted in the same way."""
     per_point = sum(
         _FLOPS.get(node.operation, 1) for node in walk(stage.body) if isinstance(node, Apply)
     )

@@ -40,16 +40,16 @@ class ParameterExpressions:
         self._known: dict[Operation, bool] = {}
 
     def is_known(self, value: SSAValue) -> bool:
-        """Whether `value` depends on parameters and constants alone."""
+        """Return whether `value` depends on parameters and constants alone."""
         owner = value.owner
         return not isinstance(owner, Block) and self._is_known_op(owner)
 
     def all_known(self, values: Iterable[SSAValue]) -> bool:
-        """Whether all `values` depend on parameters and constants alone."""
+        """Return whether all `values` depend on parameters and constants alone."""
         return all(self.is_known(value) for value in values)
 
     def _is_known_op(self, op: Operation) -> bool:
-        """Walks with a stack of its own: expressions may be deeper than Python's."""
+        """Walk with a stack of its own: expressions may be deeper than Python's."""
         stack = [op]
         while stack:
             current = stack[-1]
@@ -72,18 +72,22 @@ class ParameterExpressions:
 
 
 def first_free_key(keys: Iterable[str]) -> int:
-    """The least number of a key above those of `keys`, of which others than ours do not count."""
+    """Return the least number of a key above those of `keys`, of which others than ours do not
+    count.
+    """
     numbers = (key.removeprefix(_KEY) for key in keys if key.startswith(_KEY))
     return max((int(n) for n in numbers if n.isdecimal()), default=-1) + 1
 
 
 def prepared_key(number: int) -> str:
-    """The key of a result of `@prepare`."""
+    """Return the key of a result of `@prepare`."""
     return f"{_KEY}{number}"
 
 
 def computed_beforehand() -> ParameterExpressions:
-    """Which values compilation computes: what is known, unless it is far larger than its parts."""
+    """Return which values compilation computes: what is known, unless it is far larger than its
+    parts.
+    """
     return ParameterExpressions(excludes=_too_large)
 
 
@@ -118,5 +122,5 @@ def _is_computable(op: Operation) -> bool:
 
 
 def is_leaf(op: Operation) -> bool:
-    """Whether `op` is itself a parameter or a constant: not sizes at likely values."""
+    """Return whether `op` is itself a parameter or a constant: not sizes at likely values."""
     return isinstance(op, ParameterOp | ConstantOp) and OPEN_TYPES not in op.attributes

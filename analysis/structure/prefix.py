@@ -53,7 +53,7 @@ def prove_prefix(small: FuncOp, large: FuncOp, parameters: ParameterCheck) -> No
 
 
 def is_prefix(small: Array, large: Array) -> bool:
-    """Whether `small` holds the first elements of `large` in each dim, bit by bit."""
+    """Return whether `small` holds the first elements of `large` in each dim, bit by bit."""
     if small.dtype != large.dtype or small.ndim != large.ndim:
         return False
     first = large[tuple(slice(extent) for extent in small.shape)]
@@ -66,7 +66,7 @@ class _Proof:
         self._proven: dict[SSAValue, SSAValue] = {}
 
     def block(self, small: Block, large: Block) -> None:
-        """Proves a block from its arguments; its terminator's operands are proven then."""
+        """Prove a block from its arguments; its terminator's operands are proven then."""
         self._add(small.args, large.args)
         small_ops, large_ops = list(small.ops), list(large.ops)
         for a, b in zip(small_ops, large_ops, strict=False):
@@ -94,7 +94,7 @@ class _Proof:
             self._proven[a] = b
 
     def _difference(self, small: Operation, large: Operation) -> str | None:
-        """What keeps the results from being proven, given that the operands are."""
+        """Return what keeps the results from being proven, given that the operands are."""
         match small, large:
             case ConstantOp(), ConstantOp():
                 values = numpy_from_dense(small.value), numpy_from_dense(large.value)
@@ -102,7 +102,7 @@ class _Proof:
             case ParameterOp(), ParameterOp():
                 agree = self._parameters(small.key.data, large.key.data)
                 return None if agree else "is a parameter that depends on the size"
-            case FailOp(), FailOp():  # the texts may tell sizes
+            case FailOp(), FailOp():  # the texts may contain sizes
                 return None
             case _ if isinstance(small, _TERMINATORS):
                 return None
@@ -132,7 +132,7 @@ class _Proof:
 
 
 def _cases(op: Operation) -> tuple[object, ...]:
-    """What tells which region of control flow is which."""
+    """Return what distinguishes the regions of control flow."""
     numbers = op.cases if isinstance(op, scf.IndexSwitchOp) else None
     return numbers, *(len(region.blocks) for region in op.regions)
 
@@ -150,7 +150,7 @@ def _may_be_prefix(small: SSAValue, large: SSAValue) -> bool:
 
 
 def _is_same(small: Operation, large: Operation) -> bool:
-    """Whether both do the same to equal values."""
+    """Return whether both do the same to equal values."""
     types = [(a.type, b.type) for a, b in zip(small.operands, large.operands, strict=True)]
     types += [(a.type, b.type) for a, b in zip(small.results, large.results, strict=False)]
     return (
@@ -211,7 +211,7 @@ def _stages(small: Stage, large: Stage, small_of: _Owner, large_of: _Owner) -> s
 def _loads_prefix(
     load: Load, small_shape: Sequence[int], large_shape: Sequence[int], stage: Stage
 ) -> bool:
-    """Whether all that `stage` loads lies within the small source, wherever that is smaller.
+    """Return whether all that `stage` loads lies within the small source, wherever that is smaller.
 
     There the index is the number of an iteration, or a literal. What is computed may be an index
     from the end, or outside of the small source, where the large one has elements.
@@ -225,7 +225,7 @@ def _loads_prefix(
 
 
 def _common_points(map: AffineMap, stage: Stage) -> AffineMap:
-    """The map where only the first iteration of a dim counts if `stage` has but one."""
+    """Return the map where only the first iteration of a dim counts if `stage` has but one."""
     dims = [
         AffineConstantExpr(0) if extent == 1 else AffineDimExpr(dim)
         for dim, extent in enumerate(stage.extents)
@@ -243,7 +243,7 @@ def _source_shape(access: Access, owner: _Owner) -> tuple[int, ...]:
 def _same_padding(
     small: Access, large: Access, small_shape: Sequence[int], large_shape: Sequence[int]
 ) -> bool:
-    """Whether what stands around the small source also stands there in the large one."""
+    """Return whether what stands around the small source also stands there in the large one."""
     if small.padding is None or large.padding is None:
         return small.padding is large.padding
     a, b = small.padding, large.padding
@@ -254,7 +254,9 @@ def _same_padding(
 
 
 def _reshapes(small: Operation, large: Operation) -> str | None:
-    """The dims before the one that changes must hold as many elements in source and result."""
+    """Return the dims before the one that changes must hold as many elements in source and
+    result.
+    """
     sources = shape_of(small.operands[0]), shape_of(large.operands[0])
     results = shape_of(small.results[0]), shape_of(large.results[0])
     before = [_elements_before_change(*shapes) for shapes in (sources, results)]
@@ -277,7 +279,7 @@ def _concatenations(small: ConcatOp, large: ConcatOp) -> str | None:
 
 
 def _selections(small: TopKOp, large: TopKOp) -> str | None:
-    """Elements are selected among those along `dim`, of which there must be the same."""
+    """Prove an op that selects among the elements along `dim`, of which there must be the same."""
     if _attributes(small) != _attributes(large):
         return _ANOTHER_WAY
     dim = small.dim.value.data
@@ -286,7 +288,8 @@ def _selections(small: TopKOp, large: TopKOp) -> str | None:
 
 
 def _scattered_elements(small: ScatterElementsOp, large: ScatterElementsOp) -> str | None:
-    """Elements move along `dim` alone; along others, what is written beside others stays there.
+    """Prove a scatter of elements along `dim` alone; what is written along other dims stays in its
+    place.
 
     What the large op writes within the small data must come from the small indices.
     """
@@ -304,7 +307,7 @@ def _scattered_elements(small: ScatterElementsOp, large: ScatterElementsOp) -> s
 
 
 def _scattered_slices(small: ScatterNdOp, large: ScatterNdOp) -> str | None:
-    """As many slices are written, at tuples of numbers that count in the same dims."""
+    """Prove a scatter of equally many slices, at tuples of indices that count in the same dims."""
     if _attributes(small) != _attributes(large):
         return _ANOTHER_WAY
     if shape_of(small.indices) != shape_of(large.indices):

@@ -53,7 +53,7 @@ def verify_module(module: Operation) -> None:
     ops = list(module.walk(region_first=True))
     counts = Counter(map(type, ops))
     for op in ops:
-        # An op that is alone of its class is of no other's kind.
+        # The only op of its class has a kind of its own.
         kind = _kind(op, numbers) if counts[type(op)] > 1 else None
         if kind is not None and kind in valid:
             continue
@@ -94,7 +94,8 @@ class _Numbers:
 
 
 def _kind(op: Operation, numbers: _Numbers) -> _Kind | None:
-    """What the verifier of `op` depends on; None if that may be more than types and attributes.
+    """Return what the verifier of `op` depends on; None if that may be more than types and
+    attributes.
 
     What an op or a parameter is called does not matter, so that in large graphs most ops are of
     the kind of an earlier one.
@@ -114,7 +115,7 @@ def _kind(op: Operation, numbers: _Numbers) -> _Kind | None:
 
 
 def _verify_attributes(op: Operation) -> None:
-    """What is misspelled, misplaced, or of another kind, would be ignored.
+    """Check that attributes of the dialect are known, in their place, and of the right kind.
 
     Braid gives attributes of its namespace a meaning.
     """
@@ -236,7 +237,7 @@ class _ValueDominance:
         self._trees: dict[Region, DominatorTree] = {}
 
     def has(self, op: Operation) -> bool:
-        """Whether `op` is in what is looked at."""
+        """Return whether `op` is nested in the root."""
         return op in self._index
 
     def dominates(self, value: SSAValue, user: Operation) -> bool:
@@ -266,7 +267,7 @@ class _ValueDominance:
 
 
 def _ancestor_in_region(op: Operation, region: Region) -> Operation | None:
-    """`op` or the op around it that lies directly in a block of `region`."""
+    """Return `op` or the op around it that lies directly in a block of `region`."""
     current: Operation | None = op
     while current is not None:
         if current.parent is not None and current.parent.parent is region:

@@ -20,7 +20,9 @@ from braid.dialects.braid.tiling import IterationDim, Tile
 
 
 def iteration_domain(op: Operation) -> list[IterationDim]:
-    """The dims along which parts of an op, or of a group with one result, can be computed."""
+    """Return the dims along which parts of an op, or of a group with one result, can be
+    computed.
+    """
     if isinstance(op, FusedOp):
         shapes = [shape_of(result) for result in op.results]
         return [IterationDim(extent) for extent in shapes[0]] if len(shapes) == 1 else []
@@ -28,7 +30,7 @@ def iteration_domain(op: Operation) -> list[IterationDim]:
 
 
 def op_tile(op: Operation, box: Box) -> Tile | None:
-    """How a box of the iteration domain is computed; None where it cannot be."""
+    """Return how a box of the iteration domain is computed; None where it cannot be."""
     if isinstance(op, TensorOp):
         return op.tile(box)
     if not isinstance(op, FusedOp) or (tile := _tile_of_group(op, box)) is None:
@@ -38,7 +40,7 @@ def op_tile(op: Operation, box: Box) -> Tile | None:
 
 
 def tiled(op: Operation, tile: Tile, box: Box, operands: Sequence[SSAValue]) -> Operation:
-    """The op that computes `tile`, which is that of `box`; not inserted.
+    """Return the op that computes `tile`, which is that of `box`; not inserted.
 
     `operands` are the slices of those that are read.
     """
@@ -60,7 +62,9 @@ def tiled(op: Operation, tile: Tile, box: Box, operands: Sequence[SSAValue]) -> 
 
 
 def _tile_of_group(op: FusedOp, box: Box) -> GroupTile | None:
-    """The tile of the members; None for groups with layouts, or with more than one result."""
+    """Return the tile of the members; None for groups with layouts, or with more than one
+    result.
+    """
     block = op.body.block
     members = [o for o in block.ops if not isinstance(o, ConstantOp | YieldOp)]
     (result, *others) = op.terminator.arguments
@@ -73,7 +77,7 @@ def _tile_of_group(op: FusedOp, box: Box) -> GroupTile | None:
 
 
 def _argument_boxes(tile: GroupTile) -> dict[SSAValue, Box]:
-    """What is read of every block argument, all readers together."""
+    """Return what is read of every block argument, all readers together."""
     found: dict[SSAValue, Box] = {}
     for value, box in tile.inputs:
         if isinstance(value, BlockArgument):
@@ -92,10 +96,10 @@ class TileWriter(ABC):
 
     @abstractmethod
     def outside(self, value: SSAValue, box: Box) -> SSAValue:
-        """A part of a value that no member computes, and that is not a splat."""
+        """Return a part of a value that no member computes, and that is not a splat."""
 
     def emit(self, op: TensorOp) -> SSAValue:
-        """Inserts the op that computes the tile of `op`; a piece that is not changed needs none."""
+        """Insert the op that computes the tile of `op`; a piece that is not changed needs none."""
         tile, box = self.tile.ops[op], self.tile.boxes[op.results[0]]
         read = [index for index, part in enumerate(tile.operands) if part is not None]
         operands = [self.operand(op, index) for index in read]
@@ -104,7 +108,7 @@ class TileWriter(ABC):
         return self.builder.insert(op.tiled(tile, box, operands)).results[0]
 
     def operand(self, op: TensorOp, index: int) -> SSAValue:
-        """The part of its operand that the tile of `op` reads."""
+        """Return the part of its operand that the tile of `op` reads."""
         value, box = op.operands[index], self.tile.ops[op].operands[index]
         assert box is not None
         if is_splat(value):
@@ -116,14 +120,16 @@ class TileWriter(ABC):
         return self.part(self.values[value], within(box, self.tile.boxes[value]))
 
     def part(self, value: SSAValue, box: Box) -> SSAValue:
-        """A box of what was inserted."""
+        """Return a box of what was inserted."""
         if box == whole(shape_of(value)):
             return value
         return self.builder.insert(SliceOp.get(value, [a for a, _ in box], sizes(box))).output
 
 
 def _is_operand(op: TensorOp, operands: Sequence[SSAValue], shape: Sequence[int]) -> bool:
-    """Whether the tile is its operand as it is: a piece, a part that is read without gaps."""
+    """Return whether the tile is its operand as it is: a piece, a part that is read without
+    gaps.
+    """
     moves = isinstance(op, BroadcastOp | ConcatOp | PadOp) or (
         isinstance(op, SliceOp) and set(op.strides.get_values()) <= {1}
     )
@@ -141,7 +147,7 @@ class _GroupWriter(TileWriter):
         self.boxes = _argument_boxes(tile)
 
     def outside(self, value: SSAValue, box: Box) -> SSAValue:
-        """A part of an argument, or of a constant."""
+        """Return a part of an argument, or of a constant."""
         if isinstance(value.owner, ConstantOp):
             return self.part(self.builder.insert(value.owner.clone()).output, box)
         return self.part(self.arguments[value], within(box, self.boxes[value]))

@@ -14,7 +14,7 @@ from braid.dialects.braid.scalar import Load, walk
 
 
 def read_share(op: Operation, operand: SSAValue) -> float:
-    """The part of `operand`'s elements that `op` reads at most, between 0 and 1.
+    """Return the part of `operand`'s elements that `op` reads at most, between 0 and 1.
 
     A group reads what the ops in it read. What reads a box reads all of it, also with strides,
     since memory gives whole lines. 1 for open dims, and for what is not a tensor.
@@ -42,7 +42,9 @@ def _share(op: Operation, operand: SSAValue) -> float:
 
 
 def _indirect_reads(op: IndirectOp, operand: SSAValue) -> int:
-    """An element for each `Load` of it in each iteration; all of it where it is also read else."""
+    """Return an element for each `Load` of it in each iteration; all of it where it is also read
+    else.
+    """
     numbers = {number for number, value in enumerate(op.operands) if value is operand}
     reads = 0
     for stage in op.structure().stages:
@@ -54,7 +56,7 @@ def _indirect_reads(op: IndirectOp, operand: SSAValue) -> int:
 
 
 def _elements(value: SSAValue) -> int:
-    """0 where there are none, or nobody knows how many."""
+    """Return the number of elements; 0 where there are none, or the number is unknown."""
     if not isinstance(value.type, TensorType) or DYNAMIC in (shape := shape_of(value)):
         return 0
     return math.prod(shape)

@@ -17,7 +17,8 @@ from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.boxes import reshaped
 
 _MOST_CLASSES = 27
-"""More kinds of tiles would be more code than they are worth: three along each of three dims."""
+"""The most kinds of tiles; more would be more code than they are worth: three along each of three
+dims."""
 
 _MOST_COMPARED = 256
 """Tiles along a dim that are compared one by one; of more, those at both ends and some between."""
@@ -27,7 +28,7 @@ _SAMPLES = 32
 
 @dataclass(frozen=True)
 class TileClass:
-    """Tiles `first[d]` to `last[d]`, both included, along every dim d of the result.
+    """The tiles `first[d]` to `last[d]`, both included, along every dim d of the result.
 
     `tile` is the first of them. From one to the next along dim d, `GroupTile.starts` grow by
     `steps[d]`.
@@ -61,7 +62,7 @@ class Tiling:
         return tuple(-(-n // size) for n, size in zip(self.shape, self.extents, strict=True))
 
     def tile(self, numbers: Sequence[int]) -> GroupTile | None:
-        """The tile with these numbers, one per dim."""
+        """Return the tile with these numbers, one per dim."""
         cut = tuple(
             (i * size, min(size, n - i * size))
             for i, size, n in zip(numbers, self.extents, self.shape, strict=True)
@@ -70,7 +71,9 @@ class Tiling:
         return None if box is None else group_tile(self.members, self.result, box)
 
     def classes(self) -> list[TileClass] | None:
-        """All tiles by class; None where some cannot be made, or where there are many classes."""
+        """Return all tiles by class; None where some cannot be made, or where there are many
+        classes.
+        """
         intervals = [self._intervals(dim) for dim in range(len(self.extents))]
         found = [runs for runs in intervals if runs is not None]
         if len(found) < len(intervals) or math.prod(map(len, found)) > _MOST_CLASSES:
@@ -84,7 +87,7 @@ class Tiling:
         return classes
 
     def _intervals(self, dim: int) -> list[tuple[int, int]] | None:
-        """Ranges of tiles along `dim` that are alike and lie at equal distances."""
+        """Return the ranges of tiles along `dim` that are alike and lie at equal distances."""
         numbers = _compared(self.counts[dim])
         tiles: list[tuple[Hashable, tuple[int, ...]]] = []
         for number in numbers:

@@ -25,7 +25,7 @@ SCRATCH_TARGET = 768 * 1024
 """Bytes that a tile may use: most of a second-level cache."""
 
 _SHARE_OF_INTERNAL = 32
-"""Tiles of products that would be too flat may use one part in so many of what is saved."""
+"""Flat tiles of products may lose at most one part in this many of what is saved."""
 
 _EFFICIENT_ROWS = 32
 """Rows of a product below which loading the other operand takes most of the time."""
@@ -37,13 +37,13 @@ _RECOMPUTATION = 1.1
 """How much more may be computed because tiles overlap."""
 
 _SHARE_OF_CACHE = 15 / 16
-"""Of a core's own cache; the result and the stack take the rest."""
+"""The share of a core's own cache that tiles use; the result and the stack take the rest."""
 
 _LOOKED_AT = 16
 """Tiles along each dim that are tried before a size is taken."""
 
 _ENOUGH_TILES = 8
-"""Fewer tiles would not spread over the cores of one machine."""
+"""The tiles that suffice; fewer would not spread over the cores of one machine."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class _TileSizeSearch:
         return tiled_shape(self.members, self.result)
 
     def tile(self, extents: Sequence[int]) -> GroupTile | None:
-        """A tile in the middle, if it is legal and not much is computed repeatedly.
+        """Return a tile in the middle, if it is legal and not much is computed repeatedly.
 
         It is not the last along a dim that is cut: that one may be smaller.
         """
@@ -73,12 +73,12 @@ class _TileSizeSearch:
         return tile if recomputation(self.members, tile, tiles) <= _RECOMPUTATION else None
 
     def need(self, extents: Sequence[int]) -> float:
-        """Bytes of such a tile, infinite if there is none."""
+        """Return the bytes of such a tile, infinite if there is none."""
         tile = self.tile(extents)
         return math.inf if tile is None else scratch_bytes(tile)
 
     def _are_boxes(self, tiling: Tiling) -> bool:
-        """Whether the first tiles can be made: a reshape may cut some of them in two."""
+        """Return whether the first tiles can be made: a reshape may cut some of them in two."""
         if not any(is_view(op) for op in self.members):
             return True
         return all(
@@ -126,7 +126,7 @@ def tile_sizes(
 
 
 def internal_bytes(tile: GroupTile) -> int:
-    """Bytes of all values inside of the tile."""
+    """Return the bytes of all values inside of the tile."""
     return sum(
         box_bytes(op.results[0], tile.boxes[op.results[0]])
         for op in tile.ops
@@ -135,7 +135,7 @@ def internal_bytes(tile: GroupTile) -> int:
 
 
 def _dims_by_need(search: _TileSizeSearch) -> list[int]:
-    """The dims of the result, first those that leave the least when they are cut."""
+    """Return the dims of the result, first those that leave the least when they are cut."""
     shape = search.shape
 
     def left(dim: int) -> float:
@@ -148,7 +148,7 @@ def _dims_by_need(search: _TileSizeSearch) -> list[int]:
 
 
 def _cut(search: _TileSizeSearch, dims: Sequence[int]) -> list[int]:
-    """Cuts one dim after the other until the tile fits."""
+    """Cut one dim after the other until the tile fits."""
     extents = list(search.shape)
     for dim in dims:
         best = search.need(extents)
@@ -166,7 +166,7 @@ def _cut(search: _TileSizeSearch, dims: Sequence[int]) -> list[int]:
 
 
 def _spread(search: _TileSizeSearch, extents: list[int]) -> tuple[int, ...]:
-    """More tiles where there are few, as long as nothing is computed twice for it."""
+    """Return smaller tiles where there are few, as long as nothing is computed twice for that."""
     shape = search.shape
     for dim in range(len(shape)):
         for size in candidates(extents[dim]):
@@ -214,7 +214,9 @@ def _used_bytes(tile: GroupTile) -> int:
 
 
 def candidates(extent: int) -> list[int]:
-    """Sizes of parts of a dim, the largest first: its divisors, and halves where none is near."""
+    """Return the sizes of parts of a dim, the largest first: its divisors, and halves where none is
+    near.
+    """
     small = [size for size in range(1, math.isqrt(extent) + 1) if extent % size == 0]
     sizes = {*small, *(extent // size for size in small)} - {extent}
     half = extent

@@ -75,12 +75,12 @@ class GroupTile:
 
 
 def is_splat(value: SSAValue) -> bool:
-    """Whether a value is one number, of which every part is the same."""
+    """Return whether a value is one number, of which every part is the same."""
     return isinstance(value.owner, ConstantOp) and dense_is_splat(value.owner.value)
 
 
 def group_tile(members: Sequence[Operation], result: SSAValue, box: Box) -> GroupTile | None:
-    """The tile of the ops `members`, in order, that computes the elements `box` of `result`.
+    """Return the tile of the ops `members`, in order, that computes the elements `box` of `result`.
 
     None where a member cannot be cut as its users need it.
     """
@@ -110,7 +110,7 @@ def group_tile(members: Sequence[Operation], result: SSAValue, box: Box) -> Grou
 
 
 def tiled_shape(members: Sequence[Operation], result: SSAValue) -> tuple[int, ...]:
-    """The shape of `result` in whose dims tiles are counted.
+    """Return the shape of `result` in whose dims tiles are counted.
 
     A dim that a reshape inside of the group made of several is those: a part of a row of an
     image is a box of the image, whatever becomes of its dims later.
@@ -127,7 +127,7 @@ def tiled_shape(members: Sequence[Operation], result: SSAValue) -> tuple[int, ..
 
 
 def scratch_bytes(tile: GroupTile) -> int:
-    """Bytes of the values inside the tile that are live at once, at the worst moment.
+    """Return the bytes of the values inside the tile that are live at once, at the worst moment.
 
     Parts of inputs that are not contiguous count as well, since they are copied. What is
     computed in place of its operand counts twice, so that a kernel needs less.
@@ -153,12 +153,12 @@ def _viewed(value: SSAValue) -> SSAValue:
 
 
 def box_bytes(value: SSAValue, box: Box) -> int:
-    """Bytes of a part of a value."""
+    """Return the bytes of a part of a value."""
     return count(box) * bytes_of(element_type_of(value))
 
 
 def work(op: TensorOp, box: Box) -> int:
-    """Scalar operations, up to a factor of the op, in a part of its result."""
+    """Return the scalar operations, up to a factor of the op, in a part of its result."""
     structure = getattr(op, "structure", None)
     if structure is None:
         return count(box)
@@ -168,7 +168,7 @@ def work(op: TensorOp, box: Box) -> int:
 
 
 def recomputation(members: Sequence[Operation], tile: GroupTile, tiles: float) -> float:
-    """Time of `tiles` tiles such as this one over that of all members computed once."""
+    """Return the time of `tiles` such tiles over that of computing all members once."""
     once = sum(
         _cost(op, whole(shape_of(op.results[0])))
         for op in members
@@ -179,7 +179,7 @@ def recomputation(members: Sequence[Operation], tile: GroupTile, tiles: float) -
 
 
 def _cost(op: TensorOp, box: Box) -> float:
-    """Operations of products in whose time a part of the result is computed."""
+    """Return the cost of computing a part of the result, in operations of products."""
     if isinstance(op, MATRIX_OPS):
         return 2 * work(op, box)
     computed = _VECTOR_COST * flops(op) * count(box) / max(1, math.prod(shape_of(op.results[0])))

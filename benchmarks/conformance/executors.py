@@ -26,7 +26,6 @@ from braid.dialects.braid.attribute_names import SYMBOLS
 from braid.dialects.braid.sizes import assumptions_of, symbols_attribute, symbols_used, value_sizes
 from braid.driver.sources.signature import boundary_of, signature_of
 from braid.frontends.onnx import ImportedModel, import_onnx
-from braid.passes.sizes.bind_sizes import bind_sizes
 from braid.runtime.boundary import BoundaryCall
 from braid.support.errors import UnsupportedError
 from braid.support.sizes.assumptions import Assumed
@@ -51,12 +50,12 @@ def interpreted(imported: ImportedModel, inputs: Arrays) -> Arrays:
 
 
 def by_open_interpreter(model: ModelProto, inputs: Arrays) -> Arrays:
-    """Run as `by_interpreter`, but import with all dims of all inputs open, and bind them."""
-    opened, sizes = with_open_dims(model, inputs)
+    """Run as `by_interpreter`, but import with all dims of all inputs open."""
+    opened, _ = with_open_dims(model, inputs)
     imported, rest = imported_with(opened, inputs, keep_open=True)
-    sizes |= sizes_in(imported.module, rest)
-    bind_sizes(imported.module, {name: sizes[name] for name in symbols_used(imported.module)})
-    return interpreted(imported, rest)
+    sizes_in(imported.module, rest)
+    interpreted = braid.interpret(imported.module, parameters=imported.parameters)
+    return interpreted.run(rest)
 
 
 def by_open_compiler(model: ModelProto, inputs: Arrays) -> Arrays:

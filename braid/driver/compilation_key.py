@@ -42,8 +42,8 @@ _NOT_KEPT = (
     "passes",  # which may do anything
     "emulate",  # what is emulated is timed, for devices that are not here
     "kernels",  # of libraries, of which more than one version may be found
-    "on_miss",
-    "on_miss_seconds",
+    "untuned",
+    "untuned_seconds",
     "measure_orders",
     "order_seconds",
 )

@@ -11,17 +11,18 @@ from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import Remark, passing_on_remarks
 from braid.analysis.execution.inter_op_streams import inter_op_stream_count
+from braid.dialects.braid.decided_sizes import decides_sizes
 from braid.dialects.braid.ports import input_names
 from braid.dialects.braid.settings import write_settings
 from braid.dialects.braid.sizes import is_open, likely_sizes, value_sizes
 from braid.dialects.braid.variants import public_functions, variant_sizes
 from braid.driver.lowered_model import LoweredModel, all_parameters
 from braid.driver.memory_budget import check_budget, fits, report_thresholds, with_budget
-from braid.driver.on_miss import selecting_passes
 from braid.driver.options import CompileOptions
 from braid.driver.pipeline import passes_for, passes_within
 from braid.driver.sources.signature import check_model
 from braid.driver.sources.source_model import SourceModel
+from braid.driver.untuned import selecting_passes
 from braid.lowering.host.model_code import lower_model
 from braid.lowering.host.stages import emit_stage, stages_of
 from braid.lowering.host.variants import model_functions
@@ -124,10 +125,13 @@ class Lowering:
 
 def _check_open(module: ModuleOp, target: Target, budget: int | None, streams: int) -> None:
     """Raise UnsupportedError for open sizes where code or a promise needs numbers."""
-    if not is_open(module):
+    by_data = decides_sizes(module)
+    if not is_open(module) and not by_data:
         return
     hint = f"give the sizes of the inputs, such as {_fixing_options(module)}"
-    fixed = [d.name for d in target.devices if not backend_of(d).takes_open_sizes]
+    if by_data:
+        hint = "data decide sizes of the model: compile it for the CPU, with no other promise"
+    fixed = [d.name for d in target.devices if not backend_of(d).supports_dynamic_shapes]
     if fixed:
         raise UnsupportedError(
             f"there is no code of open sizes for '{fixed[0]}', a device of '{target.name}'",

@@ -20,7 +20,6 @@ from braid.driver.sources.source_model import Parameters, SourceModel
 from braid.lowering.host.codegen.link import link_shared_object
 from braid.lowering.host.descriptor import ModelDescription, ModelPort
 from braid.lowering.host.model_code import DeviceCode, ModelCode
-from braid.lowering.host.open_model import OpenModel
 from braid.runtime.artifact import Contents, fill_artifact
 from braid.runtime.manifest import (
     DeviceCodeSpec,
@@ -34,7 +33,6 @@ from braid.runtime.manifest import (
 )
 from braid.runtime.package import Package
 from braid.support.memory_report import MemoryReport
-from braid.support.sizes.text import print_size
 from braid.targets.machines.target import Target
 
 
@@ -117,18 +115,11 @@ def _manifest(lowered: LoweredModel, index: tuple[WeightSpec, ...]) -> Manifest:
         inter_op_streams=description.inter_op_streams,
         memory=lowered.memory,
         kernels=lowered.kernels,
-        output_shapes=_shape_texts(description.open),
+        output_shapes=description.output_sizes,
         expanded_bytes=description.expanded_bytes,
         boundary=boundary_of(lowered.model.module),
+        phases=0 if description.phases is None else len(description.phases.phases),
     )
-
-
-def _shape_texts(model: OpenModel | None) -> tuple[tuple[str, ...], ...]:
-    """The sizes of the outputs by those of the dims; empty where no size is open."""
-    if model is None:
-        return ()
-    texts = [print_size(extent) for extent in model.sizes.extents]
-    return tuple(tuple(texts[number] for number in shape) for shape in model.output_shapes)
 
 
 def _device_specs(devices: Sequence[DeviceCode]) -> Iterator[DeviceCodeSpec]:

@@ -8,10 +8,11 @@ from typing import cast
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from braid.dialects.braid.decided_sizes import decides_sizes
 from braid.dialects.braid.variants import public_functions
 from braid.driver.memory_budget import with_thresholds
-from braid.driver.on_miss import MissRule
 from braid.driver.options import CompileOptions
+from braid.driver.untuned import UntunedPolicy
 from braid.lowering.host.codegen.compiler import available_cpus
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.passes.order.search_order import SearchOrderPass
@@ -29,9 +30,9 @@ SEARCH_SECONDS = "search_seconds"
 
 
 def passes_for(module: ModuleOp) -> tuple[ModulePass, ...]:
-    """The default pipeline for this module: variants of a model also share what they prepare."""
+    """The default pipeline for this module: variants and phases also share what they prepare."""
     passes = graph_passes(target_of(module))
-    if len(public_functions(module)) == 1:
+    if len(public_functions(module)) == 1 and not decides_sizes(module):
         return passes
     return (*passes, MergePreparedParametersPass())
 
@@ -54,12 +55,12 @@ def passes_within(
 
     Raises BraidError for what does not fit them, the target, or each other.
     """
-    streams, miss = int(options.inter_op_threads), MissRule.of(options)
+    streams, policy = int(options.inter_op_threads), UntunedPolicy.of(options)
     passes = with_integers(with_thresholds(passes, options.recompute), options.integers)
     passes = with_ordering(passes, options.measure_orders, streams)
     passes = with_partition(passes, options.partition, options.pin, target)
     passes = with_search(passes, options.order_seconds, options.jobs)
-    passes = miss.within(passes, options.jobs, target)
+    passes = policy.within(passes, options.jobs, target)
     return with_profile(passes, options.use_profile, options.unseen)
 
 

@@ -19,12 +19,12 @@ from braid.analysis.structure.verification import verify_module
 from braid.dialects.braid.attribute_names import BRANCH_SIZE_CHECKS, SIZE_CHECKS, SYMBOLS
 from braid.dialects.braid.profile_keys import write_profile_keys
 from braid.dialects.braid.settings import write_settings
-from braid.dialects.braid.sizes import has_open_dims, symbols_attribute
-from braid.driver.on_miss import given_settings
+from braid.dialects.braid.sizes import assumptions_of, has_open_dims, symbols_attribute
 from braid.driver.options import CompileOptions
 from braid.driver.sources.fixed_sizes import fix_sizes
 from braid.driver.sources.open_model import Bounds, Buckets, OpenModel
 from braid.driver.sources.source_model import Parameters, SourceModel
+from braid.driver.untuned import given_settings
 from braid.frontends.collector import collector_paused
 from braid.frontends.onnx import ImportedModel, OpenDimsError, import_onnx, read_model_bytes
 from braid.frontends.onnx.fixed_inputs import Fixed
@@ -339,14 +339,13 @@ _CONVERSIONS = {
 def _imported(source: Path | onnx.ModelProto, fixed: Fixed) -> ImportedModel:
     """Import a model, with open dims as sizes. Raises BraidError as `import_onnx`."""
     try:
-        return import_onnx(source, shapes=fixed.shapes, dims=fixed.dims, constants=fixed.constants)
-    except UnsupportedError as error:
-        if isinstance(error, UnsupportedNodesError) and error.lacks_ops:
-            raise
-        try:
-            return _kept_open(source, fixed, {})  # where values of inputs are sizes
-        except UnsupportedError:
-            raise error from None
+        return import_onnx(
+            source,
+            shapes=fixed.shapes,
+            dims=fixed.dims,
+            constants=fixed.constants,
+            may_decide=True,
+        )
     except OpenDimsError:
         from braid.driver.sources.likely_sizes import valid_sizes  # imported where dims are open
 
@@ -375,8 +374,9 @@ def _kept_open(
             hint=f"give the sizes of its open dims, such as {option_text('dims', likely)}",
         ) from error
     for function in imported.module.ops:
-        assumed = {name: Assumed(likely=(likely[name],)) for name in likely}
-        function.attributes[SYMBOLS] = symbols_attribute(assumed)
+        known = dict(assumptions_of(function).symbols)
+        guessed = {n: replace(known.get(n, Assumed()), likely=(likely[n],)) for n in likely}
+        function.attributes[SYMBOLS] = symbols_attribute({**known, **guessed})
     return imported
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from braid.driver.options import options_of
 from braid.onnxruntime.errors import InvalidArgument
+from braid.support.option_names import former_keywords
 
 _Read = Callable[[str], object]
 _FLAGS = {"1": True, "true": True, "0": False, "false": False}
@@ -54,8 +55,9 @@ _BY_NAME: Mapping[str, tuple[_Read, str]] = {
 }
 """Options with a value for each name: how one is read, and what the text is expected to be."""
 OWN_KEYS: Mapping[str, str] = {
-    f"braid.{name}": name
+    f"braid.{key}": name
     for name, option in options_of().items()
+    for key in (name, *former_keywords(name))
     if name in _BY_NAME or (option.kind in _PLAIN and not option.repeats)
 }
 """Keywords of the options that have a text, by the keys of their entries."""

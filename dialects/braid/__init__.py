@@ -4,9 +4,11 @@ from xdsl.ir import Dialect
 
 from braid.dialects.braid.arg_reduction import ArgReduceOp
 from braid.dialects.braid.attributes import LayoutAttr, TargetAttr
+from braid.dialects.braid.box_selection import NonMaxSuppressionOp
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, IotaOp, ParameterOp
 from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.decided_sizes import DecideSizesOp
 from braid.dialects.braid.elementwise import ELEMENTWISE
 from braid.dialects.braid.failure import FailOp
 from braid.dialects.braid.indexing import GatherElementsOp, GatherNdOp, GatherOp
@@ -55,6 +57,7 @@ Braid = Dialect(
         ConvOp,
         ConvTransposeOp,
         CopyOp,
+        DecideSizesOp,
         FailOp,
         FusedOp,
         GatherElementsOp,
@@ -64,6 +67,7 @@ Braid = Dialect(
         LaunchOp,
         LayerNormOp,
         MatmulOp,
+        NonMaxSuppressionOp,
         OpaqueOp,
         PadOp,
         ParameterOp,

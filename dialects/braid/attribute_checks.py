@@ -44,6 +44,8 @@ from braid.dialects.braid.attribute_names import (
     PADDED_FROM,
     PAIRABLE,
     PARAMETERS,
+    PHASE,
+    PHASE_OUTPUTS,
     PRODUCT_TYPE,
     PROFILE,
     PROFILE_KEYS,
@@ -117,6 +119,15 @@ def _is_boundary(attribute: Attribute) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _holds_pairs(attribute: Attribute) -> bool:
+    return all(
+        isinstance(pair, ArrayAttr)
+        and len(cast("ArrayAttr[Attribute]", pair)) == 2
+        and _holds_strings(cast(Attribute, pair))
+        for pair in cast("ArrayAttr[Attribute]", attribute)
+    )
 
 
 def _holds_symbols(attribute: Attribute) -> bool:
@@ -199,6 +210,10 @@ _KINDS: Mapping[str, _Kind] = {
         'a dictionary, such as {texts = ["a"], inputs = {x}, outputs = {p = [0, 1]}}',
         _is_boundary,
     ),
+    PHASE: _Kind((IntegerAttr,), "the number of a phase, such as 1 : i64"),
+    PHASE_OUTPUTS: _Kind(
+        (ArrayAttr,), 'for each output its name and that of a value, ["y", "v"]', _holds_pairs
+    ),
     VALUE_SIZES: _Kind((SizesAttr,), 'sizes, such as #braid.sizes<["count"]>'),
     SYMBOLS: _Kind(
         (DictionaryAttr,),
@@ -230,6 +245,8 @@ _PLACES: Mapping[str, tuple[str, ...]] = {
     PROFILE: _MODULE,
     PARAMETERS: _MODULE,
     PADDED_FROM: _MODULE,
+    PHASE: ("func.func",),
+    PHASE_OUTPUTS: _MODULE,
     MERGED_GROUPS: ("braid.conv",),
     PAIRABLE: ("braid.conv", "braid.matmul"),
     PRODUCT_TYPE: ("braid.conv", "braid.matmul"),

@@ -16,8 +16,11 @@ CHOICES: Mapping[tuple[str, str], tuple[str, ...]] = {
             "Conv",
             "ConvInteger",
             "ConvTranspose",
+            "FusedConv",
             "LpPool",
             "MaxPool",
+            "NhwcConv",
+            "QLinearAveragePool",
             "QLinearConv",
         )
     },

@@ -1,9 +1,7 @@
 """Checks of nodes against ONNX's schemas: inputs, outputs, element types and attributes."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 import onnx
 from onnx import AttributeProto, NodeProto, TensorProto, helper
@@ -15,95 +13,7 @@ from braid.dialects.braid.dtypes import to_numpy
 from braid.frontends.onnx.admitted import ADMITTED_OPS, admits, may_ignore
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.choices import CHOICES
-
-
-@dataclass(frozen=True)
-class Formal:
-    """A formal parameter of a schema, for one input or output.
-
-    `types` are the types that it allows; `variable` is the type variable that it binds, if any.
-    """
-
-    name: str
-    types: frozenset[str]
-    variable: str | None
-    is_optional: bool
-
-
-@dataclass(frozen=True)
-class Values:
-    """The formal parameters for the inputs, or for the outputs, of a schema.
-
-    A node has from `least` to `most` values; the last formal stands for all further ones.
-    """
-
-    formals: tuple[Formal, ...]
-    least: int
-    most: int
-
-    def of(self, index: int) -> Formal:
-        """Return the formal parameter for the value at `index`."""
-        return self.formals[min(index, len(self.formals) - 1)]
-
-
-@dataclass(frozen=True)
-class AttributeSchema:
-    """An attribute that a schema declares, of type `kind`; `default` is None where it has none."""
-
-    kind: int
-    is_required: bool
-    default: object
-
-
-@dataclass(frozen=True)
-class Signature:
-    """The schema of an op in one version of its domain."""
-
-    inputs: Values
-    outputs: Values
-    attributes: Mapping[str, AttributeSchema]
-    is_deprecated: bool
-
-
-@cache
-def signature(op_type: str, domain: str, opset: int) -> Signature | None:
-    """Return the schema of an op in an opset of its domain, None if ONNX has no such op there."""
-    try:
-        schema: Any = onnx.defs.get_schema(op_type, opset, domain)
-    except (onnx.defs.SchemaError, TypeError):
-        return None
-    return Signature(
-        _values(schema.inputs, schema.min_input, schema.max_input),
-        _values(schema.outputs, schema.min_output, schema.max_output),
-        {
-            name: AttributeSchema(
-                attribute.type.value,
-                attribute.required,
-                helper.get_attribute_value(attribute.default_value)
-                if attribute.default_value.type
-                else None,
-            )
-            for name, attribute in schema.attributes.items()
-        },
-        schema.deprecated and (domain, op_type) not in ADMITTED_OPS,
-    )
-
-
-def _values(formals: Sequence[Any], least: int, most: int) -> Values:
-    option = onnx.defs.OpSchema.FormalParameterOption
-    return Values(
-        tuple(
-            Formal(
-                formal.name,
-                frozenset(formal.types),
-                formal.type_str if formal.is_homogeneous and "(" not in formal.type_str else None,
-                formal.option == option.Optional,
-            )
-            for formal in formals
-        ),
-        least,
-        most,
-    )
+from braid.frontends.onnx.signatures import Formal, Signature, signature
 
 
 def check_given(node: Node, known: Signature) -> None:
@@ -177,7 +87,8 @@ def _check_attributes(node: Node, known: Signature) -> None:
         if schema is None:
             names = ", ".join(f"'{name}'" for name in sorted(known.attributes))
             node.invalid(
-                f"ONNX has no attribute '{attribute.name}' of this op in opset {node.domain_opset}",
+                f"{known.origin} has no attribute '{attribute.name}' of this op in opset "
+                f"{node.domain_opset}",
                 hint=f"its attributes are {names or 'none'}",
             )
         if attribute.name in seen:

@@ -16,15 +16,22 @@ from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.names import set_names
 from braid.frontends.onnx.boundary import check_text, is_text, moves_text
 from braid.frontends.onnx.building.builder import FOLDED_ELEMENTS, Builder
-from braid.frontends.onnx.building.node import DeclaredSizes, InvalidModelError, Node
+from braid.frontends.onnx.building.node import (
+    CALLED_OPSET,
+    DeclaredSizes,
+    InvalidModelError,
+    Node,
+    SubgraphImporter,
+)
 from braid.frontends.onnx.building.opsets import Opsets, domain_of, imported_opsets
 from braid.frontends.onnx.building.registry import Importer
-from braid.frontends.onnx.constraints import check_given, check_made, signature
+from braid.frontends.onnx.constraints import check_given, check_made
 from braid.frontends.onnx.functions import Body, body_of, called_body, key_of
 from braid.frontends.onnx.importers import find_importer
 from braid.frontends.onnx.inference import Constant, check_inference
 from braid.frontends.onnx.model_file import ModelFile, declared_shape, tensor_type_of
 from braid.frontends.onnx.schema_functions import function_of
+from braid.frontends.onnx.signatures import is_of_onnx_runtime, signature
 from braid.frontends.onnx.supported import missing_importer, names_used, op_name
 from braid.support.errors import BraidError, UnsupportedError
 from braid.support.unsupported_ops import UnsupportedNodes
@@ -154,7 +161,22 @@ class GraphImporter:
             results = self._call(body, function, inputs, scope)
             scope.update(zip((name for name in proto.output if name), results, strict=True))
             return
-        node = Node(
+        node = self._node(proto, inputs, import_subgraph)
+        first = len(self._builder.new_ops)
+        for name, value in zip(proto.output, self._outputs(node, scope), strict=False):
+            if name and value is not None:
+                scope[name] = value
+                if node.op_type == "Constant":
+                    self._constants.add((name, value))
+        self._name_ops(proto, first, scope)
+
+    def _node(
+        self,
+        proto: NodeProto,
+        inputs: Sequence[SSAValue | None],
+        import_subgraph: SubgraphImporter,
+    ) -> Node:
+        return Node(
             proto,
             inputs,
             builder=self._builder,
@@ -163,15 +185,21 @@ class GraphImporter:
             location=self._file.location,
             tensors=self._file.tensors,
             import_subgraph=import_subgraph,
+            import_node=self._import_called,
             declared=self._declared,
         )
-        first = len(self._builder.new_ops)
-        for name, value in zip(proto.output, self._outputs(node, scope), strict=False):
-            if name and value is not None:
-                scope[name] = value
-                if node.op_type == "Constant":
-                    self._constants.add((name, value))
-        self._name_ops(proto, first, scope)
+
+    def _import_called(
+        self, proto: NodeProto, inputs: Sequence[SSAValue | None]
+    ) -> Sequence[SSAValue | None]:
+        """Import a node of ONNX's domain that an importer calls; see `Node.call`."""
+
+        def import_subgraph(graph: GraphProto, inputs: Sequence[SSAValue]) -> list[SSAValue]:
+            raise NotImplementedError("importers call no ops with subgraphs")
+
+        opsets = Opsets({**self._opsets.versions, "": CALLED_OPSET})
+        called = GraphImporter(self._builder, self._file, opsets=opsets, names=self._names)
+        return called._outputs(called._node(proto, inputs, import_subgraph), {})
 
     def _call(
         self,
@@ -203,7 +231,8 @@ class GraphImporter:
                 results = [value if value is None else texts(value) for value in results]
             if known is not None:
                 check_made(node, known, results)
-                check_inference(node, self._opsets, self._constants)
+                if not is_of_onnx_runtime(node.op_type, node.domain):
+                    check_inference(node, self._opsets, self._constants)
             elif importer is not None and not importer.__module__.startswith("braid."):
                 node.require_attributes_read()
             return results

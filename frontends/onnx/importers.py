@@ -28,6 +28,7 @@ def imported_ops() -> dict[tuple[str, str], int]:
 @cache
 def _register_all() -> None:
     # Only models in ONNX need them.
+    import braid.frontends.onnx.microsoft  # pyright: ignore[reportUnusedImport]
     import braid.frontends.onnx.ops  # pyright: ignore[reportUnusedImport]  # noqa: F401
 
     for entry in entry_points_of(ENTRY_POINTS):

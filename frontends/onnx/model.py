@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
-from braid.dialects.braid.attribute_names import BOUNDARY, NAME, VALUE_SIZES
+from braid.dialects.braid.attribute_names import BOUNDARY, NAME, SYMBOLS, VALUE_SIZES
 from braid.dialects.braid.base import AnyTensor, tensor_type
 from braid.dialects.braid.dtypes import from_numpy, i64
 from braid.dialects.braid.layout import DYNAMIC, MOST_DIMS
@@ -25,7 +25,7 @@ from braid.dialects.braid.ports import Kind, boundary_attribute
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.size_evaluation import fixed_shape
 from braid.dialects.braid.size_limits import MOST_ELEMENTS
-from braid.dialects.braid.sizes import SizesAttr
+from braid.dialects.braid.sizes import SizesAttr, symbols_attribute
 from braid.frontends.collector import collector_paused
 from braid.frontends.onnx.boundary import is_text, mapping_input
 from braid.frontends.onnx.building.builder import Builder, ParameterStore
@@ -36,6 +36,7 @@ from braid.frontends.onnx.structure import check_structure
 from braid.frontends.onnx.supported import missing_nodes
 from braid.support.errors import BraidError, UnsupportedError
 from braid.support.option_names import option_text
+from braid.support.sizes.assumptions import Assumed
 from braid.support.sizes.expression import symbol
 from braid.support.unsupported_ops import MissingOpError, UnsupportedNodesError
 
@@ -58,15 +59,17 @@ def import_onnx(
     dims: Mapping[str, int | str] | None = None,
     constants: Mapping[str, object] | None = None,
     keep_open: bool = False,
+    may_decide: bool = False,
 ) -> ImportedModel:
     """Imports the model at a path or in memory.
 
     `shapes` gives the shapes of inputs whose dims the model leaves open, and `dims` the sizes of
     such dims by name, or the names of others that they equal. `constants` fixes the values of
     inputs, which then are none any more: those on which shapes depend, say. With `keep_open`, dims
-    that are left open are sizes of their names; without it they are an error. Shapes may then also
-    depend on the values of small inputs of integers, which are sizes: `braid.value_sizes` of the
-    argument names them.
+    that are left open are sizes of their names; without it they are an error. Then, or with
+    `may_decide`, shapes may also depend on the values of small inputs of integers, which are sizes:
+    `braid.value_sizes` of the argument names them. Where they depend on other data,
+    `braid.decide_sizes` makes sizes of these.
     Inputs and outputs keep their names as `braid.name` of the function's arguments and results,
     and every op the name of the model's value that it gives.
     Raises BraidError for what is not a valid model or leaves dims open, and UnsupportedError for
@@ -77,15 +80,20 @@ def import_onnx(
         inputs = fix_inputs(file, Fixed(shapes or {}, dims or {}, constants or {}))
         types = _input_types(file, inputs, keep_open)
         size_inputs: set[str] = set()
+        useless: set[str] = set()
         while True:
             builder = Builder(Block(arg_types=types), ParameterStore())
             builder.inputs = dict(zip(builder.block.args, inputs.shapes, strict=True))
+            builder.has_sizes, builder.useless = keep_open or may_decide, set(useless)
+            builder.size_names |= set(inputs.open_dims)
             try:
                 return _import(file, inputs, builder, size_inputs)
             except UnsupportedError:
-                if not keep_open or builder.requested <= size_inputs:
+                is_new = builder.requested - size_inputs or builder.useless - useless
+                if not builder.has_sizes or not is_new:
                     raise
-            size_inputs |= builder.requested
+            useless = builder.useless
+            size_inputs = (size_inputs | builder.requested) - useless
 
 
 def _import(
@@ -131,6 +139,9 @@ def _import(
     )
     if builder.has_leftovers:
         _drop_uses_outside(function)
+    assumed = {name: own for name, own in builder.assumed.items() if own != Assumed()}
+    if assumed:
+        function.attributes[SYMBOLS] = symbols_attribute(assumed)
     module = ModuleOp([function])
     input_kinds = _kinds(builder, builder.inputs.values(), builder.inputs)
     output_names = _distinct([value.name for value in file.proto.graph.output])

@@ -52,7 +52,9 @@ from braid.support.errors import BraidError, UnsupportedError
 
 
 def buffer_type(tensor_type: Attribute, strides: Strides | None = None) -> MemRefType[Attribute]:
-    """The buffer in which a tensor is passed to a kernel; `strides` if it lies in a larger one."""
+    """Return the buffer in which a tensor is passed to a kernel; `strides` if it lies in a larger
+    one.
+    """
     tensor_type = cast(AnyTensor, tensor_type)
     element_type = i8 if tensor_type.element_type == i1 else tensor_type.element_type
     layout = NoneAttr() if strides is None else StridedLayoutAttr(strides, 0)
@@ -60,7 +62,7 @@ def buffer_type(tensor_type: Attribute, strides: Strides | None = None) -> MemRe
 
 
 def to_destination_passing(function: func.FuncOp, strides: Sequence[Strides | None]) -> func.FuncOp:
-    """`function`, from tensors to tensors without layouts, with a kernel's signature.
+    """Return `function`, from tensors to tensors without layouts, with a kernel's signature.
 
     Its body is moved; the arguments are the operands' buffers, the results' buffers and the
     iterations `begin, end`. `strides` are those of operands and results in larger tensors.
@@ -110,7 +112,8 @@ def _write(builder: Builder, value: SSAValue, buffer: SSAValue) -> None:
 
 
 def bufferized_group(group: FusedOp, symbol: str) -> ModuleOp:
-    """A module whose function has a kernel's signature and computes any group of static shapes.
+    """Return a module whose function has a kernel's signature and computes any group of static
+    shapes.
 
     Its body is loop nests of `linalg` on buffers, in the layouts of the group's types; copies are
     nests, too. Raises UnsupportedError for an op without code or an open dim, and BraidError where
@@ -148,7 +151,7 @@ _GENERALIZATION = ("func.func(linalg-generalize-named-ops)",)
 
 
 def _function(group: FusedOp, symbol: str) -> FuncOp:
-    """The group as a function from its operands to its results."""
+    """Return the group as a function from its operands to its results."""
     block = Block(arg_types=group.inputs.types)
     values: dict[SSAValue, SSAValue] = dict(zip(group.body.block.args, block.args, strict=True))
     for op in group.body.block.ops:
@@ -159,7 +162,7 @@ def _function(group: FusedOp, symbol: str) -> FuncOp:
 
 
 def copies_as_nests(function: FuncOp) -> None:
-    """LLVM would call a runtime library for a copy between strided buffers."""
+    """Replace copies by nests: LLVM would call a runtime library for strided buffers."""
     for op in [op for op in function.walk() if isinstance(op, memref.CopyOp)]:
         buffer_type = cast(MemRefType[Any], op.destination.type)
         rank = buffer_type.get_num_dims()
@@ -177,7 +180,7 @@ def copies_as_nests(function: FuncOp) -> None:
 
 
 def move_to_scratch(function: FuncOp) -> int:
-    """Turns allocations into views of a scratch argument; returns its size in bytes."""
+    """Turn allocations into views of a scratch argument, and return its size in bytes."""
     allocations = [op for op in function.walk() if isinstance(op, memref.AllocOp)]
     if not allocations:
         return 0

@@ -77,7 +77,7 @@ class ConvertBraidToLinalgPass(ModulePass):
     name = "convert-braid-to-linalg"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Converts every function in place."""
+        """Convert every function in place."""
         known = set(op.walk())
         reorders = [
             reorder
@@ -96,7 +96,7 @@ class ConvertBraidToLinalgPass(ModulePass):
 
 
 def _reorder_results(op: DecomposableOp) -> list[ReorderOp]:
-    """Takes the layouts from the results of `op`: a decomposition knows nothing of them.
+    """Take the layouts from the results of `op`: a decomposition knows nothing of them.
 
     Returns what brings the results into their layouts.
     """
@@ -114,7 +114,7 @@ def _reorder_results(op: DecomposableOp) -> list[ReorderOp]:
 
 
 def _take_layout(value: SSAValue, layout: Layout, known: Container[Operation]) -> None:
-    """Makes a value in the layout that it is wanted in, and what it is made of likewise.
+    """Make a value in the layout that it is wanted in, and what it is made of likewise.
 
     Only what a decomposition has made for this use, and what takes any layout: `known` ops stay.
     """
@@ -131,7 +131,7 @@ def _take_layout(value: SSAValue, layout: Layout, known: Container[Operation]) -
 
 
 def convert_block(block: Block) -> None:
-    """Converts the ops of a block in place."""
+    """Convert the ops of a block in place."""
     ops = list(block.ops)
     tensors: dict[SSAValue, AnyTensor] = {
         value: tensor_type_of(value)
@@ -172,7 +172,7 @@ def convert_block(block: Block) -> None:
 def convert_op(
     builder: Builder, op: TensorOp, operands: Sequence[SSAValue], types: Sequence[AnyTensor]
 ) -> Sequence[SSAValue]:
-    """Emits one op on upstream's tensors `operands`, which are `types` in braid.
+    """Emit one op on upstream's tensors `operands`, which are `types` in braid.
 
     The results have the layouts of the op's results. Raises UnsupportedError for an op without
     code.
@@ -212,7 +212,7 @@ def _signless_elements(value: DenseIntOrFPElementsAttr) -> DenseIntOrFPElementsA
 def _concatenated(
     builder: Builder, operands: Sequence[SSAValue], dim: int, target: AnyTensor
 ) -> SSAValue:
-    """Inserts every operand into its slice of the result; in row-major if blocks are in the way."""
+    """Insert every operand into its slice of the result; in row-major if blocks are in the way."""
     shapes = [cast(AnyTensor, operand.type).get_shape() for operand in operands]
     offsets = [sum(shape[dim] for shape in shapes[:i]) for i in range(len(shapes))]
     starts = [[o if d == dim else 0 for d in range(len(shapes[0]))] for o in offsets]

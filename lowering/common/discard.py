@@ -4,7 +4,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 
 def discard(module: ModuleOp) -> None:
-    """Takes a module apart, which is of no use afterwards.
+    """Take a module apart, which is of no use afterwards.
 
     Ops, values and their uses refer to each other in circles: without it they stay until Python
     searches for garbage, which takes longer than to take them apart.

@@ -24,12 +24,12 @@ from braid.dialects.braid.dtypes import i1, is_stored_only, is_unsigned
 
 
 def width_of(element_type: Attribute) -> int:
-    """Bits of an integer type."""
+    """Return the bits of an integer type."""
     return cast(IntegerType, element_type).width.data
 
 
 def signless(element_type: Attribute) -> Any:
-    """The type upstream computes with: signedness goes over to the operations.
+    """Return the type upstream computes with: signedness goes over to the operations.
 
     Types that are only stored become bytes.
     """
@@ -41,36 +41,36 @@ def signless(element_type: Attribute) -> Any:
 
 
 def signless_tensor(tensor: AnyTensor) -> AnyTensor:
-    """The same tensor, encoding included, with upstream's element type."""
+    """Return the same tensor, encoding included, with upstream's element type."""
     return TensorType(signless(tensor.element_type), tensor.get_shape(), tensor.encoding)
 
 
 def is_narrow_float(element_type: Attribute) -> bool:
-    """Whether this is a 16-bit float, which is stored but not computed with."""
+    """Return whether this is a 16-bit float, which is stored but not computed with."""
     return isinstance(element_type, Float16Type | BFloat16Type)
 
 
 def compute_type(element_type: Attribute) -> Any:
-    """The type upstream computes in: 16-bit floats become 32-bit ones."""
+    """Return the type upstream computes in: 16-bit floats become 32-bit ones."""
     return f32 if is_narrow_float(element_type) else signless(element_type)
 
 
 def tensor_type_of(value: SSAValue) -> AnyTensor:
-    """The type of a value that is a tensor."""
+    """Return the type of a value that is a tensor."""
     tensor_type = cast(AnyTensor, value.type)
     assert isinstance(tensor_type, TensorType)
     return tensor_type
 
 
 def has_encoding(value: SSAValue) -> bool:
-    """Whether the value is a tensor with a layout."""
+    """Return whether the value is a tensor with a layout."""
     if not isinstance(value.type, TensorType):
         return False
     return tensor_type_of(value).encoding != NoneAttr()
 
 
 def constant(builder: Builder, value: float | int | bool, element_type: Attribute) -> SSAValue:
-    """A number of a type that upstream computes in."""
+    """Return a number of a type that upstream computes in."""
     if isinstance(element_type, AnyFloat):
         return builder.insert(arith.ConstantOp(FloatAttr(float(value), element_type))).result
     integer_type = IntegerType(width_of(element_type))
@@ -79,14 +79,14 @@ def constant(builder: Builder, value: float | int | bool, element_type: Attribut
 
 
 def widen(builder: Builder, value: SSAValue) -> SSAValue:
-    """A stored value in the type upstream computes in."""
+    """Return a stored value in the type upstream computes in."""
     if not is_narrow_float(value.type):
         return value
     return builder.insert(arith.ExtFOp(value, f32)).result
 
 
 def narrow(builder: Builder, value: SSAValue, element_type: Attribute) -> SSAValue:
-    """A computed value as it is stored in `element_type`."""
+    """Return a computed value as it is stored in `element_type`."""
     if not is_narrow_float(element_type):
         return value
     assert isinstance(element_type, AnyFloat)
@@ -94,7 +94,8 @@ def narrow(builder: Builder, value: SSAValue, element_type: Attribute) -> SSAVal
 
 
 def convert(builder: Builder, value: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
-    """`value` of element type `source` as one of `target`, as `numpy_functions.convert` does it.
+    """Return `value` of element type `source` as one of `target`, as `numpy_functions.convert` does
+    it.
 
     Both are in the types upstream computes in.
     """
@@ -111,7 +112,7 @@ def convert(builder: Builder, value: SSAValue, source: Attribute, target: Attrib
 
 
 def _saturated(builder: Builder, value: SSAValue, target: Attribute) -> SSAValue:
-    """A float as an integer. Upstream's conversions have no meaning outside of the type.
+    """Return a float as an integer. Upstream's conversions have no meaning outside of the type.
 
     The bounds are 0 and powers of two, which every float type has; comparisons with NaN fail.
     """
@@ -137,7 +138,7 @@ def _saturated(builder: Builder, value: SSAValue, target: Attribute) -> SSAValue
 
 
 def integer_bounds(element_type: Attribute) -> tuple[int, int]:
-    """The least number of an integer type, and the least one beyond it."""
+    """Return the least number of an integer type, and the least one beyond it."""
     width = width_of(element_type)
     return (0, 1 << width) if is_unsigned(element_type) else (-1 << width - 1, 1 << width - 1)
 
@@ -145,7 +146,7 @@ def integer_bounds(element_type: Attribute) -> tuple[int, int]:
 def reinterpret(
     builder: Builder, value: SSAValue, source: Attribute, target: Attribute
 ) -> SSAValue:
-    """The bits of `value` of element type `source` as a value of `target`, as wide as it.
+    """Return the bits of `value` of element type `source` as a value of `target`, as wide as it.
 
     Both are in the types upstream computes in; a bool is a byte that is 0 or 1.
     """
@@ -171,7 +172,7 @@ def _is_nonzero(builder: Builder, value: SSAValue) -> SSAValue:
 
 
 def _between_floats(builder: Builder, value: SSAValue, target: AnyFloat) -> SSAValue:
-    """A conversion to 16 bits rounds, though the result is held in 32."""
+    """Convert between floats; a conversion to 16 bits rounds, though the result is held in 32."""
     held = value.type
     assert isinstance(held, AnyFloat)
     if target.bitwidth > held.bitwidth:

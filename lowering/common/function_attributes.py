@@ -8,5 +8,5 @@ UNROLLED = "braid-unrolled"
 
 
 def mark_unrolled(function: FuncOp) -> None:
-    """Keeps LLVM from unrolling loops of the module that this function is in."""
+    """Keep LLVM from unrolling loops of the module that this function is in."""
     function.attributes["llvm.passthrough"] = ArrayAttr([StringAttr(UNROLLED)])

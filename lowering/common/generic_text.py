@@ -14,7 +14,7 @@ from xdsl.printer import Printer
 
 
 def module_text(module: ModuleOp) -> str:
-    """The module in generic form; values and blocks have numbers for names."""
+    """Return the module in generic form; values and blocks have numbers for names."""
     writer = _Writer()
     writer.op(module, "\n")
     return "".join(writer.pieces)
@@ -32,7 +32,7 @@ class _Writer:
         self._known: dict[int, str] = {}  # by identity: most are shared, and hashes are deep
 
     def op(self, op: Operation, line: str) -> None:
-        """An op; `line` begins a line at its depth."""
+        """Write an op; `line` begins each line at its depth of nesting."""
         write = self.pieces.append
         if op.results:
             write(f"{', '.join(map(self._value, op.results))} = ")
@@ -97,7 +97,7 @@ class _Writer:
                 yield f"{name} = {self._text(attribute)}"
 
     def _text(self, attribute: Attribute) -> str:
-        """Of an attribute, which the module keeps alive."""
+        """Return the text of an attribute, which the module keeps alive."""
         text = self._known.get(id(attribute))
         if text is None:
             text = self._texts.get(attribute)

@@ -23,7 +23,7 @@ from braid.lowering.common.tensor_loops import index_constant
 
 
 def is_guardable(source: SSAValue, result_type: AnyTensor) -> bool:
-    """Whether `source` is in memory, and rows of both are in a row there."""
+    """Return whether `source` is in memory, and rows of both are in a row there."""
     layouts = (layout_of(source.type), layout_of(result_type))
     return isinstance(source, BlockArgument) and all(each.is_permutation for each in layouts)
 
@@ -31,7 +31,7 @@ def is_guardable(source: SSAValue, result_type: AnyTensor) -> bool:
 def guarded_padding(
     builder: Builder, source: SSAValue, padding: Padding, result_type: AnyTensor
 ) -> SSAValue:
-    """`source` with `padding` around it, as a tensor of `result_type`."""
+    """Return `source` with `padding` around it, as a tensor of `result_type`."""
     element_type = result_type.element_type
     rank = result_type.get_num_dims()
 
@@ -52,7 +52,7 @@ def guarded_padding(
 def _source_index(
     builder: Builder, source: SSAValue, padding: Padding
 ) -> tuple[list[SSAValue], SSAValue]:
-    """Where the element at the loops' indices comes from, and whether there is one."""
+    """Return where the element at the loops' indices comes from, and whether there is one."""
     is_inside = constant(builder, 1, i1)
     index: list[SSAValue] = []
     shape = tensor_type_of(source).get_shape()

@@ -26,7 +26,7 @@ _PARALLEL = IteratorTypeAttr.parallel()
 
 
 def rewrite_iteration(op: linalg.GenericOp) -> None:
-    """Replaces `op` by one that iterates over storage, given the layouts in its types."""
+    """Replace `op` by one that iterates over storage, given the layouts in its types."""
     operands = [
         Operand(map.data, layout_of(value.type), cast(AnyTensor, value.type).get_shape())
         for map, value in zip(op.indexing_maps, op.operands, strict=True)
@@ -61,7 +61,7 @@ def rewrite_iteration(op: linalg.GenericOp) -> None:
 
 
 def _extents(operands: list[Operand]) -> list[int]:
-    """Iterations of every dim: some access has it alone."""
+    """Return the iterations of every dim; some access has each dim alone."""
     known = {
         expr.position: extent
         for operand in operands
@@ -72,7 +72,7 @@ def _extents(operands: list[Operand]) -> list[int]:
 
 
 def _applied(builder: Builder, loops: PhysicalIteration, expr: AffineExpr) -> SSAValue:
-    """The value of an index expression on the new loops."""
+    """Return the value of an index expression on the new loops."""
     used = sorted(expr.used_dims())
     indices = [builder.insert(linalg.IndexOp(dim)).result for dim in used]
     if isinstance(expr, AffineDimExpr):
@@ -83,7 +83,7 @@ def _applied(builder: Builder, loops: PhysicalIteration, expr: AffineExpr) -> SS
 def _composed(
     builder: Builder, dims: Sequence[int], indices: Sequence[SSAValue], expr: AffineExpr
 ) -> SSAValue:
-    """`expr` for the values `indices` of its dims `dims`."""
+    """Return `expr` for the values `indices` of its dims `dims`."""
     position = {dim: AffineExpr.dimension(i) for i, dim in enumerate(dims)}
     unused = AffineExpr.constant(0)
     local = expr.replace_dims_and_symbols(
@@ -94,7 +94,7 @@ def _composed(
 
 
 def _rewrite_indices(block: Block, loops: PhysicalIteration) -> None:
-    """`linalg.index` of an old dim is computed from the new ones."""
+    """Compute the `linalg.index` of each old dim from the new ones."""
     for index in [op for op in block.walk() if isinstance(op, linalg.IndexOp)]:
         builder = Builder(InsertPoint.before(index))
         value = _applied(builder, loops, loops.logical[index.dim.value.data])
@@ -106,7 +106,7 @@ def _rewrite_indices(block: Block, loops: PhysicalIteration) -> None:
 def _clamped_load(
     builder: Builder, source: SSAValue, operand: Operand, loops: PhysicalIteration
 ) -> SSAValue:
-    """A read at the last index instead of one in a tail.
+    """Return a read at the last index instead of one in a tail.
 
     The value does not matter, since the tail becomes zero, but the address must be good.
     """
@@ -124,7 +124,7 @@ def _clamped_load(
 
 
 def _zero_tails(block: Block, loops: PhysicalIteration) -> None:
-    """The yielded value is zero in tails."""
+    """Make the yielded value zero in the tails of padded dims."""
     terminator = block.last_op
     assert isinstance(terminator, linalg.YieldOp)
     builder = Builder(InsertPoint.before(terminator))

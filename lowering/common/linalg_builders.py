@@ -34,12 +34,12 @@ _ITERATORS = {
 
 
 def empty(builder: Builder, tensor_type: AnyTensor) -> SSAValue:
-    """A tensor of unspecified elements."""
+    """Return a tensor of unspecified elements."""
     return builder.insert(tensor.EmptyOp((), tensor_type)).tensor
 
 
 def filled(builder: Builder, value: float | int | bool, tensor_type: AnyTensor) -> SSAValue:
-    """A tensor of equal elements."""
+    """Return a tensor of equal elements."""
     number = constant(builder, value, tensor_type.element_type)
     destination = empty(builder, tensor_type)
     return builder.insert(linalg.FillOp([number], [destination], [tensor_type])).results[0]
@@ -53,7 +53,7 @@ def generic(
     kinds: Sequence[IteratorKind],
     body: BodyFunction,
 ) -> SSAValue:
-    """A `linalg.generic` into `output`; `maps` are those of the inputs and of the output."""
+    """Return a `linalg.generic` into `output`; `maps` are those of the inputs and of the output."""
     operands = (*inputs, output)
     block = Block(arg_types=[tensor_type_of(operand).element_type for operand in operands])
     inside = Builder(InsertPoint.at_end(block))
@@ -72,7 +72,7 @@ def generic(
 def elementwise(
     builder: Builder, source: SSAValue, result_type: AnyTensor, body: BodyFunction
 ) -> SSAValue:
-    """`body` of every element of `source`, as a tensor of `result_type`."""
+    """Return the tensor of `result_type` of `body` on every element of `source`."""
     rank = result_type.get_num_dims()
     identity = AffineMap.identity(rank)
     kinds = (IteratorKind.PARALLEL,) * rank
@@ -81,14 +81,16 @@ def elementwise(
 
 
 def copied(builder: Builder, source: SSAValue, result_type: AnyTensor) -> SSAValue:
-    """The elements of `source` in the layout of `result_type`; `source` itself if it has it."""
+    """Return the elements of `source` in the layout of `result_type`; `source` itself if it
+    has it.
+    """
     if source.type == result_type:
         return source
     return elementwise(builder, source, result_type, lambda _, arguments: arguments[0])
 
 
 def row_major(value: SSAValue) -> AnyTensor:
-    """The type of `value` without its layout."""
+    """Return the type of `value` without its layout."""
     tensor_type = tensor_type_of(value)
     return TensorType(tensor_type.element_type, tensor_type.get_shape())
 
@@ -100,7 +102,7 @@ def padded(
     high: Sequence[int],
     value: float | int | bool,
 ) -> SSAValue:
-    """`source` with elements equal to `value` around it, in the same layout."""
+    """Return `source` with elements equal to `value` around it, in the same layout."""
     source_type = tensor_type_of(source)
     number = constant(builder, value, source_type.element_type)
     shape = [a + n + b for a, n, b in zip(low, source_type.get_shape(), high, strict=True)]
@@ -112,12 +114,14 @@ def padded(
 
 
 def dense_constant(builder: Builder, value: DenseIntOrFPElementsAttr) -> SSAValue:
-    """A constant tensor."""
+    """Return a constant tensor."""
     return builder.insert(ConstantOp(value)).result
 
 
 def leading(builder: Builder, source: SSAValue, sizes: Sequence[int]) -> SSAValue:
-    """The first elements of `source` along every dim; in row-major if blocks are in the way."""
+    """Return the first elements of `source` along every dim; in row-major if blocks are in
+    the way.
+    """
     source_type = tensor_type_of(source)
     if tuple(sizes) == source_type.get_shape():
         return source
@@ -132,7 +136,7 @@ def leading(builder: Builder, source: SSAValue, sizes: Sequence[int]) -> SSAValu
 def extents_operand(
     builder: Builder, maps: Sequence[AffineMap], extents: Sequence[int]
 ) -> tuple[SSAValue, AffineMap] | None:
-    """A tensor and its map that give extents to the dims that no map of `maps` has alone.
+    """Return a tensor and its map that give extents to the dims that no map of `maps` has alone.
 
     linalg infers the extents of an iteration space from the operands' shapes. The elements of
     this tensor are not looked at, and no memory is left of it. None if no dim needs it.

@@ -70,7 +70,7 @@ class StageEmitter:
         self._result_types = result_types
 
     def emit(self, structure: Structure) -> list[SSAValue]:
-        """The results of the op, in the layouts of their types."""
+        """Return the results of the op, in the layouts of their types."""
         encodings = {
             stage: self._result_types[result].encoding
             for result, stage in enumerate(structure.results)
@@ -112,7 +112,7 @@ class StageEmitter:
         )
 
     def _padded_copy(self, stage: Stage, result_type: AnyTensor) -> SSAValue | None:
-        """The stage as a guarded padding, if it is a padding that can be one."""
+        """Return the stage as a guarded padding, if it is a padding that can be one."""
         if not is_copy(stage) or (padding := stage.reads[0].padding) is None:
             return None
         source = self._source(stage.reads[0].source)
@@ -121,7 +121,7 @@ class StageEmitter:
         return guarded_padding(self._builder, source, padding, result_type)
 
     def _neutral(self, stage: Stage, combine: str, result_type: AnyTensor) -> SSAValue:
-        """What a reduction starts from; 16-bit floats are combined in 32 bits."""
+        """Return what a reduction starts from; 16-bit floats are combined in 32 bits."""
         number = neutral_element(
             combine,
             is_float(stage.result_type),
@@ -173,7 +173,7 @@ class StageEmitter:
 
 
 def is_copy(stage: Stage) -> bool:
-    """Whether the stage only reads its result from one place that has its shape."""
+    """Return whether the stage only reads its result from one place that has its shape."""
     return (
         stage.body == Argument(0)
         and len(stage.reads) == 1
@@ -183,7 +183,9 @@ def is_copy(stage: Stage) -> bool:
 
 
 def _sizes_read(access: Access, stage: Stage, value: SSAValue) -> list[int]:
-    """The extents of the source that linalg has to see: those of the loops over single dims."""
+    """Return the extents of the source that linalg has to see: those of the loops over
+    single dims.
+    """
     return [
         stage.extents[expr.position] if isinstance(expr, AffineDimExpr) else extent
         for expr, extent in zip(access.map.results, tensor_type_of(value).get_shape(), strict=True)
@@ -191,14 +193,18 @@ def _sizes_read(access: Access, stage: Stage, value: SSAValue) -> list[int]:
 
 
 def _reached(stage: Stage, encoding: Attribute) -> Sequence[int]:
-    """How many indices of each dim are iterated over, open where blocks reach behind them."""
+    """Return how many indices of each dim are iterated over, open where blocks reach after
+    them.
+    """
     if isinstance(encoding, LayoutAttr) and not encoding.layout.is_permutation:
         return [DYNAMIC] * len(stage.extents)
     return stage.extents
 
 
 def _keeps_tails_zero(stage: Stage, encoding: Attribute) -> bool:
-    """Whether padding the source, whose blocks have zero tails, leaves those of the result zero."""
+    """Return whether padding the source, whose blocks have zero tails, leaves those of the result
+    zero.
+    """
     padding = stage.reads[0].padding
     if padding is None or padding.value == 0 or not isinstance(encoding, LayoutAttr):
         return True

@@ -15,7 +15,7 @@ LONGEST = 4096
 between 0 and 1 of 1e-6."""
 
 _PART = 2048
-"""Of a longer sum, the numbers of a part at most: errors of 3e-5, 1e-6 where they are random."""
+"""The most numbers of a part of a longer sum: errors are 3e-5, and 1e-6 for random numbers."""
 
 OF_PART = 16
 """Numbers that the sum of a part counts for where parts are added up, which are few then: 256 of
@@ -23,18 +23,18 @@ them add 4e-6 to the error."""
 
 
 def is_long(steps: int, added: int) -> bool:
-    """Whether a loop of so many steps, each with `added` numbers, is done in parts."""
+    """Return whether a loop of this many steps, each with `added` numbers, is done in parts."""
     return steps * added > LONGEST
 
 
 def part_steps(steps: int, added: int) -> int:
-    """How many of these steps are a part: all parts but the last have as many."""
+    """Return how many of these steps are a part: all parts but the last have as many."""
     parts = -(-steps // max(1, _PART // added))
     return -(-steps // parts)
 
 
 def additions_of(extents: Sequence[Extent]) -> int:
-    """What loops of these extents, the outermost first, add one by one to the sum of all."""
+    """Return what loops of these extents, the outermost first, add one by one to the sum of all."""
     added = 1
     for extent in reversed(extents):
         if not isinstance(extent, int):

@@ -36,7 +36,7 @@ class Loops:
 
 
 def loops_of(op: Nest) -> Loops:
-    """The loops of a nest; a fill iterates over its output."""
+    """Return the loops of a nest; a fill iterates over its output."""
     if isinstance(op, linalg.FillOp):
         shape = _shape(op.outputs[0])
         return Loops(shape, (True,) * len(shape), (AffineMap.identity(len(shape)),))
@@ -53,7 +53,7 @@ def loops_of(op: Nest) -> Loops:
 
 
 def emit_nest(builder: Builder, op: Nest, fixed: Mapping[int, SSAValue]) -> None:
-    """Emits the loops of `op`, except for the dims in `fixed`, whose indices are given."""
+    """Emit the loops of `op`, except for the dims in `fixed`, whose indices are given."""
     loops = loops_of(op)
     indices = dict(fixed)
     for dim, extent in enumerate(loops.extents):
@@ -74,7 +74,7 @@ Element: TypeAlias = tuple[SSAValue, Sequence[SSAValue]]
 def emit_point(
     builder: Builder, op: linalg.GenericOp, loops: Loops, point: Sequence[SSAValue], result: Element
 ) -> None:
-    """The body of `op` at one point of its loops, whose result is kept in `result`."""
+    """Emit the body of `op` at one point of its loops, and keep its result in `result`."""
     values: dict[SSAValue, SSAValue] = {}
     block = op.body.block
     for argument, operand, map in zip(block.args, op.operands, loops.maps, strict=True):
@@ -93,7 +93,7 @@ def emit_point(
 
 
 def index_at(builder: Builder, map: AffineMap, point: Sequence[SSAValue]) -> list[SSAValue]:
-    """The index that `map` gives for a point of the loops."""
+    """Return the index that `map` gives for a point of the loops."""
     return [
         point[expr.position] if isinstance(expr, AffineDimExpr) else apply_map(builder, expr, point)
         for expr in map.results
@@ -103,7 +103,7 @@ def index_at(builder: Builder, map: AffineMap, point: Sequence[SSAValue]) -> lis
 def counting_loop(
     builder: Builder, lower: int | SSAValue, upper: int | SSAValue, step: int = 1
 ) -> tuple[Builder, SSAValue]:
-    """A loop from `lower` to `upper`: a builder at its body, and its index."""
+    """Return a loop from `lower` to `upper`: a builder at its body, and its index."""
     start, stop = (index_constant(builder, n) if isinstance(n, int) else n for n in (lower, upper))
     end = scf.YieldOp()
     body = Block([end], arg_types=[IndexType()])
@@ -116,7 +116,7 @@ def _shape(buffer: SSAValue) -> tuple[int, ...]:
 
 
 def in_place_arguments(function: FuncOp, operands: int) -> tuple[InPlace, ...]:
-    """Pairs (operand, result) of a kernel before its nests become loops.
+    """Return the pairs (operand, result) of a kernel before its nests become loops.
 
     The result is written by one parallel nest, which reads the operand at the element that it
     writes; nothing else reads the operand, and nothing else writes the result.
@@ -157,6 +157,6 @@ def _read_in_place(operand: BlockArgument, nest: Nest, loops: Loops) -> bool:
 
 
 def _stored(value: SSAValue) -> tuple[int, Attribute]:
-    """The width of an element, and the strides."""
+    """Return the width of an element, and the strides."""
     type = cast(MemRefType[Any], value.type)
     return bytes_of(type.element_type), type.layout

@@ -51,7 +51,7 @@ class MaterializeLayoutsPass(ModulePass):
     name = "materialize-layouts"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites every function in place."""
+        """Rewrite every function in place."""
         materialize_layouts(op)
 
 
@@ -74,7 +74,7 @@ def materialize_layouts(module: ModuleOp, kept: Container[Operation] = ()) -> No
 
 
 def check_no_encodings(module: ModuleOp) -> None:
-    """Raises BraidError naming the first value whose tensor type has an encoding left."""
+    """Raise BraidError naming the first value whose tensor type has an encoding left."""
     for op in module.walk():
         arguments = (a for region in op.regions for block in region.blocks for a in block.args)
         for value in (*op.results, *arguments):
@@ -91,7 +91,9 @@ def _has_layout(op: Operation) -> bool:
 
 
 def _needs_rewriting(op: Operation) -> bool:
-    """A generic op without layouts still gets its loops ordered."""
+    """Return whether an op must be rewritten; a generic op without layouts still gets its loops
+    ordered.
+    """
     return isinstance(op, linalg.GenericOp) or _has_layout(op)
 
 
@@ -106,7 +108,7 @@ def _store(value: SSAValue) -> None:
 
 
 def _materialize(op: Operation) -> None:
-    """Brings the attributes of `op` to storage; the types of its values change afterwards."""
+    """Bring the attributes of `op` to storage; the types of its values change afterwards."""
     rule = _RULES.get(op.name)
     if rule is None:
         raise BraidError(
@@ -116,7 +118,7 @@ def _materialize(op: Operation) -> None:
 
 
 def _keep(op: Operation) -> None:
-    """The types of the values say everything."""
+    """Leave `op` as it is: the types of its values say everything."""
 
 
 def _generic(op: Operation) -> None:

@@ -24,7 +24,7 @@ _DIALECTS = (
 
 
 def parse_upstream(text: str) -> ModuleOp:
-    """A module in upstream's generic form; ops that xDSL does not know stay unregistered."""
+    """Return a module in upstream's generic form; ops that xDSL does not know stay unregistered."""
     context = Context(allow_unregistered=True)
     dialects = get_all_dialects()
     for name in _DIALECTS:
@@ -36,7 +36,7 @@ def parse_upstream(text: str) -> ModuleOp:
 
 
 def _drop_unknown_properties(op: Operation) -> None:
-    """Upstream prints properties at their defaults that xDSL's op does not have yet."""
+    """Drop properties that upstream prints at their defaults and xDSL's op does not have yet."""
     if not isinstance(op, IRDLOperation) or isinstance(op, UnregisteredOp):
         return
     known = op.get_irdl_definition().properties

@@ -16,7 +16,7 @@ from braid.dialects.braid.layout import Layout, StorageDim
 def is_sliceable(
     layout: Layout, shape: Sequence[int], offsets: Sequence[int], sizes: Sequence[int]
 ) -> bool:
-    """Whether this slice of a tensor of `shape` consists of whole blocks in `layout`.
+    """Return whether this slice of a tensor of `shape` consists of whole blocks in `layout`.
 
     The last block may be cut where the tensor ends: its tail is zero in both.
     """
@@ -30,13 +30,13 @@ def is_sliceable(
 def storage_slice(
     layout: Layout, offsets: Sequence[int], sizes: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Offsets and sizes, in storage, of a slice that is sliceable in `layout`."""
+    """Return the offsets and sizes, in storage, of a slice that is sliceable in `layout`."""
     starts = tuple(0 if d.extent is not None else offsets[d.dim] // d.step for d in layout.dims)
     return starts, layout.storage_shape(sizes)
 
 
 def is_paddable(layout: Layout, low: Sequence[int], high: Sequence[int]) -> bool:
-    """Whether this padding leaves the blocked dims of `layout` alone."""
+    """Return whether this padding leaves the blocked dims of `layout` alone."""
     return all(
         a == 0 == b
         for dim, (a, b) in enumerate(zip(low, high, strict=True))
@@ -45,7 +45,7 @@ def is_paddable(layout: Layout, low: Sequence[int], high: Sequence[int]) -> bool
 
 
 def storage_padding(layout: Layout, values: Sequence[int]) -> tuple[int, ...]:
-    """`low` or `high` of a padding, per dim of storage."""
+    """Return `low` or `high` of a padding, per dim of storage."""
     return tuple(0 if d.extent is not None else values[d.dim] for d in layout.dims)
 
 
@@ -55,7 +55,7 @@ Part = tuple[int, int | None]
 _WHOLE: tuple[Part, ...] = ((1, None),)
 _STRIDED_COST = 8
 _START_COST = 24
-"""Of an innermost loop, which few iterations share."""
+"""The cost of starting an innermost loop, which few iterations share."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class PhysicalIteration:
 def physical_iteration(
     operands: Sequence[Operand], extents: Sequence[int], is_parallel: Sequence[bool]
 ) -> PhysicalIteration:
-    """Splits and orders the loops for `operands`, of which the last is the result."""
+    """Split and order the loops for `operands`, of which the last is the result."""
     splits = [_split(dim, extent, operands) for dim, extent in enumerate(extents)]
     parts = [(dim, part) for dim, split in enumerate(splits) for part in split]
     sizes = [_iterations(extents[dim], part) for dim, part in parts]
@@ -122,7 +122,9 @@ def _iterations(extent: int, part: Part) -> int:
 
 
 def _split(dim: int, extent: int, operands: Sequence[Operand]) -> tuple[Part, ...]:
-    """How the result stores the dim, or, in whole blocks, the first operand that blocks it."""
+    """Return how the result stores the dim, or, in whole blocks, the first operand that
+    blocks it.
+    """
     *inputs, result = operands
     for operand in (result, *inputs):
         for position, expr in enumerate(operand.map.results):
@@ -137,7 +139,7 @@ def _split(dim: int, extent: int, operands: Sequence[Operand]) -> tuple[Part, ..
 def _has_tails(
     operand: Operand, splits: Sequence[Sequence[Part]], bounds: Sequence[int | None]
 ) -> bool:
-    """Whether every padded dim leads to a dim of the operand that is padded the same way."""
+    """Return whether every padded dim leads to a dim of the operand that is padded the same way."""
     for position, expr in enumerate(operand.map.results):
         padded = {dim for dim in expr.used_dims() if bounds[dim] is not None}
         if padded and not isinstance(expr, AffineDimExpr):
@@ -173,7 +175,7 @@ def _renumbered(
     parts: Sequence[tuple[int, Part]],
     order: Sequence[int],
 ) -> tuple[AffineMap, ...]:
-    """Maps from the dims `parts[order[0]], parts[order[1]], …` to storage."""
+    """Return maps from the dims `parts[order[0]], parts[order[1]], …` to storage."""
     position = {old: new for new, old in enumerate(order)}
     logical = [_sum_of_parts(d, split, parts, position) for d, split in enumerate(splits)]
 
@@ -201,7 +203,9 @@ def _loop_order(
     sizes: Sequence[int],
     parallel: Sequence[bool],
 ) -> list[int]:
-    """The result's storage order, then reductions; innermost what is read and written in a row."""
+    """Return the result's storage order, then reductions; innermost what is read and written in a
+    row.
+    """
     stored = [e.position for e in maps[-1].results if isinstance(e, AffineDimExpr)]
     rest = [dim for dim in range(len(sizes)) if parallel[dim] and dim not in stored]
     order = [*stored, *rest, *(dim for dim in range(len(sizes)) if not parallel[dim])]
@@ -215,7 +219,7 @@ def _loop_order(
 
 
 def _strides(map: AffineMap, operand: Operand) -> list[int]:
-    """Elements between neighbours along each iteration dim, 0 where it is not used."""
+    """Return the elements between neighbours along each iteration dim, 0 where it is not used."""
     shape = operand.layout.storage_shape(operand.shape)
     strides = [prod(shape[i + 1 :]) for i in range(len(shape))]
     result = [0] * map.num_dims
@@ -228,6 +232,8 @@ def _strides(map: AffineMap, operand: Operand) -> list[int]:
 
 
 def _cost(dim: int, strides: Sequence[Sequence[int]]) -> int:
-    """What one step along `dim` costs; the result counts twice, as it is read and written."""
+    """Return what one step along `dim` costs; the result counts twice, as it is read and
+    written.
+    """
     steps = [abs(of_operand[dim]) for of_operand in (*strides, strides[-1])]
     return sum(step if step <= 1 else _STRIDED_COST for step in steps)

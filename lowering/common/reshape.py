@@ -15,7 +15,8 @@ Groups = list[list[int]]
 
 
 def reshaped(builder: Builder, source: SSAValue, result_type: AnyTensor) -> SSAValue:
-    """The row-major tensor `source` under another shape, collapsed and expanded in groups of dims.
+    """Return the row-major tensor `source` under another shape, collapsed and expanded in groups of
+    dims.
 
     The shapes have common products at the group's ends: [2, 3, 4] to [6, 2, 2] collapses to
     [6, 4] and expands from there.
@@ -40,7 +41,7 @@ def reshaped(builder: Builder, source: SSAValue, result_type: AnyTensor) -> SSAV
 
 
 def common_groups(before: Sequence[int], after: Sequence[int]) -> tuple[Groups, Groups, list[int]]:
-    """Dims of both shapes in groups of equal products, and the products.
+    """Return the dims of both shapes in groups of equal products, and the products.
 
     Without elements there is one group of everything.
     """
@@ -60,7 +61,7 @@ def _one(shape: Sequence[int]) -> Groups:
 
 
 def _cuts(shape: Sequence[int]) -> dict[int, int]:
-    """Product of the dims before a position -> the first such position."""
+    """Return a map from the product of the dims before a position to the first such position."""
     cuts, product = {1: 0}, 1
     for position, extent in enumerate(shape, 1):
         product *= extent

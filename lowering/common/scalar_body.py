@@ -35,7 +35,7 @@ class BodyEmitter:
     `arguments` are the values read, in the types upstream computes in, and `argument_types`
     their element types in braid; `operands` are the op's operands as upstream's tensors, and
     `operand_types` their types in braid; `extents` are those of the dims of the iteration space,
-    open where it reaches behind them.
+    open where it reaches after them.
     """
 
     builder: Builder
@@ -46,7 +46,7 @@ class BodyEmitter:
     extents: Sequence[int]
 
     def emit(self, body: Scalar) -> tuple[SSAValue, Attribute]:
-        """The value of `body` and its element type in braid."""
+        """Return the value of `body` and its element type in braid."""
         match body:
             case Argument(index):
                 return self.arguments[index], self.argument_types[index]
@@ -75,17 +75,17 @@ class BodyEmitter:
         return emit_operation(self.builder, operation, [v for v, _ in values], last[1])
 
     def size(self, size: Extent) -> SSAValue:
-        """The value of a size, as an index."""
+        """Return the value of a size, as an index."""
         if isinstance(size, int):
             return index_constant(self.builder, size)
         raise UnsupportedError(f"size '{size}' has no value here", hint="give the shape")
 
     def index_of(self, dim: int) -> SSAValue:
-        """Where the iteration is along a dim."""
+        """Return where the iteration is along a dim."""
         return self.builder.insert(linalg.IndexOp(dim)).result
 
     def load(self, operand: int, indices: Sequence[Scalar]) -> SSAValue:
-        """The element of an operand, in the type upstream computes in."""
+        """Return the element of an operand, in the type upstream computes in."""
         shape = self.operand_types[operand].get_shape()
         positions = [self._position(i, extent) for i, extent in zip(indices, shape, strict=True)]
         element_type = cast(AnyTensor, self.operands[operand].type).element_type
@@ -93,7 +93,9 @@ class BodyEmitter:
         return widen(self.builder, self.builder.insert(load).result)
 
     def _position(self, index: Scalar, extent: int) -> SSAValue:
-        """The index into a dim of `extent` elements; a dim of the iteration space may be one."""
+        """Return the index into a dim of `extent` elements; a dim of the iteration space may be
+        one.
+        """
         if isinstance(index, Position) and DYNAMIC < self.extents[index.dim] <= extent:
             return self.index_of(index.dim)
         return counted_position(self.builder, *self.emit(index), extent)
@@ -102,7 +104,7 @@ class BodyEmitter:
 def counted_position(
     builder: Builder, index: SSAValue, element_type: Attribute, extent: int
 ) -> SSAValue:
-    """`index`, from the end if it is negative, brought inside a dim of `extent` elements."""
+    """Return `index`, from the end if it is negative, brought inside a dim of `extent` elements."""
     insert = builder.insert
     wide = convert(builder, index, element_type, i64)
     zero, length = constant(builder, 0, i64), constant(builder, extent, i64)

@@ -19,7 +19,7 @@ from braid.support.errors import UnsupportedError
 
 
 def shift_left(builder: Builder, values: Sequence[SSAValue], element_type: Attribute) -> SSAValue:
-    """The first value shifted left by the second; 0 from the width on."""
+    """Return the first value shifted left by the second; 0 from the width on."""
     value, distance = values
     inside = _is_below_width(builder, distance, element_type)
     shifted = builder.insert(arith.ShLIOp(value, _or_zero(builder, inside, distance))).result
@@ -27,7 +27,9 @@ def shift_left(builder: Builder, values: Sequence[SSAValue], element_type: Attri
 
 
 def shift_right(builder: Builder, values: Sequence[SSAValue], element_type: Attribute) -> SSAValue:
-    """The first value shifted right by the second; from the width on 0, or -1 for negatives."""
+    """Return the first value shifted right by the second; from the width on 0, or -1 for
+    negatives.
+    """
     value, distance = values
     inside = _is_below_width(builder, distance, element_type)
     if is_unsigned(element_type) or element_type == i1:
@@ -51,7 +53,7 @@ def _or_zero(builder: Builder, condition: SSAValue, value: SSAValue) -> SSAValue
 def integer_power(
     builder: Builder, base: SSAValue, exponent: SSAValue, element_type: Attribute
 ) -> SSAValue:
-    """base to the power of exponent, wrapped; the part before the point if that is negative.
+    """Return base to the power of exponent, wrapped; the part before the point if that is negative.
 
     By squaring: Knuth, "The Art of Computer Programming", volume 2, section 4.6.3.
     """
@@ -68,7 +70,7 @@ def integer_power(
 def _whole_power(
     builder: Builder, base: SSAValue, exponent: SSAValue, one: SSAValue, zero: SSAValue
 ) -> SSAValue:
-    """One step per bit of the exponent, which is not negative."""
+    """Emit a power by one step per bit of the exponent, which is not negative."""
 
     def step(b: Builder, _: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
         power, square, rest = carried
@@ -87,7 +89,7 @@ def _whole_power(
 def _reciprocal_power(
     builder: Builder, base: SSAValue, exponent: SSAValue, one: SSAValue, zero: SSAValue
 ) -> SSAValue:
-    """1 or -1 if the base is, with the sign of an odd power; 0 otherwise."""
+    """Return 1 or -1 if the base is that, with the sign of an odd power; 0 otherwise."""
     insert = builder.insert
     bit = insert(arith.AndIOp(exponent, one)).result
     is_even = insert(arith.CmpiOp(bit, zero, "eq")).result
@@ -155,7 +157,7 @@ _UNSIGNED_PREDICATES = {"eq": "eq", "ne": "ne", "lt": "ult", "le": "ule", "gt": 
 def emit_operation(
     builder: Builder, name: str, values: Values, element_type: Attribute
 ) -> SSAValue:
-    """Row `name` of the elementwise table, without `cast`, on operands of `element_type`.
+    """Emit row `name` of the elementwise table, without `cast`, on operands of `element_type`.
 
     `element_type` is that of the last operand. Raises UnsupportedError for a row that has no
     meaning on this type.
@@ -178,7 +180,7 @@ def emit_operation(
 
 
 def _has_no_sign(element_type: Attribute) -> bool:
-    """Unsigned integers and bools, whose only bit is not a sign."""
+    """Return whether a type has no sign bit: unsigned integers and bools."""
     return is_unsigned(element_type) or element_type == i1
 
 
@@ -203,7 +205,7 @@ def _neg(builder: Builder, values: Values, element_type: Attribute) -> SSAValue:
 
 
 def _sign(builder: Builder, values: Values, element_type: Attribute) -> SSAValue:
-    """NaN and 0 are neither above nor below 0 and stay as they are."""
+    """Emit the sign of a value; NaN and 0 are neither above nor below 0 and stay as they are."""
     (x,) = values
     zero, one = constant(builder, 0, x.type), constant(builder, 1, x.type)
     is_above = _compare(builder, "gt", [x, zero], element_type)
@@ -225,7 +227,9 @@ def _rsqrt(builder: Builder, values: Values, element_type: Attribute) -> SSAValu
 
 
 def _div(builder: Builder, values: Values, element_type: Attribute) -> SSAValue:
-    """Integer divisions by 0 and of the least by -1, at which CPUs trap, are not executed."""
+    """Emit an integer division that is not executed where CPUs trap: by 0, and of the least number
+    by -1.
+    """
     a, b = values
     if is_float(element_type):
         return builder.insert(arith.DivfOp(a, b)).result
@@ -252,7 +256,9 @@ def _rem(builder: Builder, values: Values, element_type: Attribute) -> SSAValue:
 def _divisor(
     builder: Builder, b: SSAValue, element_type: Attribute
 ) -> tuple[SSAValue, SSAValue, SSAValue, SSAValue | None]:
-    """0, b with 1 for 0 and -1, whether b is 0, and, if it has a sign, whether it is -1."""
+    """Return 0, b with 1 in place of 0 and -1, whether b is 0, and for signed types whether b is
+    -1.
+    """
     zero, one = constant(builder, 0, b.type), constant(builder, 1, b.type)
     is_zero = builder.insert(arith.CmpiOp(b, zero, "eq")).result
     divisor = builder.insert(arith.SelectOp(is_zero, one, b)).result

@@ -23,7 +23,7 @@ from braid.lowering.common.tensor_loops import (
 def scattered(
     builder: Builder, op: ScatterOp, operands: Sequence[SSAValue], types: Sequence[AnyTensor]
 ) -> SSAValue:
-    """The result of a scatter on row-major tensors, which are `types` in braid.
+    """Return the result of a scatter on row-major tensors, which are `types` in braid.
 
     Several updates may address one element, so the loop over them is sequential.
     """
@@ -53,7 +53,7 @@ def _target(
     types: Sequence[AnyTensor],
     point: Sequence[SSAValue],
 ) -> list[SSAValue]:
-    """Where in the data the update at `point` goes."""
+    """Return where in the data the update at `point` goes."""
     shape, index_type = types[0].get_shape(), types[1].element_type
     if isinstance(op, ScatterElementsOp):
         dim = op.dim.value.data

@@ -18,14 +18,14 @@ LoopBody = Callable[[Builder, SSAValue, Sequence[SSAValue]], Sequence[SSAValue]]
 
 
 def index_constant(builder: Builder, value: int) -> SSAValue:
-    """A constant of type index."""
+    """Return a constant of type index."""
     return builder.insert(arith.ConstantOp(IntegerAttr(value, IndexType()))).result
 
 
 def for_loop(
     builder: Builder, extent: int, carried: Sequence[SSAValue], body: LoopBody
 ) -> Sequence[SSAValue]:
-    """`body` at 0 to `extent` - 1; returns the values carried out."""
+    """Emit a loop of `body` from 0 to `extent` - 1, and return the values carried out."""
     start, stop, step = (index_constant(builder, n) for n in (0, extent, 1))
     block = Block(arg_types=[IndexType(), *(value.type for value in carried)])
     inside = Builder(InsertPoint.at_end(block))
@@ -34,13 +34,13 @@ def for_loop(
 
 
 def apply_map(builder: Builder, expr: AffineExpr, dims: Sequence[SSAValue]) -> SSAValue:
-    """The value of an affine expression of index values."""
+    """Return the value of an affine expression of index values."""
     map = AffineMapAttr(AffineMap(len(dims), 0, (expr,)))
     return builder.insert(affine.ApplyOp(dims, map)).result
 
 
 def delinearized(builder: Builder, index: SSAValue, extents: Sequence[int]) -> list[SSAValue]:
-    """The indices of dims of these extents at number `index` in row-major order."""
+    """Return the indices of dims of these extents at number `index` in row-major order."""
     result: list[SSAValue] = []
     for position, extent in enumerate(extents):
         expr: AffineExpr = AffineExpr.dimension(0)
@@ -53,7 +53,7 @@ def delinearized(builder: Builder, index: SSAValue, extents: Sequence[int]) -> l
 
 
 def element(builder: Builder, source: SSAValue, index: Sequence[SSAValue]) -> SSAValue:
-    """The element of a tensor at `index`."""
+    """Return the element of a tensor at `index`."""
     element_type = cast(AnyTensor, source.type).element_type
     return builder.insert(tensor.ExtractOp(source, index, element_type)).result
 
@@ -61,5 +61,5 @@ def element(builder: Builder, source: SSAValue, index: Sequence[SSAValue]) -> SS
 def with_element(
     builder: Builder, target: SSAValue, index: Sequence[SSAValue], value: SSAValue
 ) -> SSAValue:
-    """`target` with `value` at `index`."""
+    """Return `target` with `value` at `index`."""
     return builder.insert(tensor.InsertOp(value, target, index)).result

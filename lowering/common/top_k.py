@@ -24,14 +24,14 @@ from braid.lowering.common.scalar_ops import emit_operation
 from braid.lowering.common.tensor_loops import delinearized, element, for_loop, with_element
 
 SMALLEST, LARGEST = -(1 << 63), (1 << 63) - 1
-"""Below and above all ranks: no index is reversed to all zeros or all ones."""
+"""Ranks below and above all ranks: no index is reversed to all zeros or all ones."""
 
 _INDEX_BITS = 32
 _LAST_INDEX = (1 << _INDEX_BITS) - 2
 
 
 def can_rank(element_type: Attribute, extent: int) -> bool:
-    """Whether elements of this type and their indices below `extent` fit a rank."""
+    """Return whether elements of this type and their indices below `extent` fit a rank."""
     bits = 8 * bytes_of(element_type)
     return bits <= _INDEX_BITS - is_unsigned(element_type) and 0 <= extent <= _LAST_INDEX
 
@@ -44,7 +44,7 @@ def rank_of(
     *,
     ascending: bool,
 ) -> SSAValue:
-    """The rank of `value`, stored as `element_type`, at `index`."""
+    """Return the rank of `value`, stored as `element_type`, at `index`."""
     if is_float(element_type):
         key = _integer_in_order(builder, widen(builder, value))
     else:
@@ -58,7 +58,7 @@ def rank_of(
 
 
 def index_of(builder: Builder, rank: SSAValue) -> SSAValue:
-    """The index in a rank, as i64."""
+    """Return the index in a rank, as i64."""
     mask = constant(builder, (1 << _INDEX_BITS) - 1, i64)
     return _reversed(builder, builder.insert(arith.AndIOp(rank, mask)).result)
 
@@ -69,7 +69,7 @@ def _reversed(builder: Builder, index: SSAValue) -> SSAValue:
 
 
 def _integer_in_order(builder: Builder, value: SSAValue) -> SSAValue:
-    """An i64 for an f32: of the same order, one for both zeros, the largest for every NaN.
+    """Return an i64 for an f32: of the same order, one for both zeros, the largest for every NaN.
 
     Floats order like their bits as integers, except that below zero the bits are in reverse.
     """
@@ -98,7 +98,7 @@ class Order:
         self._nan_first = largest
 
     def is_before(self, a: Ranked, b: Ranked) -> SSAValue:
-        """Whether `a` comes before `b`, as i1."""
+        """Return whether `a` comes before `b`, as i1."""
         x, y = widen(self._builder, a[0]), widen(self._builder, b[0])
         greater = self._op(self._greater, [x, y], self._type)
         equal = self._op("eq", [x, y], self._type)
@@ -139,14 +139,16 @@ class _Source:
         return self.type.element_type
 
     def at(self, point: Sequence[SSAValue], index: SSAValue) -> list[SSAValue]:
-        """The indices of an element, by a point of the other dims."""
+        """Return the indices of an element, by a point of the other dims."""
         return [*point[: self.dim], index, *point[self.dim :]]
 
 
 def top_k(
     builder: Builder, op: TopKOp, operand: SSAValue, operand_type: AnyTensor
 ) -> Sequence[SSAValue]:
-    """Values and indices of the first k elements of a row-major tensor, `operand_type` in braid."""
+    """Return the values and indices of the first k elements of a row-major tensor, `operand_type`
+    in braid.
+    """
     source = _Source(op, operand, operand_type)
     dim, k = source.dim, op.k.value.data
     shape = operand_type.get_shape()
@@ -167,7 +169,9 @@ def top_k(
 def _by_rank(
     builder: Builder, source: _Source, point: Sequence[SSAValue], results: Sequence[SSAValue]
 ) -> Sequence[SSAValue]:
-    """The k largest ranks at a point of the other dims, each the largest below the one before."""
+    """Return the k largest ranks at a point of the other dims, each the largest below the one
+    before.
+    """
     ascending = not source.op.largest.value.data
 
     def select(b: Builder, number: SSAValue, state: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -196,7 +200,9 @@ def _by_rank(
 def _by_value(
     builder: Builder, source: _Source, point: Sequence[SSAValue], results: Sequence[SSAValue]
 ) -> Sequence[SSAValue]:
-    """The first k elements at a point of the other dims, each the first after the one before."""
+    """Return the first k elements at a point of the other dims, each the first after the one
+    before.
+    """
     values_type = cast(AnyTensor, results[0].type)
     zero = constant(builder, 0, values_type.element_type)
     nothing = constant(builder, -1, i64)
@@ -214,7 +220,7 @@ def _by_value(
 def _next(
     builder: Builder, source: _Source, point: Sequence[SSAValue], last: Ranked, none: Ranked
 ) -> Sequence[SSAValue]:
-    """The first element after `last` in the order."""
+    """Return the first element after `last` in the order."""
 
     def step(b: Builder, index: SSAValue, best: Sequence[SSAValue]) -> Sequence[SSAValue]:
         order = Order(b, source.element_type, bool(source.op.largest.value.data))
@@ -232,6 +238,6 @@ def _next(
 
 
 def _or_is_nothing(builder: Builder, index: SSAValue, condition: SSAValue) -> SSAValue:
-    """`condition`, or true where `index` is that of no element."""
+    """Return `condition`, or true where `index` is that of no element."""
     is_nothing = builder.insert(arith.CmpiOp(index, constant(builder, 0, i64), "slt")).result
     return builder.insert(arith.OrIOp(is_nothing, condition)).result

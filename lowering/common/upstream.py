@@ -24,7 +24,7 @@ class _Session(threading.local):
         self._read = 0
 
     def context(self, text: str) -> Any:
-        """The context for a module of this text."""
+        """Return the context for a module of this text."""
         self._read += len(text)
         if self._context is None or self._read > _TEXT_OF_A_CONTEXT:
             self._managers.clear()
@@ -34,7 +34,7 @@ class _Session(threading.local):
         return self._context
 
     def manager(self, passes: Sequence[str], verifies: bool) -> Any:
-        """What runs the passes in the context of this thread, which is entered."""
+        """Return what runs the passes in the context of this thread, which is entered."""
         key = (tuple(passes), verifies)
         if key not in self._managers:
             manager = passmanager.PassManager.parse(f"builtin.module({','.join(passes)})")
@@ -47,7 +47,7 @@ _session = _Session()
 
 
 def run_upstream_passes(text: str, passes: Sequence[str]) -> str:
-    """The module `text` after the upstream `passes`, again as text.
+    """Return the module `text` after the upstream `passes`, again as text.
 
     Raises BraidError with upstream's diagnostics if it does not parse or a pass fails.
     """
@@ -56,7 +56,9 @@ def run_upstream_passes(text: str, passes: Sequence[str]) -> str:
 
 
 def generic_form(text: str, passes: Sequence[str]) -> str:
-    """As `run_upstream_passes`, with the module printed in generic form, which xDSL parses."""
+    """Run passes as `run_upstream_passes` does, and return the module in generic form, which xDSL
+    parses.
+    """
     with _lowered(text, passes) as module:
         return str(module.operation.get_asm(print_generic_op_form=True, assume_verified=True))
 
@@ -113,7 +115,8 @@ _IN_RESULTS = "eliminate-empty-tensors"
 
 
 def bufferization_passes(results: int) -> tuple[str, ...]:
-    """From a function on tensors that writes so many results into buffers to one on buffers.
+    """Return the passes from a function on tensors that writes `results` results into buffers to
+    one on buffers.
 
     Where there are several, each is computed in memory of its own: what two of them start from is
     one tensor after `cse`, and upstream would compute the second one in the buffer of the first.

@@ -36,18 +36,21 @@ def _likely_sizes(kernels: Sequence[FuncOp]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class CpuBackend(Backend):
-    """Its kernels are functions on addresses that the host program calls; see `Backend`."""
+    """The backend whose kernels are functions on addresses that the host program calls; see
+    `Backend`.
+    """
 
     name: str
     stages: tuple[str, ...] = ("linalg",)
-    takes_open_sizes: bool = True
+    supports_dynamic_shapes: bool = True
 
     def families(self, device: Device, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:
         """See `cpu_families`."""
         return cpu_families(device.machine, installed, is_strict=device.settings.is_strict)
 
     def prepare(self, job: Job) -> Preparation:
-        """Kernels have no edge cases and compute in f32; what becomes equal ops is merged.
+        """Return passes for kernels that have no edge cases and compute in f32; then equal ops are
+        merged.
 
         Weights are looked at where kernels of bytes ask for it, and products of bf16 left as they
         are where the machine has an instruction for them. Raises UnsupportedError where it has
@@ -78,7 +81,7 @@ class CpuBackend(Backend):
         )
 
     def emit(self, kernels: Sequence[FuncOp], job: Job) -> BuiltKernels:
-        """Emits those that were not compiled before."""
+        """Emit the kernels that are not in the cache."""
         machine, cache = job.device.machine, default_cache()
         jobs = jobs_for(map(outlined_group, kernels), job.jobs)
         return BuiltKernels(

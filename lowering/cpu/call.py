@@ -68,7 +68,7 @@ class LoadedKernel:
         end: int | None = None,
         symbols: Mapping[str, int] = MappingProxyType({}),
     ) -> Callable[[], None]:
-        """Return the same call with its arguments converted once, for measuring."""
+        """Return the call with its arguments converted once, for measuring."""
         pointers = [array.ctypes.data for array in arrays]
         if self.scratch_bytes != 0:
             bytes = evaluate(self.scratch_bytes, symbols) + ALIGNMENT
@@ -92,7 +92,7 @@ class CallableKernel(LoadedKernel):
     """A kernel compiled for the host and loaded into this process."""
 
     def __init__(self, kernel: Kernel) -> None:
-        """Compiles `kernel`. Raises BraidError as `compile_kernel` does."""
+        """Compile `kernel`. Raises BraidError as `compile_kernel` does."""
         code = compile_kernel(kernel)
         super().__init__(
             code,
@@ -105,7 +105,7 @@ class CallableKernel(LoadedKernel):
 
 
 def call_kernel(kernel: Kernel, arrays: Sequence[Array]) -> None:
-    """Compiles `kernel` and runs all of it on `arrays`, see `CallableKernel`."""
+    """Compile `kernel` and run all of it on `arrays`, see `CallableKernel`."""
     for array in arrays:
         assert array.flags.c_contiguous, "kernels take arrays in C order"
     CallableKernel(kernel)(*arrays)

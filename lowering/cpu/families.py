@@ -20,6 +20,7 @@ from braid.lowering.cpu.kernels.gemm_packing import GemmPackingFamily
 from braid.lowering.cpu.kernels.generic import GenericFamily
 from braid.lowering.cpu.kernels.known_gather import KnownGatherFamily
 from braid.lowering.cpu.kernels.movement import MovementFamily
+from braid.lowering.cpu.kernels.non_max_suppression import NonMaxSuppressionFamily
 from braid.lowering.cpu.kernels.normalization import NormalizationFamily
 from braid.lowering.cpu.kernels.pad import PadFamily
 from braid.lowering.cpu.kernels.pooling import PoolFamily
@@ -35,13 +36,13 @@ from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.machine import Machine
 
 ARITHMETICS: tuple[ProductArithmetic, ...] = (FLOATS, LOW_PRECISION, AMX)
-"""What multiplies in matrix products and convolutions; each is a family of its own of both."""
+"""The arithmetics of matmuls and convolutions; each has a family of its own for both."""
 
 
 def cpu_families(
     machine: Machine, installed: Sequence[KernelFamily] = (), *, is_strict: bool = False
 ) -> tuple[KernelFamily, ...]:
-    """All families for `machine`, in order of preference: first those of other packages.
+    """Return all families for `machine`, in order of preference: first those of other packages.
 
     The cheapest family that takes a group makes its kernel, the first one among equals. Where
     results `is_strict`ly are those of the model's functions, a library makes none that is close.
@@ -67,6 +68,7 @@ def cpu_families(
         ScatterFamily(machine),
         ScanFamily(machine),
         TopKFamily(machine),
+        NonMaxSuppressionFamily(machine),
         ArgReduceFamily(machine),
         TreesFamily(machine),
         ElementwiseFamily(machine),

@@ -1,4 +1,4 @@
-"""Memory as the kernels see it: a flat row of elements behind every memref argument."""
+"""Memory as the kernels see it: a flat row of elements for every memref argument."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from braid.lowering.common.emitted_dialects import memref, vector
 from braid.lowering.emit.emitter import Emitter, Index, Value
 
 LINE_BYTES = 64
-"""Of a line of the cache."""
+"""The bytes of a line of the cache."""
 
 _WHOLE_BYTES = 4
 """Elements of fewer bytes are stored as truncated ones: see `Emitter.unknown_mask`."""
@@ -31,7 +31,7 @@ class Buffer:
 
     @staticmethod
     def of(e: Emitter, argument: Value) -> "Buffer":
-        """The elements of a memref argument of any rank, with those between its own."""
+        """Return the elements of a memref argument of any rank, with those between its own."""
         type = cast(MemRefType[Any], argument.type)
         strides = type.get_strides()
         assert strides is not None and None not in strides
@@ -42,7 +42,7 @@ class Buffer:
         return Buffer(e.insert(cast_op), type.element_type)
 
     def load(self, e: Emitter, offset: Index, mask: Value | None = None) -> Value:
-        """A vector from `offset` on; lanes that the mask turns off are 0 and not read."""
+        """Return a vector from `offset` on; lanes that the mask turns off are 0 and not read."""
         type = e.vector_type(self.element_type)
         if mask is None:
             return e.make(vector.LoadOp, [self.ref, e.index(offset)], type)
@@ -52,7 +52,7 @@ class Buffer:
     def prefetch(
         self, e: Emitter, offset: Index, level: int = 1, *, to_write: bool = False
     ) -> None:
-        """Asks for the cache line of the element at `offset`, which may lie behind the last one.
+        """Prefetch the cache line of the element at `offset`, which may lie after the last one.
 
         It is wanted in the cache of this `level`, 1 to 3.
         """
@@ -67,17 +67,17 @@ class Buffer:
         e.effect(prefetch)
 
     def address(self, e: Emitter, offset: Index) -> Index:
-        """Of the element at `offset`."""
+        """Return the address of the element at `offset`."""
         base = e.insert(memref.ExtractAlignedPointerAsIndexOp.get(self.ref))
         return e.add(base, e.mul(offset, bytes_of(self.element_type)))
 
     def pointer(self, e: Emitter, offset: Index) -> Value:
-        """An LLVM pointer to the element at `offset`."""
+        """Return an LLVM pointer to the element at `offset`."""
         bits = e.insert(arith.IndexCastOp(e.index(self.address(e, offset)), i64))
         return e.insert(IntToPtrOp(bits))
 
     def stream(self, e: Emitter, value: Value, offset: Index) -> None:
-        """Writes a vector past the caches, to an address that is a multiple of its size.
+        """Write a vector past the caches, to an address that is a multiple of its size.
 
         Other threads see it after a fence.
         """
@@ -86,16 +86,16 @@ class Buffer:
         e.effect(llvm.StoreOp(value, pointer, alignment=alignment, nontemporal=True))
 
     def load_scalar(self, e: Emitter, offset: Index) -> Value:
-        """One element."""
+        """Load one element."""
         type = cast(MemRefType[Any], self.ref.type).element_type
         return e.make(memref.LoadOp, [self.ref, e.index(offset)], type)
 
     def splat(self, e: Emitter, offset: Index) -> Value:
-        """One element in every lane."""
+        """Load one element into every lane."""
         return e.broadcast(self.load_scalar(e, offset))
 
     def store(self, e: Emitter, value: Value, offset: Index, mask: Value | None = None) -> None:
-        """Writes a vector from `offset` on, without the lanes that the mask turns off."""
+        """Write a vector from `offset` on, without the lanes that the mask turns off."""
         if mask is None:
             e.effect(vector.StoreOp.create(operands=[value, self.ref, e.index(offset)]))
         else:

@@ -24,7 +24,9 @@ _INTEGER_PREDICATES = {
 
 
 def compare(e: Emitter, predicate: str, a: Value, b: Value) -> Value:
-    """`predicate` (as `arith.cmpf` and `arith.cmpi` name them) of a and b, an i1 for each."""
+    """Return `predicate` (as `arith.cmpf` and `arith.cmpi` name them) of a and b, an i1 for
+    each.
+    """
     result = e.vector_type(i1) if isinstance(a.type, VectorType) else i1
     if _is_float(a):
         return e.make(arith.CmpfOp, [a, b], result, _FLOAT_PREDICATES[predicate])
@@ -32,12 +34,12 @@ def compare(e: Emitter, predicate: str, a: Value, b: Value) -> Value:
 
 
 def choose(e: Emitter, condition: Value, a: Value, b: Value) -> Value:
-    """a where the condition holds, else b."""
+    """Return a where the condition holds, else b."""
     return e.make(arith.SelectOp, [condition, a, b], a.type)
 
 
 def at_least(e: Emitter, x: Value, bound: Value) -> Value:
-    """The larger of x and `bound`, x where x is NaN: one `max` instruction on x86.
+    """Return the larger of x and `bound`, x where x is NaN: one `max` instruction on x86.
 
     `bound` is not NaN.
     """
@@ -45,12 +47,12 @@ def at_least(e: Emitter, x: Value, bound: Value) -> Value:
 
 
 def at_most(e: Emitter, x: Value, bound: Value) -> Value:
-    """The smaller of x and `bound`, x where x is NaN; `bound` is not NaN."""
+    """Return the smaller of x and `bound`, x where x is NaN; `bound` is not NaN."""
     return choose(e, compare(e, "ogt" if _is_float(x) else "sgt", x, bound), bound, x)
 
 
 def clamp(e: Emitter, x: Value, low: float, high: float) -> Value:
-    """x limited to [low, high], NaN where x is NaN."""
+    """Return x limited to [low, high], NaN where x is NaN."""
     lower = at_least(e, x, e.constant(low, x.type))
     return at_most(e, lower, e.constant(high, x.type))
 

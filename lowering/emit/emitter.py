@@ -60,7 +60,7 @@ class Emitter:
     """Appends ops to a function; every vector has as many elements as `unit` has lanes.
 
     Arithmetic on numbers and sizes is done here and leaves no ops. Constants stand once each at the
-    top of the function; a size that code reads becomes an argument of it, behind all others.
+    top of the function; a size that code reads becomes an argument of it, after all others.
     """
 
     def __init__(self, entry: Block, unit: Vectors) -> None:
@@ -80,7 +80,7 @@ class Emitter:
         self._unknown_mask: Value | None = None
 
     def insert(self, op: Operation) -> Value:
-        """Appends `op` and returns its first result."""
+        """Append `op` and return its first result."""
         self._block.add_op(op)
         return op.results[0]
 
@@ -91,13 +91,13 @@ class Emitter:
         result: Attribute,
         properties: Mapping[str, Attribute] = MappingProxyType({}),
     ) -> Value:
-        """Appends an op with one result, a third of the time that xDSL's own builders take."""
+        """Append an op with one result, a third of the time that xDSL's own builders take."""
         return self.insert(
             op.create(operands=operands, result_types=[result], properties=properties)
         )
 
     def apply(self, op: type[Operation], *operands: Value) -> Value:
-        """As `make`, with a result of the first operand's type."""
+        """Make an op as `make` does, with a result of the first operand's type."""
         return self.make(op, operands, operands[0].type)
 
     @property
@@ -113,11 +113,11 @@ class Emitter:
         return known
 
     def effect(self, op: Operation) -> None:
-        """Appends an op without results."""
+        """Append an op without results."""
         self._block.add_op(op)
 
     def vector_type(self, element_type: Attribute) -> VectorType[Any]:
-        """The vector of `lanes` elements; unsigned integers become signless ones."""
+        """Return the vector of `lanes` elements; unsigned integers become signless ones."""
         type = self._vectors.get(element_type)
         if type is None:
             type = VectorType(signless(element_type), [self.lanes])
@@ -125,7 +125,7 @@ class Emitter:
         return type
 
     def constant(self, value: float | int, type: Attribute) -> Value:
-        """`value` as a scalar, or in every lane of a vector type."""
+        """Return `value` as a scalar, or in every lane of a vector type."""
         key = (repr(value), type)
         if key not in self._constants:
             op = arith.ConstantOp(_constant_attribute(value, type), type)
@@ -143,7 +143,7 @@ class Emitter:
         return tuple(self._sizes)
 
     def stack(self, type: Attribute, count: int) -> Value:
-        """Return memory of the function's own for so many elements."""
+        """Return memory of the function's own for this many elements."""
         op = memref.AllocaOp.get(type, shape=[count])
         first = self._entry.first_op
         if first is None:
@@ -153,7 +153,7 @@ class Emitter:
         return op.memref
 
     def index(self, value: Index) -> Value:
-        """`value` as an SSA value."""
+        """Return `value` as an SSA value."""
         if isinstance(value, Size):
             if value not in self._sizes:
                 self._sizes[value] = self._entry.insert_arg(_INDEX, len(self._entry.args))
@@ -166,7 +166,7 @@ class Emitter:
         return known
 
     def add(self, a: Index, b: Index) -> Index:
-        """a + b."""
+        """Return a + b."""
         if isinstance(a, _KNOWN) and isinstance(b, _KNOWN):
             return a + b
         if a == 0 or b == 0:
@@ -174,7 +174,7 @@ class Emitter:
         return self._computed(arith.AddiOp, a, b)
 
     def mul(self, a: Index, b: Index) -> Index:
-        """a · b."""
+        """Return a · b."""
         if isinstance(a, _KNOWN) and isinstance(b, _KNOWN):
             return a * b
         if a == 0 or b == 0:
@@ -184,19 +184,19 @@ class Emitter:
         return self._computed(arith.MuliOp, a, b)
 
     def sub(self, a: Index, b: Index) -> Index:
-        """a - b."""
+        """Return a - b."""
         if isinstance(a, _KNOWN) and isinstance(b, _KNOWN):
             return a - b
         return a if b == 0 else self._computed(arith.SubiOp, a, b)
 
     def minimum(self, a: Index, b: Index) -> Index:
-        """The smaller one."""
+        """Return the smaller one."""
         if isinstance(a, _KNOWN) and isinstance(b, _KNOWN):
             return minimum(a, b)
         return self._computed(arith.MinUIOp, a, b)
 
     def maximum(self, a: Index, b: Index) -> Index:
-        """The larger one."""
+        """Return the larger one."""
         if isinstance(a, _KNOWN) and isinstance(b, _KNOWN):
             return maximum(a, b)
         if a == 0 or b == 0:
@@ -204,7 +204,7 @@ class Emitter:
         return self._computed(arith.MaxUIOp, a, b)
 
     def coordinates(self, index: Index, extents: Sequence[Extent]) -> list[Index]:
-        """The multi-index of a row-major position."""
+        """Return the multi-index of a row-major position."""
         result: list[Index] = []
         for extent in reversed(extents[1:]):
             index, coordinate = self.divmod(index, extent)
@@ -212,7 +212,7 @@ class Emitter:
         return [index, *result] if extents else []
 
     def divmod(self, a: Index, b: Index) -> tuple[Index, Index]:
-        """Quotient and remainder of non-negative numbers."""
+        """Return the quotient and remainder of non-negative numbers."""
         if isinstance(a, _KNOWN) and isinstance(b, int):
             return a // b, a % b
         if a == 0 or b == 1:
@@ -220,19 +220,19 @@ class Emitter:
         return self._computed(arith.DivUIOp, a, b), self._computed(arith.RemUIOp, a, b)
 
     def _computed(self, op: type[Operation], a: Index, b: Index) -> Value:
-        """An op on indices, once in a block and those inside it."""
+        """Return an op on indices, once in a block and those inside it."""
         operands = (self.index(a), self.index(b))
         return self.once((op, *operands), lambda: self.make(op, operands, _INDEX))
 
     def dot(self, indices: Sequence[Index], strides: Sequence[Extent]) -> Index:
-        """Σ indices[i] · strides[i]."""
+        """Return Σ indices[i] · strides[i]."""
         total: Index = 0
         for index, stride in zip(indices, strides, strict=True):
             total = self.add(total, self.mul(index, stride))
         return total
 
     def loop(self, lower: Index, upper: Index, step: int, body: Callable[[Index], None]) -> None:
-        """`scf.for` without carried values; a loop of one known iteration leaves no loop."""
+        """Emit an `scf.for` without carried values; one known iteration needs no loop."""
         self.carry(lower, upper, step, (), lambda index, _: body(index) or ())
 
     def carry(
@@ -243,7 +243,7 @@ class Emitter:
         initial: Sequence[Value],
         body: Callable[[Index, Sequence[Value]], Sequence[Value]],
     ) -> Sequence[Value]:
-        """`scf.for` that carries values: `body` maps those of one iteration to the next's.
+        """Emit an `scf.for` that carries values: `body` maps those of one iteration to the next's.
 
         Returns the values after the last iteration.
         """
@@ -281,7 +281,7 @@ class Emitter:
     def branch(
         self, index: Index, bound: Index, below: Callable[[], None], otherwise: Callable[[], None]
     ) -> None:
-        """Runs `below` if index < bound, else `otherwise`."""
+        """Run `below` if index < bound, else `otherwise`."""
         if isinstance(index, int) and isinstance(bound, int):
             (below if index < bound else otherwise)()
             return
@@ -294,7 +294,7 @@ class Emitter:
         self.effect(scf.IfOp(condition, [], [blocks[0]], [blocks[1]]))
 
     def when(self, condition: Value, body: Callable[[], None]) -> None:
-        """Runs `body` if a value of type `i1` is true."""
+        """Run `body` if a value of type `i1` is true."""
         block = Block()
         with self._inside(block):
             body()
@@ -304,7 +304,7 @@ class Emitter:
     def replaced(
         self, condition: Value, values: Sequence[Value], body: Callable[[], Sequence[Value]]
     ) -> Sequence[Value]:
-        """`values`, or those that `body` computes if a value of type `i1` is true."""
+        """Return `values`, or those that `body` computes if a value of type `i1` is true."""
         block, otherwise = Block(), Block([scf.YieldOp(*values)])
         with self._inside(block):
             self.effect(scf.YieldOp(*body()))
@@ -313,11 +313,11 @@ class Emitter:
         return op.results
 
     def broadcast(self, scalar: Value) -> Value:
-        """`scalar` in every lane."""
+        """Return `scalar` in every lane."""
         return self.make(vector.BroadcastOp, [scalar], self.vector_type(scalar.type))
 
     def convert(self, op: type[Operation], value: Value, element_type: Attribute) -> Value:
-        """A conversion op of `arith` on a vector, to a vector of `element_type`.
+        """Return a conversion op of `arith` on a vector, to a vector of `element_type`.
 
         xDSL's builders of these ops are typed for scalars.
         """
@@ -328,26 +328,32 @@ class Emitter:
         return self.make(op, [value], result)
 
     def narrow(self, value: Value, element_type: Attribute) -> Value:
-        """Integers that fit an unsigned `element_type`; what widens them again gets `value`."""
+        """Narrow integers that fit an unsigned `element_type`; what widens them again gets
+        `value`.
+        """
         narrow = self.convert(arith.TruncIOp, value, element_type)
         self._wide[narrow] = value
         return narrow
 
     def fma(self, a: Value, b: Value, c: Value) -> Value:
-        """a · b + c, rounded once where the vector unit can."""
+        """Return a · b + c, rounded once where the vector unit can."""
         if not self.unit.has_fma:
             return self.apply(arith.AddfOp, self.apply(arith.MulfOp, a, b), c)
         return self.apply(vector.FMAOp, a, b, c)
 
     def fence(self, value: Value) -> Value:
-        """The same vector of i32, about which LLVM knows nothing: ops on both sides stay apart."""
+        """Return the vector of i32 in a form that LLVM does not look through: ops on both sides
+        stay apart.
+        """
         bits = self.insert(vector.BitcastOp(value, self.vector_type(f32)))
         name = f"llvm.arithmetic.fence.v{self.lanes}f32"
         fenced = self.insert(CallIntrinsicOp(name, [bits], [bits.type]))
         return self.insert(vector.BitcastOp(fenced, value.type))
 
     def opaque(self, index: Index) -> Index:
-        """The same index, about which LLVM knows nothing: it takes no addresses apart across it."""
+        """Return the index in a form that LLVM does not look through: it takes no addresses apart
+        across it.
+        """
         if isinstance(index, int):
             return index
         bits = self.make(arith.IndexCastOp, [self.index(index)], i64)
@@ -355,11 +361,13 @@ class Emitter:
         return self.make(arith.IndexCastOp, [same], _INDEX)
 
     def mask(self, count: Index) -> Value:
-        """A mask whose first `count` lanes are on; all of them if `count` is `lanes` or more."""
+        """Return a mask whose first `count` lanes are on; all of them if `count` is `lanes` or
+        more.
+        """
         return self.insert(vector.CreateMaskOp([self.index(count)], self.vector_type(i1)))
 
     def unknown_mask(self) -> Value:
-        """A mask whose lanes are all on, as only running the kernel shows.
+        """Return a mask whose lanes are all on, as only running the kernel shows.
 
         LLVM 22 writes a whole i32 or i64 for the byte that a masked store of truncated numbers
         stores, where it knows that one lane of the mask is on. Grids begin below 2^63.
@@ -395,7 +403,7 @@ class Emitter:
 
 
 def _signed(value: float | int, type: Attribute) -> float | int:
-    """A number as a signless integer type holds it: large unsigned ones are negative."""
+    """Return a number as a signless integer type holds it: large unsigned ones are negative."""
     if not isinstance(type, IntegerType) or type == i1:
         return value
     bits = cast(IntegerType, type).width.data

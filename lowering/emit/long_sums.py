@@ -29,7 +29,8 @@ def carry_sums(
     added: int = 1,
     most: int | None = None,
 ) -> Sequence[Value]:
-    """As `Emitter.carry`, of values to which each iteration adds so many numbers, one by one.
+    """Emit a loop as `Emitter.carry` does, of sums to which each iteration adds `count` numbers one
+    by one.
 
     `most` is the most that `upper - lower` may be where these are not known: sums of more numbers
     are right too, but less exact.
@@ -53,7 +54,7 @@ def carry_sums(
 
 
 def _is_rounded(value: Value) -> bool:
-    """Whether sums of its type are rounded: those of integers are exact."""
+    """Return whether sums of its type are rounded: those of integers are exact."""
     type = value.type
     if isinstance(type, VectorType):
         type = cast(VectorType[Attribute], type).element_type

@@ -9,7 +9,7 @@ from braid.support.sizes.expression import Extent
 
 
 def position_of(e: Emitter, index: Value, extent: Extent, without_sign: bool) -> Index:
-    """`index`, from the end if it is negative, brought inside a dim of `extent` elements.
+    """Return `index`, from the end if it is negative, brought inside a dim of `extent` elements.
 
     `without_sign` says that no index of that type is negative.
     """

@@ -15,7 +15,7 @@ from braid.lowering.emit.emitter import Emitter, Value
 
 
 def transposed(e: Emitter, rows: Sequence[Value]) -> list[Value]:
-    """`lanes` vectors: lane r of vector c is lane c of row r, anything for missing rows."""
+    """Return `lanes` vectors: lane r of vector c is lane c of row r, anything for missing rows."""
     n = e.lanes
     matrix: list[Value | None] = [*rows, *[None] * (n - len(rows))]
     distance = n // 2
@@ -32,7 +32,7 @@ def transposed(e: Emitter, rows: Sequence[Value]) -> list[Value]:
 def exchanged(
     e: Emitter, a: Value | None, b: Value | None, distance: int
 ) -> tuple[Value | None, Value | None]:
-    """Swaps the blocks of a whose lanes have the bit `distance` with those of b that have not."""
+    """Swap the blocks of a whose lanes have the bit `distance` with those of b that have not."""
     if a is None:
         a = b
     if a is None:
@@ -44,7 +44,8 @@ def exchanged(
 
 
 def interleaved(e: Emitter, rows: Sequence[Value]) -> list[Value]:
-    """The elements of all rows, lane by lane: r0[0], r1[0], …, r0[1], r1[1], …
+    """Return the elements of all rows, interleaved by lanes: r0[0], r1[0], …, r0[1], r1[1] and so
+    on.
 
     As many vectors as rows.
     """
@@ -55,7 +56,7 @@ def interleaved(e: Emitter, rows: Sequence[Value]) -> list[Value]:
 
 
 def deinterleaved(e: Emitter, vectors: Sequence[Value]) -> list[Value]:
-    """The inverse of `interleaved`."""
+    """Return the inverse of `interleaved`."""
     count = len(vectors)
     wanted = [
         divmod(lane * count + row, e.lanes) for row in range(count) for lane in range(e.lanes)
@@ -66,7 +67,9 @@ def deinterleaved(e: Emitter, vectors: Sequence[Value]) -> list[Value]:
 def _gathered(
     e: Emitter, sources: Sequence[Value], wanted: Sequence[tuple[int, int]]
 ) -> list[Value]:
-    """Vectors of the (source, lane) in `wanted`, each by one shuffle per source after the first."""
+    """Return the vectors of the (source, lane) in `wanted`, each by one shuffle per source after
+    the first.
+    """
     result: list[Value] = []
     for start in range(0, len(wanted), e.lanes):
         lanes = wanted[start : start + e.lanes]
@@ -84,13 +87,14 @@ def _gathered(
 
 
 def shuffled(e: Emitter, a: Value, b: Value, lanes: Sequence[int]) -> Value:
-    """A vector of the named lanes of a and b, which are numbered one after the other."""
+    """Return a vector of the named lanes of a and b, which are numbered one after the other."""
     mask = DenseArrayBase.from_list(i64, list(lanes))
     return e.insert(vector.ShuffleOp(a, b, mask, result_type=cast(VectorType[Any], a.type)))
 
 
 def low_words(e: Emitter, numbers: Value) -> Value:
-    """The low 32 bits of a vector of 64-bit numbers, as i32, by one shuffle of two registers.
+    """Return the low 32 bits of a vector of 64-bit numbers, as i32, by one shuffle of two
+    registers.
 
     With the fence LLVM sees no truncation, which takes it five instructions with AVX-512.
     """

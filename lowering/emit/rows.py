@@ -25,12 +25,14 @@ Join = Callable[[Emitter, Value, Value], Value]
 
 
 def added(e: Emitter, a: Value, b: Value) -> Value:
-    """a + b."""
+    """Return a + b."""
     return e.apply(arith.AddfOp, a, b)
 
 
 def larger(e: Emitter, a: Value, b: Value) -> Value:
-    """The larger one, a where b is NaN: one instruction, unlike a maximum that NaN goes through."""
+    """Return the larger one, a where b is NaN: one instruction, unlike a maximum that NaN goes
+    through.
+    """
     return choose(e, compare(e, "ogt", b, a), b, a)
 
 
@@ -42,7 +44,7 @@ def fold(
     join: Join,
     element_type: Attribute = _f32,
 ) -> Value:
-    """A reduction over `length` elements of `element_type`, in every lane of the result.
+    """Return a reduction over `length` elements of `element_type`, in every lane of the result.
 
     `step` adds a vector to an accumulator that began as `neutral`; `join` combines accumulators,
     and the halves of the last one's lanes.
@@ -74,7 +76,7 @@ def fold(
 
 
 def across(e: Emitter, value: Value, join: Join) -> Value:
-    """What all lanes are together, in every lane."""
+    """Return what all lanes are together, in every lane."""
     distance = e.lanes // 2
     while distance:
         turned = shuffled(e, value, value, [lane ^ distance for lane in range(e.lanes)])
@@ -84,7 +86,7 @@ def across(e: Emitter, value: Value, join: Join) -> Value:
 
 
 def each(e: Emitter, length: Extent, body: Callable[[Index, Value | None], None]) -> None:
-    """`body` for every vector of the row, the last one perhaps masked."""
+    """Emit `body` for every vector of the row, the last one perhaps masked."""
     rest = length % e.lanes
     whole = length - rest
     if whole != 0:

@@ -25,22 +25,24 @@ class EmulatedBackend(Backend):
     stages: tuple[str, ...] = ()
 
     def families(self, device: Device, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:
-        """None: neither layouts nor times are those of the host's kernels."""
+        """Return no families: neither layouts nor times are those of the host's kernels."""
         return ()
 
     def prepare(self, job: Job) -> Preparation:
-        """What kernels of the host need."""
+        """Return what kernels of the host need."""
         on_host = _on_host(job)
         return backend_of(on_host.device).prepare(on_host)
 
     def emit(self, kernels: Sequence[FuncOp], job: Job) -> EmittedKernels:
-        """The kernels of the host, by those of its families that take these layouts."""
+        """Return the kernels of the host, by those of its families that take these layouts."""
         on_host = _on_host(job)
         return backend_of(on_host.device).emit(kernels, on_host)
 
 
 def _on_host(job: Job) -> Job:
-    """The job for the host of the target. Raises BraidError where that has no backend itself."""
+    """Return the job for the host of the target. Raises BraidError where that has no backend
+    itself.
+    """
     host = job.target.host_device
     if host.backend not in backend_names():
         raise BraidError(

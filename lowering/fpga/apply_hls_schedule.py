@@ -26,7 +26,7 @@ class ApplyHlsSchedulePass(ModulePass):
     name = "apply-hls-schedule"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Folds."""
+        """Fold the stages."""
         for design in op.ops:
             if isinstance(design, DesignOp):
                 apply_schedule(design)

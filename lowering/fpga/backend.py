@@ -14,10 +14,10 @@ from xdsl.ir import Operation
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.lowering.fpga.circuit import Circuit
 from braid.lowering.fpga.part import part_name
-from braid.lowering.fpga.refusal import refusal
 from braid.lowering.fpga.report import report, taken_of
 from braid.lowering.fpga.schedule.select import budget_of, memory_of
 from braid.lowering.fpga.timeline import timeline
+from braid.lowering.fpga.unsupported_ops import unsupported_reason
 from braid.support.errors import BraidError
 from braid.support.option_names import by_door, option_text
 from braid.support.tar import tar_of
@@ -48,27 +48,27 @@ class FpgaBackend(Backend):
     )
 
     def families(self, device: Device, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:
-        """None of its own: groups are row-major, and are not what stages are made of."""
+        """Return no families: groups are row-major, and stages are not made of them."""
         return installed
 
     def prepare(self, job: Job) -> Preparation:
-        """Nothing: windows take paddings, and stages what stands behind them."""
+        """Return no passes: windows take paddings, and stages the ops after them."""
         return Preparation()
 
     @property
-    def schedules_by(self) -> str:
+    def analytic_scheduling(self) -> str:
         """Not a search: what a schedule takes of the part is counted, and its bound is proven."""
         return (
             "'select-hls-schedule' chooses those of circuits when a model is compiled, by counted "
             "resources and with a proven bound"
         )
 
-    def refusal(self, op: Operation, known: ParameterExpressions) -> str | None:
-        """Why designs do not have `op`; None where they do."""
-        return refusal(op, known)
+    def unsupported_reason(self, op: Operation, known: ParameterExpressions) -> str | None:
+        """Return why designs do not have `op`; None where they do."""
+        return unsupported_reason(op, known)
 
     def emit(self, kernels: Sequence[FuncOp], job: Job) -> "FpgaKernels":
-        """Nothing yet: see `link`."""
+        """Return kernels without code: `link` makes the design."""
         return FpgaKernels(tuple(kernel.sym_name.data for kernel in kernels), job)
 
 
@@ -115,7 +115,8 @@ class FpgaKernels:
         ]
 
     def at(self, stage: str, functions: Sequence[FuncOp]) -> Sequence[str | bytes]:
-        """The designs in dialect `braid_hls`, their C++, their SystemVerilog, or testbenches.
+        """Return the designs in dialect `braid_hls`, their C++, their SystemVerilog, or
+        testbenches.
 
         At `hls-project` it is one archive of all of them, for the part that the machine names.
         At `report`, what they take of the part and how many frames a second they make; at
@@ -136,7 +137,7 @@ class FpgaKernels:
         return self.job.device.machine.fact("clock")
 
     def _circuits(self, functions: Sequence[FuncOp]) -> list[Circuit]:
-        """They share the part by what they need."""
+        """Return the circuits, which share the part by what they need."""
         machine = self.job.device.machine
         return Circuit.of_all(
             functions, self.job.weights(), budget_of(machine), self._clock, memory_of(machine)
@@ -144,7 +145,7 @@ class FpgaKernels:
 
 
 def _archive(circuits: Sequence[Circuit], part: str) -> bytes:
-    """Of the projects of circuits, in folders of their names."""
+    """Return the archive of the projects of circuits, in folders of their names."""
     return tar_of(
         {
             f"{circuit.name}/{name}": text.encode()

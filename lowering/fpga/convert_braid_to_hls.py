@@ -12,7 +12,7 @@ from braid.support.errors import BraidError
 
 
 def function_named(module: ModuleOp, name: str) -> FuncOp:
-    """The function of this name. Raises BraidError where there is none."""
+    """Return the function of this name. Raises BraidError where there is none."""
     functions = [op for op in module.ops if isinstance(op, FuncOp) and op.body.blocks]
     for function in functions:
         if function.sym_name.data == name:
@@ -29,7 +29,7 @@ class ConvertBraidToHlsPass(ModulePass):
 
     In: a function of integer ops with constant weights, as `convert-qdq-to-integers` leaves it;
     quantization of arguments and dequantization of results stay with the caller. Out: stages, each
-    an op with windows and the elementwise ops behind it, scheduled by the cycle. They compute an
+    an op with windows and the elementwise ops after it, scheduled by the cycle. They compute an
     output at once; `select-hls-schedule` decides how much of it, and `select-channel-depths` how
     many places channels have, which are those for what is under way in their writer.
     Raises UnsupportedError naming what stages do not have.
@@ -46,7 +46,7 @@ class ConvertBraidToHlsPass(ModulePass):
     function: str = "main"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Puts the design in the place of the function."""
+        """Put the design in the place of the function."""
         function = function_named(op, self.function)
         converted = design_of(function, {})
         block = function.parent

@@ -26,7 +26,7 @@ class LowerFloatsToCppPass(ModulePass):
     """Writes the function `function`, in f32, as C++ for Vitis HLS to the folder `output`.
 
     In: structured ops on f32 of known shapes. Out: the same; the folder has the files that
-    `lower-hls-to-cpp` writes. Arguments, parameters behind them, and results are arrays. Each op is
+    `lower-hls-to-cpp` writes. Arguments, parameters after them, and results are arrays. Each op is
     a loop nest, and elementwise ones join; the order of loops, what an iteration computes, and
     intervals are those with which the estimator finds the fewest cycles within `dsp` DSPs, or those
     of the target's FPGA. Nests that go through a tensor in one order stream it, others pass it on
@@ -51,7 +51,7 @@ class LowerFloatsToCppPass(ModulePass):
     clock: float = 3.33
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Chooses, checks and writes."""
+        """Choose orders, check the design, and write its files."""
         function = function_named(op, self.function)
         graph = graph_of(function, known_values(function, {}, needs_all=False))
         name = top_name_of(function.sym_name.data)

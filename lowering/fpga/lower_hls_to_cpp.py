@@ -36,7 +36,7 @@ class LowerHlsToCppPass(ModulePass):
     clock: float = 3.33
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Lowers, checks and writes."""
+        """Lower the design, check it, and write its files."""
         design = only_design(op)
         check_applied(design)
         try:

@@ -34,7 +34,7 @@ class LowerHlsToVerilogPass(ModulePass):
     output: str
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Lowers and writes."""
+        """Lower the design and write its files."""
         design = only_design(op)
         check_applied(design)
         text = system_verilog(design_modules(design))

@@ -7,7 +7,9 @@ from braid.solvers.hls.schedule import Operators
 
 
 def vitis_operators() -> Operators:
-    """Of Vitis HLS at 300 MHz on UltraScale+; the file says where each number is from."""
+    """Return the operators of Vitis HLS at 300 MHz on UltraScale+; the file gives the source of
+    each number.
+    """
     path = files("braid.targets.machines") / "facts" / "vitis-hls.toml"
     table = tomllib.loads(path.read_text(encoding="utf-8"))
     cycles = table["cycles"]

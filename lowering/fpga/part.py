@@ -8,7 +8,9 @@ from braid.targets.machines.resolve import target_of
 
 
 def part_of(module: ModuleOp, target: str | None) -> Machine | None:
-    """That of the target's first device with DSP slices; `target` is another one than its own."""
+    """Return the machine of the target's first device with DSP slices; `target` overrides that of
+    the module.
+    """
     for device in target_of(module, target).devices:
         if any(name == "dsp" for name, _ in device.machine.facts):
             return device.machine
@@ -16,7 +18,9 @@ def part_of(module: ModuleOp, target: str | None) -> Machine | None:
 
 
 def part_name(machine: Machine) -> str:
-    """That of its vendor's tools. Raises BraidError where the target does not say it."""
+    """Return the name of the part in its vendor's tools. Raises BraidError where the target has
+    none.
+    """
     if not machine.part:
         raise BraidError(
             f"machine '{machine.name}' does not say which part it is",

@@ -21,7 +21,9 @@ _COLUMNS = 48
 
 
 def report(circuit: Circuit, machine: Machine) -> str:
-    """Stages with their loops, the slowest marked, channels, times, and resources of the part."""
+    """Return text: stages with their loops, the slowest marked, channels, times, and resources of
+    the part.
+    """
     design = circuit.converted.design
     lines = [
         f"{circuit.name}: {circuit.interval} cycles from image to image, {circuit.cycles} of one; "
@@ -43,14 +45,14 @@ def report(circuit: Circuit, machine: Machine) -> str:
 
 
 def _sharing(circuit: Circuit) -> Iterator[str]:
-    """What the part's other circuits have to do with it."""
+    """Yield what the part's other circuits have to do with it."""
     slowest = circuit.schedule.slowest
     if slowest > circuit.interval:
         yield f"shares the part with a circuit of {slowest} cycles, which gets what it needs"
 
 
 def _shape(one: StageOp | PermuteOp) -> str:
-    """Outputs and folds; of a permute the beats that leave, and banks and passes."""
+    """Return outputs and folds; of a permute the beats that leave, and banks and passes."""
     if isinstance(one, PermuteOp):
         return f"{one.beats:10}{f'{one.banks.value.data}x{one.ii.value.data}':>9}"
     (rows, columns), (groups, parts) = one.loops.outputs, one.loops.folds
@@ -58,7 +60,7 @@ def _shape(one: StageOp | PermuteOp) -> str:
 
 
 def _channels(design: DesignOp) -> Iterator[str]:
-    """Each with how full it is over the time of two images, the second one behind the first."""
+    """Return for each channel how full it is over the time of two successive images."""
     network, depths = network_of(design), depths_of(design)
     times = earliest(network, IMAGES, depths)
     assert times is not None, "the depths were chosen so that it ends"
@@ -72,7 +74,7 @@ def _channels(design: DesignOp) -> Iterator[str]:
 
 
 def _memories(design: DesignOp) -> Iterator[str]:
-    """What is read from the memory beside the part."""
+    """Yield what is read from the memory beside the part."""
     found = weights_of(design)
     if found:
         yield ""
@@ -84,14 +86,16 @@ def _memories(design: DesignOp) -> Iterator[str]:
 
 
 def _curve(levels: Integers, depth: int) -> str:
-    """The most beats of each stretch of time as a bar; full where a beat more has no place."""
+    """Return the most beats of each stretch of time as a bar; full where a beat more has no
+    place.
+    """
     stretches = np.array_split(levels, min(_COLUMNS, len(levels)))
     most = len(_BARS) - 1
     return "".join(_BARS[-(-int(one.max()) * most // depth)] for one in stretches)
 
 
 def taken_of(circuit: Circuit, machine: Machine) -> dict[str, tuple[float, float]]:
-    """What a circuit takes of a part, and what that has, by the names of resources."""
+    """Return what a circuit takes of a part, and what that has, by the names of resources."""
     used = resources_of(circuit.converted.design)
     taken = {words: (getattr(used, name), machine.fact(name)) for name, words in PARTS}
     if used.memory:

@@ -33,7 +33,7 @@ class SelectChannelDepthsPass(ModulePass):
     trials: int = 200
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Decides for each design."""
+        """Decide for each design."""
         for design in op.ops:
             if isinstance(design, DesignOp):
                 check_applied(design)

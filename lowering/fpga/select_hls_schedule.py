@@ -54,7 +54,7 @@ class SelectHlsSchedulePass(ModulePass):
     memory_latency: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Decides for each design."""
+        """Decide for each design."""
         designs = [design for design in op.ops if isinstance(design, DesignOp)]
         if designs:
             every = select_schedules(designs, self._budget(op), self._memory(op))
@@ -96,7 +96,7 @@ def _say(design: DesignOp, chosen: Schedule, designs: int) -> None:
         design,
         SelectHlsSchedulePass.name,
         f"{name}{len(chosen.folds)} stages, the slowest with {chosen.cycles} iterations{own}, "
-        f"at least {chosen.lower_bound} with what there is; "
+        f"at least {chosen.lower_bound} with these resources; "
         f"{used.dsp} DSP slices, {used.bram36:g} block RAMs, {used.lut} look-up tables and "
         f"{used.ff} flip-flops{memory}",
         cost=chosen.slowest,

@@ -17,16 +17,16 @@ from braid.solvers.streams.timing import Times
 from braid.targets.machines.machine import Machine
 
 _STRETCHES = 48
-"""Of the time, in each of which a channel is as full as it is at most."""
+"""The stretches of the time, in each of which a channel is as full as it is at most."""
 _SHADES = 4
-"""Of how full channels are."""
+"""The shades of how full channels are."""
 
 Rows = list[list[str]]
 Bar = dict[str, Any]
 
 
 def timeline(circuit: Circuit, machine: Machine) -> str:
-    """A line of JSON: two timelines, of stages and of channels, over the time of two images.
+    """Return a line of JSON: two timelines, of stages and of channels, over the time of two images.
 
     Each has `title`, `summary`, `lanes`, `unit`, `bars` of `lane`, `start`, `end`, `label` and
     `colour`, and a table of `columns` and `rows`, in which what limits the rate is marked.
@@ -61,7 +61,7 @@ def timeline(circuit: Circuit, machine: Machine) -> str:
 
 
 def _busy(network: Network, times: Times) -> Iterator[Bar]:
-    """From the first read or write of an image to its last one, of each process."""
+    """Return the time from the first to the last access of an image, for each process."""
     for lane, (process, reads, writes) in enumerate(
         zip(network.processes, times.reads, times.writes, strict=True)
     ):

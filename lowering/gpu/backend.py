@@ -64,20 +64,24 @@ class GpuBackend(Backend):
         return gpu_families(device.machine, installed)
 
     def prepare(self, job: Job) -> Preparation:
-        """Kernels have no edge cases; paddings of the same tensor that become ops are merged."""
+        """Return passes for kernels without edge cases; equal paddings that become ops are
+        merged.
+        """
         return Preparation(before_fusion=("expand-padding", "simplify"))
 
     def meter(self, job: Job) -> AbstractContextManager[KernelMeter]:
-        """A static model's time, and what the emulator computes; see `gpu_meter`."""
+        """Return a static model's time, and what the emulator computes; see `gpu_meter`."""
         return gpu_meter(job)
 
-    def machine_here(self, device: Device) -> str | None:
-        """By the driver; with the letter of `device` where it is that architecture."""
+    def local_machine(self, device: Device) -> str | None:
+        """Return the architecture by the driver; with the letter of `device` where it is
+        that one.
+        """
         here, wanted = architecture_here(), device.machine.cpu
         return wanted if here == wanted.rstrip("a") else here
 
     def emit(self, kernels: Sequence[FuncOp], job: Job) -> "GpuKernels":
-        """Emits all of them for each architecture; what was compiled before is found later."""
+        """Emit all kernels for each architecture; what was compiled before is found later."""
         _require_architecture(job.device)
         job = replace(job, jobs=jobs_for(map(outlined_group, kernels), job.jobs))
         return GpuKernels(
@@ -99,16 +103,17 @@ class ArchitectureKernels:
     kernels: tuple[GpuKernel, ...]
 
     def kind(self, kind: str) -> str:
-        """The kind of a code that is for this architecture."""
+        """Return the kind of a code that is for this architecture."""
         return f"{kind}-{self.machine.cpu}"
 
     def compiled(self, job: Job) -> list[Compiled]:
-        """Their code, a kernel each."""
+        """Return the code of the kernels, one for each."""
         host = job.target.host_device.machine
         return compile_gpu_kernels(self.kernels, self.machine, host, jobs=job.jobs)
 
     def code(self, functions: Sequence[FuncOp], job: Job) -> list[Code]:
-        """PTX, launches and, where functions are launched, their plan; machine code if wished.
+        """Return PTX, launches and, where functions are launched, their plan; machine code if
+        wished.
 
         Raises BraidError where that is wished and there is no assembler.
         """
@@ -160,7 +165,7 @@ class GpuKernels:
         ]
 
     def link(self, functions: Sequence[FuncOp]) -> list[Code]:
-        """Objects for the host with the emulator, and what the device needs by architecture.
+        """Return the objects for the host with the emulator, and the device's code by architecture.
 
         What is emulated is the code of the first.
         """
@@ -171,7 +176,7 @@ class GpuKernels:
         ):
             raise BraidError(
                 f"'@main' calls kernels of device '{device.name}', whose memory is not the host's",
-                hint="let 'assign-devices' and the passes behind it make functions of them, or "
+                hint="let 'assign-devices' and the passes after it make functions of them, or "
                 f"compile with {option_text('target', 'gpu-emulated')}, which runs the same "
                 "kernels on the CPU",
             )
@@ -184,7 +189,7 @@ class GpuKernels:
         return [Code(OBJECT, (*emulated, emulator_object(host))), *codes]
 
     def at(self, stage: str, functions: Sequence[FuncOp]) -> Sequence[str | bytes]:
-        """The kernels in the `gpu` or `nvvm` dialect, a module each; or all of them as code.
+        """Return the kernels in the `gpu` or `nvvm` dialect, a module each; or all of them as code.
 
         One architecture after the other. Raises BraidError where there is no assembler, it rejects
         the code, or a `cubin` is wanted of several architectures.
@@ -235,7 +240,7 @@ def _for_architecture(
 
 
 def _emitted(function: FuncOp, selection: KernelChoice, is_first: bool) -> GpuKernel:
-    """The kernel of a function. Raises BraidError for a family that makes none of a GPU.
+    """Return the kernel of a function. Raises BraidError for a family that makes none of a GPU.
 
     Schedules are for the first architecture; others have their default ones.
     """

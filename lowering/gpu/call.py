@@ -39,7 +39,7 @@ class Counts:
 
 
 def call_emulated(emulated: bytes, launches: Launches, arrays: Sequence[Array]) -> Counts:
-    """Runs a kernel's object on its operands and results, as stored and in C order.
+    """Run a kernel's object on its operands and results, as stored and in C order.
 
     Raises BraidError with what the emulator finds wrong.
     """
@@ -71,7 +71,7 @@ def call_emulated(emulated: bytes, launches: Launches, arrays: Sequence[Array]) 
 
 
 def _status_thunk(symbol: str) -> bytes:
-    """What the emulator says is hidden from outside of the code that it is linked to."""
+    """Return what the emulator says is hidden from outside of the code that it is linked to."""
 
     text = (
         f"declare i32 @{STATUS}(ptr)\ndefine i32 @{symbol}(ptr %env) {{\n"

@@ -48,7 +48,7 @@ define i32 @standin_status(ptr %text, i64 %size) {{
 
 
 def keep_emulated_library(ptx: bytes, compiled: Sequence[Compiled], host: Machine) -> None:
-    """Writes the library of a module where the environment asks for it.
+    """Write the library of a module where the environment asks for it.
 
     Raises BraidError where it cannot be linked or written.
     """
@@ -63,7 +63,7 @@ def keep_emulated_library(ptx: bytes, compiled: Sequence[Compiled], host: Machin
 
 
 def _digest(data: bytes) -> int:
-    """FNV-1a, of 64 bits."""
+    """Return the FNV-1a hash of 64 bits."""
     digest = 0xCBF29CE484222325
     for byte in data:
         digest = ((digest ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF

@@ -23,7 +23,7 @@ class EmulatedRun:
 
 
 def answer(request: EmulatedRun) -> tuple[Array, ...] | None:
-    """The results; None where the emulator finds something wrong."""
+    """Return the results; None where the emulator finds something wrong."""
     try:
         call_emulated(request.emulated, request.launches, [*request.operands, *request.results])
     except BraidError:

@@ -18,7 +18,7 @@ from braid.targets.machines.machine import Machine
 def gpu_families(
     machine: Machine, installed: Sequence[KernelFamily] = ()
 ) -> tuple[KernelFamily, ...]:
-    """All families for `machine`, in order of preference: first those of other packages."""
+    """Return all families for `machine`, in order of preference: first those of other packages."""
     own = (
         HopperAttentionFamily(machine),
         AttentionFamily(machine),

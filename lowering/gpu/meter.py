@@ -1,4 +1,4 @@
-"""What `braid tune` is told of kernels of a GPU: predictions from machine code, and results.
+"""The meter of GPU kernels for `braid tune`: predictions from machine code, and results.
 
 The time is that of a static model (`machine_analysis/static_model.py`), which needs no GPU: of the
 registers that the assembler gives an entry, and of the main loop in the disassembler's text. What
@@ -33,7 +33,7 @@ from braid.targets.machines.machine import Machine
 
 WORKER = "braid.lowering.gpu.emulated_run"
 MOST_SECONDS = 120.0
-"""After which an emulated kernel counts as one that hangs."""
+"""The seconds after which an emulated kernel is taken to hang."""
 
 
 @dataclass
@@ -47,7 +47,7 @@ class MadeKernel:
 
     @property
     def launches(self) -> Launches:
-        """Of the kernel."""
+        """Launches of the kernel."""
         return self.kernel.launches
 
 
@@ -63,13 +63,15 @@ class GpuMeter:
     host: Machine
     jobs: int
     ending: ExitStack
-    what: str = "predicted time (static model)"
+    quantity: str = "predicted time (static model)"
     is_exact: bool = True
     process: WorkerProcess | None = field(default=None, init=False)
     best: dict[FusedOp, float] = field(default_factory=dict[FusedOp, float], init=False)
 
-    def made(self, kernels: Sequence[Kernel], group: FusedOp) -> list[MadeKernel | None]:
-        """Each compiled and assembled; None for what a tool rejects, or fits no multiprocessor."""
+    def compiled(self, kernels: Sequence[Kernel], group: FusedOp) -> list[MadeKernel | None]:
+        """Return each kernel compiled and assembled; None for what a tool rejects, or fits no
+        multiprocessor.
+        """
         made = [self._bounded(kernel) for kernel in kernels]
         waiting = [each for each in made if each is not None]
         while waiting:
@@ -82,13 +84,13 @@ class GpuMeter:
         return [self._or_none(each, group) for each in made]
 
     def seconds(self, made: MadeKernel) -> float | None:
-        """As the static model says."""
+        """Return the seconds that the static model predicts."""
         return made.least if made.compiled is None else made.seconds
 
     def results(
         self, made: MadeKernel, operands: Sequence[Array], results: Sequence[Array]
     ) -> Sequence[Array] | None:
-        """By the emulator, which also refuses what a GPU would do without a word."""
+        """Return the results by the emulator, which also rejects what a GPU would do silently."""
         if made.compiled is None:
             self._compile([made])
         if made.compiled is None:
@@ -110,13 +112,13 @@ class GpuMeter:
         return MadeKernel(kernel, least_seconds(kernel.launches, kernel.work, self.machine))
 
     def _or_none(self, made: MadeKernel | None, group: FusedOp) -> MadeKernel | None:
-        """None for what was to be compiled, and has no time."""
+        """Return what was compiled with its time; None for what has no time."""
         if made is None or made.seconds is not None:
             return made
         return made if made.compiled is None and made.least >= self.best[group] else None
 
     def _compile(self, kernels: Sequence[MadeKernel]) -> None:
-        """At once; where a tool rejects one, each alone."""
+        """Compile all at once; where a tool rejects one, each alone."""
         try:
             compiled = compile_gpu_kernels(
                 [each.kernel for each in kernels], self.machine, self.host, jobs=self.jobs
@@ -141,7 +143,9 @@ class GpuMeter:
 
 @contextmanager
 def gpu_meter(job: Job) -> Generator[GpuMeter]:
-    """For the first architecture of the device. Raises BraidError where there is no assembler."""
+    """Return the meter for the first architecture of the device. Raises BraidError where there is
+    no assembler.
+    """
     find_tool("ptxas")
     with ExitStack() as ending:
         host = job.target.host_device.machine

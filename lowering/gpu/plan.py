@@ -26,15 +26,15 @@ VERSION = 2
 _LAUNCH, _COPY = 0, 1
 _ADDRESS, _TENSOR_MAP = 0, 1
 _NUMBERS = {"u8": 0, "s8": 0, "s32": 3, "f16": 6, "f32": 7, "bf16": 9, "tf32": 11}
-"""As `CUtensorMapDataType` numbers them; bytes have no sign there."""
+"""The numbers of `CUtensorMapDataType`; bytes have no sign there."""
 _SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
-"""As `CUtensorMapSwizzle` numbers them."""
+"""The numbers of `CUtensorMapSwizzle`."""
 _SPACES = {"arena": 0, "weights": 1, "input": 2, "output": 3}
 
 
 @dataclass(frozen=True)
 class Place:
-    """So many bytes into a memory of the function: number `number` of its space."""
+    """An address in a memory of the function: buffer `number` of its space."""
 
     space: int
     number: int
@@ -42,7 +42,7 @@ class Place:
 
     @staticmethod
     def of(buffer: BufferAttr, function: FuncOp) -> "Place":
-        """Where a buffer is. The device aligns inputs and outputs, and has one arena.
+        """Return where a buffer is. The device aligns inputs and outputs, and has one arena.
 
         Raises UnsupportedError for a memory that the device has not.
         """
@@ -55,14 +55,15 @@ class Place:
         return Place(_SPACES[space], index, buffer.offset.data)
 
     def words(self) -> tuple[int, ...]:
-        """As they stand in the plan."""
+        """Return the words as they stand in the plan."""
         return self.space, self.number, self.offset
 
 
 def plan_bytes(functions: Sequence[FuncOp], kernels: Mapping[str, Launches]) -> bytes:
-    """The plan of functions whose memory is planned; `kernels` are those they call, by symbol.
+    """Return the plan of functions whose memory is planned; `kernels` are those they call, by
+    symbol.
 
-    Raises UnsupportedError for a function with control flow, which is the host's affair.
+    Raises UnsupportedError for a function with control flow, which only the host can run.
     """
     parts = [MAGIC, _words(VERSION, len(functions))]
     for function in functions:
@@ -103,11 +104,11 @@ class _Steps:
                 raise UnsupportedError(
                     f"'{op.name}' cannot be part of a function that a GPU runs",
                     location=source_location(op),
-                    hint="let the host run it: control flow around launches is its affair",
+                    hint="let the host run it: it runs the control flow around launches",
                 )
 
     def _bind(self, op: Operation) -> None:
-        """Results are where the plan of memory says."""
+        """Bind results to where the memory plan places them."""
         for value, buffer in zip(op.results, buffers_of(op, BUFFERS, len(op.results)), strict=True):
             if buffer is not None:
                 self._places[value] = Place.of(buffer, self._function)
@@ -122,7 +123,7 @@ class _Steps:
             yield _launch(launch, kernel, places)
 
     def _returns(self, op: func.ReturnOp) -> Iterator[bytes]:
-        """Copies results that are not where the caller wants them."""
+        """Copy results that are not where the caller wants them."""
         for index, value in enumerate(op.operands):
             target, source = Place(_SPACES["output"], index, 0), self._places[value]
             if source != target:

@@ -8,7 +8,7 @@ _MAJOR, _MINOR = 75, 76
 
 
 def architecture_here() -> str | None:
-    """Of the first GPU, such as `sm_90`; None without a driver or a GPU.
+    """Return the architecture of the first GPU, such as `sm_90`; None without a driver or a GPU.
 
     Children that this process forks later cannot use CUDA.
     """

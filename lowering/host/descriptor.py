@@ -16,7 +16,7 @@ from braid.lowering.host.open_model import OpenModel
 ir: Any = import_module("llvmlite.ir")
 """llvmlite comes without types."""
 
-ABI_VERSION = 12
+ABI_VERSION = 13
 UNBOUNDED = (1 << 63) - 1
 """The bound of an open dim of which nothing is assumed."""
 SYMBOL = "braid_model"
@@ -35,9 +35,16 @@ _STAGE = ir.LiteralStructType([_I64, _POINTER, _POINTER, _I64, _I64, _POINTER])
 _CHANNEL = ir.LiteralStructType([_I64, _I64])
 _OPEN_BUFFER = ir.LiteralStructType([_I64, _I64, _I64])
 _EXPANSION = ir.LiteralStructType([*[_I64] * 7, _POINTER])
+_PHASE = ir.LiteralStructType([_POINTER, _POINTER, _POINTER])
 _VALUE_SIZE = ir.LiteralStructType([_I64, _I64, _I64])
 _SIZE_CHECK = ir.LiteralStructType([_I64, _I64, _POINTER])
 _ENTRY = ir.FunctionType(ir.IntType(32), [_POINTER] * 5)
+_NULL = ir.Constant(_POINTER, None)
+
+
+def _struct(fields: Sequence[Any]) -> Any:
+    """Return the constant struct of these constants."""
+    return ir.Constant(ir.LiteralStructType([field.type for field in fields]), list(fields))
 
 
 @dataclass(frozen=True)
@@ -144,8 +151,32 @@ class ExpandedWeight:
 
 
 @dataclass(frozen=True)
+class ModelPhase:
+    """A phase of a model, and which values its inputs and outputs are, by number."""
+
+    description: "ModelDescription"
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ModelPhases:
+    """The phases of a model whose data decide sizes, and which value each of its outputs is.
+
+    The first values are the inputs of the model.
+    """
+
+    phases: tuple[ModelPhase, ...]
+    value_count: int
+    outputs: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class ModelDescription:
-    """What the descriptor says; a model without variants is the program `ENTRY`."""
+    """What the descriptor says; without variants and phases, a model is the program `entry`.
+
+    `output_sizes` are the texts of the sizes of each output where sizes are open, else empty.
+    """
 
     inputs: tuple[ModelPort, ...]
     outputs: tuple[ModelPort, ...]
@@ -165,6 +196,9 @@ class ModelDescription:
     open: OpenModel | None = None
     expanded_bytes: int = 0
     expanded: tuple[ExpandedWeight, ...] = ()
+    phases: ModelPhases | None = None
+    output_sizes: tuple[tuple[str, ...], ...] = ()
+    entry: str = ENTRY
 
 
 def descriptor_module(description: ModelDescription) -> str:
@@ -177,7 +211,15 @@ class _Descriptor:
         self.module = ir.Module()
         self._globals = 0
         self._matrices: dict[tuple[float, ...], Any] = {}
-        run = ir.Constant(_POINTER, None) if description.variants else self._entry(ENTRY)
+        initializer = self._model(description)
+        model = ir.GlobalVariable(self.module, initializer.type, SYMBOL)
+        model.global_constant = True
+        model.initializer = initializer
+
+    def _model(self, description: ModelDescription) -> Any:
+        """Return the descriptor of a model, or of a phase of one."""
+        has_code = not description.variants and description.phases is None
+        run = self._entry(description.entry) if has_code else _NULL
         fields = [
             _I64(ABI_VERSION),
             *self._list([self._port(port) for port in description.inputs], _TENSOR),
@@ -198,11 +240,28 @@ class _Descriptor:
             self._open(description.open, [dim.name for dim in description.dims]),
             _I64(description.expanded_bytes),
             *self._list([self._expansion(own) for own in description.expanded], _EXPANSION),
+            _NULL if description.phases is None else self._phases(description.phases),
         ]
-        type = ir.LiteralStructType([field.type for field in fields])
-        model = ir.GlobalVariable(self.module, type, SYMBOL)
-        model.global_constant = True
-        model.initializer = ir.Constant(type, fields)
+        return _struct(fields)
+
+    def _phases(self, phases: ModelPhases) -> Any:
+        own = [
+            ir.Constant(
+                _PHASE,
+                [
+                    self._global(self._model(phase.description)),
+                    self._integers(phase.inputs),
+                    self._integers(phase.outputs),
+                ],
+            )
+            for phase in phases.phases
+        ]
+        fields = [
+            *self._list(own, _PHASE),
+            _I64(phases.value_count),
+            self._integers(phases.outputs),
+        ]
+        return self._global(_struct(fields))
 
     def _port(self, port: ModelPort) -> Any:
         dtype = helper.np_dtype_to_tensor_dtype(to_numpy(port.element_type))
@@ -267,7 +326,7 @@ class _Descriptor:
 
     def _open(self, model: OpenModel | None, dims: Sequence[str]) -> Any:
         if model is None:
-            return ir.Constant(_POINTER, None)
+            return _NULL
         program = model.program()
         buffers = [
             ir.Constant(_OPEN_BUFFER, [_I64(b.bytes), _I64(b.first), _I64(b.last)])
@@ -291,9 +350,9 @@ class _Descriptor:
             self._list([self._integers(shape) for shape in model.output_shapes], _POINTER)[1],
             *self._list(checks, _SIZE_CHECK),
             *self._list(values, _VALUE_SIZE),
+            self._list([self._integers(own) for own in model.input_shapes], _POINTER)[1],
         ]
-        type = ir.LiteralStructType([field.type for field in fields])
-        return self._global(ir.Constant(type, fields))
+        return self._global(_struct(fields))
 
     def _expansion(self, weight: ExpandedWeight) -> Any:
         own = weight.expansion

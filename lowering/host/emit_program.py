@@ -1,7 +1,6 @@
 """A planned function as a program: kernel calls and control flow on raw pointers."""
 
 from collections.abc import Sequence
-from typing import cast
 
 from xdsl.dialects import arith, func, llvm, scf, tensor
 from xdsl.dialects.builtin import (
@@ -10,11 +9,10 @@ from xdsl.dialects.builtin import (
     IntegerType,
     ModuleOp,
     StringAttr,
-    TensorType,
     i32,
     i64,
 )
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from braid.analysis.diagnostics.locations import source_location
@@ -23,12 +21,11 @@ from braid.analysis.storage.strided_storage import is_only_storage
 from braid.analysis.storage.tensor_storage import is_view
 from braid.analysis.structure.loop_nests import op_name
 from braid.dialects.braid.attribute_names import SCRATCH_BUFFER, STATUS
-from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.failure import FailOp
 from braid.dialects.braid.launch import AwaitOp, LaunchOp
-from braid.dialects.braid.sizes import extents_of_type, is_open, value_sizes
+from braid.dialects.braid.sizes import is_open
 from braid.lowering.host.branch_checks import BranchChecks
 from braid.lowering.host.control_flow import ControlFlow
 from braid.lowering.host.environment import Buffers, Environment
@@ -37,6 +34,7 @@ from braid.lowering.host.inter_op_sections import InterOpCall, InterOpSections
 from braid.lowering.host.kernel_calls import KernelCalls
 from braid.lowering.host.kernel_grids import KernelGrid, kernel_grids
 from braid.lowering.host.launches import Launches
+from braid.lowering.host.open_model import told_symbols
 from braid.lowering.host.open_sizes import OpenSizes, SizeTable
 from braid.lowering.host.pointers import POINTER, PointerBuilder, external_function
 from braid.lowering.host.profile_counters import ProfileCounters
@@ -78,8 +76,7 @@ def emit_program(
         )
     table = SizeTable() if sizes is None else sizes
     program = _ProgramEmitter(source, function, symbol, counters, table).emit()
-    values = {name for names in value_sizes(function) for name in names}
-    if untold := symbols_of(*table.extents) - _told(function) - values:
+    if untold := symbols_of(*table.extents) - told_symbols(function):
         raise UnsupportedError(
             f"the function has sizes without values: {', '.join(sorted(untold))}",
             location=source_location(function),
@@ -230,13 +227,6 @@ class _ProgramEmitter:
             call = llvm.CallOp(symbol, self._environment.env, return_type=i32)
             status = builder.emit(arith.OrIOp(status, builder.emit(call)))
         builder.insert(llvm.ReturnOp(status))
-
-
-def _told(function: func.FuncOp) -> set[str]:
-    """Return the symbols that are in the shapes of the function's inputs."""
-    types: list[Attribute] = list(function.function_type.inputs)
-    tensors = [cast(AnyTensor, type) for type in types if isinstance(type, TensorType)]
-    return symbols_of(*(extent for type in tensors for extent in extents_of_type(type)))
 
 
 def _statuses(source: ModuleOp, function: func.FuncOp) -> list[str]:

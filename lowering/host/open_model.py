@@ -13,7 +13,7 @@ from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.sizes import SizesAttr, extents_of_type, is_open, value_sizes
 from braid.lowering.host.open_sizes import SizeTable
 from braid.support.errors import BraidError, UnsupportedError
-from braid.support.sizes.expression import Size, symbol, symbols_of
+from braid.support.sizes.expression import Extent, Size, Symbol, atom_alone, symbols_of
 from braid.support.sizes.program import Program, program_of
 
 
@@ -48,7 +48,9 @@ class ValueSize:
 class OpenModel:
     """The sizes of a model, and what is known of them by number.
 
-    The program that is emitted adds what it reads to `sizes`.
+    The program that is emitted adds what it reads to `sizes`. `input_shapes` has the numbers of
+    the sizes of inputs that follow from those of the dims, -1 for others; it is empty where there
+    are none.
     """
 
     sizes: SizeTable
@@ -56,6 +58,7 @@ class OpenModel:
     output_shapes: tuple[tuple[int, ...], ...]
     checks: tuple[SizeCheck, ...]
     values: tuple[ValueSize, ...] = ()
+    input_shapes: tuple[tuple[int, ...], ...] = ()
 
     def program(self) -> Program:
         """Return what computes all sizes."""
@@ -73,6 +76,9 @@ def open_model_of(function: FuncOp) -> OpenModel | None:
     table = SizeTable()
     types = function.function_type
     _refuse_untold(function)
+    inputs = [
+        [_following(extent, table) for extent in extents] for extents in _input_extents(function)
+    ]
     held, lifetimes = function.attributes[OPEN_BUFFERS], function.attributes[OPEN_LIFETIMES]
     assert isinstance(held, SizesAttr) and isinstance(lifetimes, DenseArrayBase)
     bounds = cast("DenseArrayBase[IntegerType]", lifetimes).get_values()
@@ -88,7 +94,8 @@ def open_model_of(function: FuncOp) -> OpenModel | None:
         for element, name in enumerate(names)
     )
     checks = tuple(_checks(function, table))
-    return OpenModel(table, tuple(buffers), tuple(outputs), checks, values)
+    follows = tuple(map(tuple, inputs)) if any(max(own, default=-1) >= 0 for own in inputs) else ()
+    return OpenModel(table, tuple(buffers), tuple(outputs), checks, values, follows)
 
 
 def open_dims(function: FuncOp, model: OpenModel) -> list[str]:
@@ -96,22 +103,36 @@ def open_dims(function: FuncOp, model: OpenModel) -> list[str]:
 
     Those that no size needs come last.
     """
-    types = cast("Sequence[AnyTensor]", function.function_type.inputs.data)
-    used = sorted(symbols_of(*(extent for type in types for extent in extents_of_type(type))))
+    extents = (extent for shape in _input_extents(function) for extent in shape)
+    used = sorted(symbols_of(*extents))
     told = (value.symbol for value in model.values)
     return list(dict.fromkeys((*model.program().symbols, *used, *told)))
 
 
+def _input_extents(function: FuncOp) -> list[tuple[Extent, ...]]:
+    types = cast("Sequence[AnyTensor]", function.function_type.inputs.data)
+    return [extents_of_type(type) for type in types]
+
+
+def told_symbols(function: FuncOp) -> set[str]:
+    """Return the symbols that a dim of an input is as it stands, or an element of one."""
+    extents = [extent for shape in _input_extents(function) for extent in shape]
+    atoms = (atom_alone(extent) for extent in extents if isinstance(extent, Size))
+    values = {name for names in value_sizes(function) for name in names}
+    return values | {atom.name for atom in atoms if isinstance(atom, Symbol)}
+
+
+def _following(extent: Extent, table: SizeTable) -> int:
+    """Return the number of a size of an input that no dim is; -1 for others."""
+    if isinstance(extent, int) or isinstance(atom_alone(extent), Symbol):
+        return -1
+    return table.number(extent)
+
+
 def _refuse_untold(function: FuncOp) -> None:
-    extents = [
-        extent
-        for type in function.function_type.inputs
-        for extent in extents_of_type(cast(AnyTensor, type))
-        if isinstance(extent, Size)
-    ]
-    for extent in extents:
-        names = symbols_of(extent)
-        if len(names) != 1 or extent != symbol(next(iter(names))):
+    told = told_symbols(function)
+    for extent in (extent for shape in _input_extents(function) for extent in shape):
+        if not symbols_of(extent) <= told:
             raise UnsupportedError(
                 f"an input has the size '{extent}', expected a symbol, such as 'batch'",
                 location=source_location(function),

@@ -16,6 +16,7 @@ from braid.dialects.braid.attribute_names import (
     BUFFERS,
     EXPANDED_BYTES,
     HOST_STAGE,
+    PHASE,
     STORED_BUFFER,
     STORED_TYPE,
     WEIGHTS_BYTES,
@@ -25,6 +26,7 @@ from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.buffer import ALIGNMENT, BufferAttr
 from braid.dialects.braid.clusters import device_name, replicas_of
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
+from braid.dialects.braid.decided_sizes import phase_outputs, phases_of
 from braid.dialects.braid.ports import input_names, output_names
 from braid.dialects.braid.sizes import extents_of_type, sizes_of_type, value_sizes
 from braid.dialects.braid.variants import (
@@ -43,6 +45,8 @@ from braid.lowering.host.descriptor import (
     Function,
     LoadedCode,
     ModelDescription,
+    ModelPhase,
+    ModelPhases,
     ModelPort,
     Variant,
 )
@@ -50,28 +54,31 @@ from braid.lowering.host.emit_program import ENTRY, emit_program
 from braid.lowering.host.open_model import OpenModel, open_dims, open_model_of
 from braid.lowering.host.stream_description import Launched, stream_of
 from braid.support.errors import BraidError
-from braid.support.sizes.expression import symbol
+from braid.support.sizes.expression import Symbol, atom_alone, symbol
+from braid.support.sizes.text import print_size
 
 
 @dataclass(frozen=True)
 class Programs:
     """Modules that define the entries of a model, and the names of their profile counters.
 
-    `open` is what the runtime has to know of a model with open sizes.
+    `open` is what the runtime has to know of each function of the model: of open sizes, else None.
     """
 
     modules: tuple[ModuleOp, ...]
     counters: tuple[str, ...]
-    open: OpenModel | None = None
+    open: tuple[OpenModel | None, ...]
 
 
 def model_functions(module: ModuleOp) -> list[func.FuncOp]:
-    """The functions that are the model: the only public one, or all its variants.
+    """The functions that are the model: the only public one, all its variants, or its phases.
 
-    Raises BraidError if there is none, or more than one that is not a variant.
+    Raises BraidError if there is none, or more than one that is neither a variant nor a phase.
     """
     functions = public_functions(module)
     if len(functions) == 1 or (functions and all(map(variant_sizes, functions))):
+        return functions
+    if functions and functions == phases_of(module):
         return functions
     names = ", ".join(op.sym_name.data for op in functions) or "none"
     raise BraidError(
@@ -100,8 +107,10 @@ def emit_programs(
 
     Raises BraidError as `emit_program`.
     """
-    first, *others = model_functions(module)
-    open_model = None if others else open_model_of(first)
+    functions = model_functions(module)
+    # The code of variants is for numbers.
+    models = [None if variant_sizes(own) else open_model_of(own) for own in functions]
+    sizes = {own: model.sizes for own, model in zip(functions, models, strict=True) if model}
     on_host = {name for name, facts in devices.items() if facts.on_host}
     counters: dict[str, int] | None = {} if profile else None
     modules = tuple(
@@ -110,12 +119,12 @@ def emit_programs(
             function,
             symbol=_entry(function),
             counters=counters,
-            sizes=None if open_model is None else open_model.sizes,
+            sizes=sizes.get(function),
         )
         for function in program_functions(module)
         if function.sym_visibility is None or device_name(function) in on_host
     )
-    return Programs(modules, tuple(counters or ()), open_model)
+    return Programs(modules, tuple(counters or ()), tuple(models))
 
 
 def describe(
@@ -129,13 +138,15 @@ def describe(
     `programs` are those that `emit_programs` made of it.
     """
     functions = model_functions(module)
+    if phases_of(module):
+        return _describe_phases(module, features, programs)
     launched = launched_functions(module)
     names_of_devices = list(dict.fromkeys(device for _, device in launched))
     first = functions[0]
     least = padded_from(module)
-    names = list(variant_sizes(first))
-    if programs.open is not None:
-        names = open_dims(first, programs.open)
+    names, open_model = list(variant_sizes(first)), programs.open[0]
+    if open_model is not None:
+        names = open_dims(first, open_model)
     types = [function.function_type for function in functions]
     inputs = _ports(input_names(first), [t.inputs.data for t in types], first.arg_attrs, names)
     told = value_sizes(first)
@@ -153,10 +164,19 @@ def describe(
         tuple(_device_entry(name, devices[name], launched) for name in names_of_devices),
         tuple(_function(*own, names_of_devices, devices[own[1]]) for own in launched),
         *(stream_of(first, launched) if len(functions) == 1 else (0, (), ())),
-        programs.open,
+        open_model,
         _integer(first, EXPANDED_BYTES) if EXPANDED_BYTES in first.attributes else 0,
         expanded_weights(functions),
+        output_sizes=_output_sizes(open_model),
     )
+
+
+def _output_sizes(model: OpenModel | None) -> tuple[tuple[str, ...], ...]:
+    """Return the texts of the sizes of outputs; empty where no size is open."""
+    if model is None:
+        return ()
+    texts = [print_size(extent) for extent in model.sizes.extents]
+    return tuple(tuple(texts[number] for number in shape) for shape in model.output_shapes)
 
 
 def expanded_weights(functions: Sequence[func.FuncOp]) -> tuple[ExpandedWeight, ...]:
@@ -171,6 +191,80 @@ def expanded_weights(functions: Sequence[func.FuncOp]) -> tuple[ExpandedWeight, 
             weight = ExpandedWeight(stored.offset.data, place.offset.data, expansion)
             found.setdefault(weight.expanded, weight)
     return tuple(found.values())
+
+
+# ---- Phases ----
+
+
+def _describe_phases(
+    module: ModuleOp, features: tuple[str, ...], programs: Programs
+) -> ModelDescription:
+    """Return the description of a model whose data decide sizes; phases have descriptions too."""
+    functions = phases_of(module)
+    first = functions[0]
+    numbers = {name: number for number, name in enumerate(input_names(first))}
+    types = dict(zip(input_names(first), first.function_type.inputs, strict=True))
+    phases: list[ModelPhase] = []
+    for function, model in zip(functions, programs.open, strict=True):
+        inputs = tuple(numbers[name] for name in input_names(function))
+        for name, type in zip(output_names(function), function.function_type.outputs, strict=True):
+            numbers[name], types[name] = len(numbers), type
+        outputs = tuple(numbers[name] for name in output_names(function))
+        own = _describe_phase(function, model, features, programs.counters)
+        phases.append(ModelPhase(own, inputs, outputs))
+    names = _symbols_of_inputs(first)
+    results = phase_outputs(module)
+    out_types = [types[value] for _, value in results]
+    inputs = _ports(input_names(first), [first.function_type.inputs.data], None, names)
+    outputs = _ports([name for name, _ in results], [out_types], None, names)
+    return ModelDescription(
+        inputs,
+        outputs,
+        0,
+        ALIGNMENT,
+        features,
+        programs.counters,
+        _integer(first, WEIGHTS_BYTES),
+        tuple(Dim(name, 0) for name in names),
+        expanded_bytes=_integer(first, EXPANDED_BYTES) if EXPANDED_BYTES in first.attributes else 0,
+        expanded=expanded_weights(functions),
+        phases=ModelPhases(
+            tuple(phases), len(numbers), tuple(numbers[value] for _, value in results)
+        ),
+        output_sizes=tuple(
+            tuple(print_size(extent) for extent in extents_of_type(cast(AnyTensor, type)))
+            for type in out_types
+        ),
+    )
+
+
+def _describe_phase(
+    function: func.FuncOp,
+    model: OpenModel | None,
+    features: tuple[str, ...],
+    counters: tuple[str, ...],
+) -> ModelDescription:
+    names = [] if model is None else open_dims(function, model)
+    types = function.function_type
+    return ModelDescription(
+        _ports(input_names(function), [types.inputs.data], None, names),
+        _ports(output_names(function), [types.outputs.data], None, names),
+        _integer(function, ARENA_BYTES),
+        ALIGNMENT,
+        features,
+        counters,
+        _integer(function, WEIGHTS_BYTES),
+        tuple(Dim(name, 0) for name in names),
+        open=model,
+        entry=_entry(function),
+    )
+
+
+def _symbols_of_inputs(function: func.FuncOp) -> list[str]:
+    """Return the symbols that dims of inputs are as they stand, in their order."""
+    types = cast("Sequence[AnyTensor]", function.function_type.inputs.data)
+    atoms = (atom_alone(extent) for type in types for extent in extents_of_type(type))
+    return list(dict.fromkeys(atom.name for atom in atoms if isinstance(atom, Symbol)))
 
 
 def _device(function: func.FuncOp) -> str:
@@ -210,6 +304,7 @@ def _function(
 
 def _entry(function: func.FuncOp) -> str:
     alone = function.sym_visibility is None and not variant_sizes(function)
+    alone = alone and PHASE not in function.attributes
     return ENTRY if alone else f"{ENTRY}_{function.sym_name.data}"
 
 

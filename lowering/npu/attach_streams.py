@@ -112,7 +112,7 @@ class AttachStreamsPass(ModulePass):
             self.name,
             f"{subgraphs} subgraphs: {compiled} compiled, {subgraphs - compiled} reused; "
             f"{instructions} instructions, {1e6 * seconds:.3f} us"
-            + (f"; {homeless} buffers have no room in one piece" if homeless else ""),
+            + (f"; {homeless} buffers do not fit in one piece" if homeless else ""),
             streams=len(built),
             instructions=instructions,
             seconds=seconds,
@@ -120,7 +120,7 @@ class AttachStreamsPass(ModulePass):
 
 
 def _known(function: func.FuncOp, devices: Collection[str]) -> list[DictionaryAttr]:
-    """The streams that it has already, of other devices or of clusters that are groups."""
+    """Return the streams that it has already, of other devices or of clusters that are groups."""
     known = function.attributes.get(STREAMS)
     if known is None:
         return []
@@ -151,7 +151,7 @@ def _entry(text: str, seconds: float, executions: float, part: StreamPart) -> Di
 def _group(
     part: StreamPart, program: StreamProgram, stream: Stream, seconds: float, executions: float
 ) -> None:
-    """Makes one group of a part that its stream can compute; else says what will."""
+    """Make one group of a part that its stream can compute; else says what will."""
     members = part.members
     if not stream.executes or not all(isinstance(op, TensorOp) for op in members):
         if program.homeless:
@@ -170,7 +170,7 @@ def _group(
 
 
 def _gather(part: StreamPart) -> None:
-    """Lets members stand together: their block is put into another order."""
+    """Reorder the block so that members are contiguous."""
     block = part.block
     last = block.last_op
     assert last is not None

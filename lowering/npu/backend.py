@@ -25,13 +25,13 @@ from braid.lowering.npu.tile_library import Tiles, kernel_library
 from braid.support.errors import BraidError
 from braid.targets.backend import (
     Backend,
+    BackendGroup,
     Code,
     EmittedKernels,
     Job,
     KernelMeter,
     KernelNeeds,
     Preparation,
-    StandingGroup,
 )
 from braid.targets.backends import backend_of, kernel_families
 from braid.targets.kernels.kernel_family import KernelFamily
@@ -58,30 +58,31 @@ class NpuBackend(Backend):
 
     name: str
     stages: tuple[str, ...] = ("linalg", STREAM, STREAM_TEXT)
-    selecting: str = SelectStreamSchedulesPass.name
+    schedule_pass: str = SelectStreamSchedulesPass.name
 
     def families(self, device: Device, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:
-        """Those of the host, which computes."""
+        """Return the families of the host, which computes."""
         host = device.host or load_target().with_settings(device.settings).host_device
         return (*installed, *kernel_families(host))
 
-    def groups(self, function: FuncOp, job: Job) -> Iterator[StandingGroup]:
-        """What the device runs at once, each by a stream."""
+    def groups(self, function: FuncOp, job: Job) -> Iterator[BackendGroup]:
+        """Yield what the device runs at once, each by a stream."""
         chip = job.target.backend_of(job.device)
         for part in stream_parts(function, job.target, (job.device.name,)):
             if part.device == job.device.name and (group := stream_group(part)) is not None:
-                yield StandingGroup(group, part.block, described_machine(chip))
+                yield BackendGroup(group, part.block, described_machine(chip))
 
     def group_family(self, job: Job) -> StreamFamily:
-        """Streams by their schedules."""
+        """Return the family of streams, by their schedules."""
         return StreamFamily(job.target.backend_of(job.device))
 
     def meter(self, job: Job) -> AbstractContextManager[KernelMeter]:
-        """The simulator of the chip's units; see `stream_meter`."""
+        """Return the simulator of the chip's units; see `stream_meter`."""
         return stream_meter(job)
 
     def prepare(self, job: Job) -> Preparation:
-        """Splits what does not fit, and streams while ops stand alone; then what the host needs.
+        """Return passes that split what does not fit, form streams while ops are separate, then the
+        host's own.
 
         Raises BraidError for a device that is not programmed by instructions.
         """
@@ -97,7 +98,7 @@ class NpuBackend(Backend):
         return replace(
             preparation,
             before_fusion=(
-                self.selecting,
+                self.schedule_pass,
                 "select-stream-splits",
                 "apply-splits{through-concats=true}",
                 # Parts of weights are weights.
@@ -108,7 +109,9 @@ class NpuBackend(Backend):
         )
 
     def emit(self, kernels: Sequence[FuncOp], job: Job) -> "NpuKernels":
-        """The kernels of the host: those without a stream, and those that streams compute by."""
+        """Return the kernels of the host: those without a stream, and those that streams compute
+        by.
+        """
         host = _host(job)
         streamed = {k.sym_name.data: g for k in kernels if (g := StreamedGroup.of(k)) is not None}
         tiles = Tiles.of(streamed)
@@ -139,7 +142,8 @@ class NpuKernels:
         return [known.get(symbol, KernelNeeds(symbol)) for symbol in self.symbols]
 
     def link(self, functions: Sequence[FuncOp]) -> list[Code]:
-        """Each stream with its time, the kernels in one library, and what functions do with them.
+        """Return each stream with its time, the kernels in one library, and what functions do with
+        them.
 
         A whole model that no program launches gets objects for the host, which computes it, and so
         does a device whose plugin executes no streams.
@@ -173,7 +177,7 @@ class NpuKernels:
         return [*streams, library, plan]
 
     def at(self, stage: str, functions: Sequence[FuncOp]) -> Sequence[str | bytes]:
-        """The streams, or what the host has."""
+        """Return the streams, or what the host has."""
         if stage not in (STREAM, STREAM_TEXT):
             return self.emitted.at(stage, functions)
         texts = [_text(entry) for entry in _entries(functions)]
@@ -199,7 +203,9 @@ def _code(entry: DictionaryAttr, function: FuncOp) -> Code:
 
 
 def _host(job: Job) -> Job:
-    """The job for the host of the target, which computes. Raises BraidError for a chip as host."""
+    """Return the job for the host of the target, which computes. Raises BraidError for a chip as
+    host.
+    """
     host = job.target.host_device
     if host.backend == job.device.backend:
         raise BraidError(

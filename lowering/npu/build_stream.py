@@ -31,10 +31,10 @@ class SubgraphOptions:
 
 @dataclass(frozen=True)
 class BuiltStream:
-    """A linked stream of `subgraphs` objects, of which so many were `compiled` for it.
+    """A linked stream of `subgraphs` objects, of which this many were `compiled` for it.
 
     The others were the same as one of these, or came from the cache. Where `homeless` buffers
-    find no room in one piece, it can be simulated, but not run.
+    do not fit in one piece, it can be simulated, but not run.
     """
 
     program: StreamProgram
@@ -48,7 +48,7 @@ class BuiltStream:
 
     @property
     def homeless(self) -> int:
-        """Buffers that find no room in one piece."""
+        """Buffers that do not fit in one piece."""
         return self.program.homeless
 
     def __str__(self) -> str:
@@ -66,7 +66,7 @@ def build_stream(
     *,
     jobs: int = 1,
 ) -> BuiltStream:
-    """The stream of `block`, its subgraphs compiled one by one by `jobs` processes.
+    """Return the stream of `block`, its subgraphs compiled one by one by `jobs` processes.
 
     What crosses from a subgraph to the next stays on the chip. In contrast to a block that is
     lowered as a whole, nothing of a subgraph is issued before the last of another, and inputs and
@@ -92,7 +92,7 @@ def _lowered(
     options: SubgraphOptions,
     jobs: int,
 ) -> BuiltStream:
-    """The stream, with addresses on a chip with `capacity` bytes."""
+    """Return the stream, with addresses on a chip with `capacity` bytes."""
     graph, chip, transfers = lowered_block(block, backend)
     pieces = pieces_of(graph.graph, options.key_nodes_per_subgraph, options.min_nodes)
     cut = Cut(graph, chip, backend, pieces)
@@ -106,7 +106,7 @@ def _lowered(
 def _build(
     sources: Sequence[SubgraphSource], cache: ObjectCache, jobs: int
 ) -> tuple[list[StreamObject], int]:
-    """The objects of all sources, and how many were compiled."""
+    """Return the objects of all sources, and how many were compiled."""
     keys = [source.key for source in sources]
     found = {key: part for key in dict.fromkeys(keys) if (part := _cached(key, cache))}
     missing = {key: source for key, source in zip(keys, sources, strict=True) if key not in found}
@@ -117,7 +117,9 @@ def _build(
 
 
 def _compile(sources: Sequence[SubgraphSource], jobs: int) -> Sequence[StreamObject]:
-    """Objects in the order of `sources`; processes pay only where orders are searched."""
+    """Return the objects in the order of `sources`; processes pay only where orders are
+    searched.
+    """
     jobs = min(jobs, sum(source.search_seconds > 0 for source in sources))
     if jobs < 2:
         return [compile_subgraph(source) for source in sources]

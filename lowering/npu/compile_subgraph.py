@@ -50,7 +50,7 @@ _PACKAGES = (
 
 @cache
 def _sources() -> str:
-    """Digest of braid's own: another version of it may make other objects."""
+    """Return the digest of braid's own sources: another version may make other objects."""
     digest = hashlib.sha256()
     for package in _PACKAGES:
         for file in sorted(Path(package.__path__[0]).resolve().rglob("*.py")):
@@ -60,9 +60,10 @@ def _sources() -> str:
 
 
 def compile_subgraph(source: SubgraphSource) -> StreamObject:
-    """The object of a subgraph whose ops and values fit the chip.
+    """Return the object of a subgraph whose ops and values fit the chip.
 
-    What is read several times stays on the chip while there is room, as in a stream of one piece.
+    What is read several times stays on the chip while there is free memory, as in a stream of one
+    piece.
     """
     problem, count = source.problem, len(source.problem)
     traffic = problem.traffic
@@ -100,45 +101,45 @@ class _Recorder:
         self.current = 0
 
     def record(self, action: Action, subject: int, after: Events) -> Events:
-        """Adds an event; its token."""
+        """Add an event, and return its token."""
         self.events.append(Event(action, self.current, subject, after))
         return (len(self.events) - 1,)
 
     def begin(self, op: int) -> None:
-        """What follows belongs to `op`."""
+        """Count the instructions that follow as those of `op`."""
         self.current = op
 
     def join(self, first: Events, second: Events) -> Events:
-        """When both have ended."""
+        """Return when both have ended."""
         return tuple(sorted({*first, *second})) if first and second else first or second
 
     def load(self, value: int, after: Events) -> Events:
-        """Loads a value."""
+        """Load a value."""
         return self.record(Action.LOAD, value, after)
 
     def store(self, value: int, after: Events) -> Events:
-        """Stores a value."""
+        """Store a value, and return when that has ended."""
         return self.record(Action.STORE, value, after)
 
     def overwrite(self, value: int, after: Events) -> Events:
-        """Leaves the room of a value to what the op makes."""
+        """Hand the memory of a value over to the result of the op."""
         return self.record(Action.OVERWRITE, value, after)
 
     def compute(self, op: int, after: Events) -> Events:
-        """Runs an op; those of other subgraphs only enter and leave."""
+        """Run an op; those of other subgraphs only enter and leave."""
         if op == self.last:
             return after
         action = Action.ENTER if op < self.imports else Action.COMPUTE
         return self.record(action, op, after)
 
     def release(self, value: int, after: Events) -> None:
-        """Notes that a value is no longer read."""
+        """Note that a value is no longer read."""
         self.record(Action.RELEASE, value, after)
 
 
 @dataclass
 class _RecordedResidency(Residency[Events]):
-    """Leaves to the linker when room is free, and hands on what is there at the end."""
+    """Lets the linker decide when memory is free, and passes on what is on the chip at the end."""
 
     recorder: _Recorder = field(kw_only=True)
 

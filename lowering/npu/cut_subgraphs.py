@@ -21,7 +21,7 @@ from braid.targets.simulator.stream_object import Placement
 class Cut:
     """The ops of `block` in `pieces`, in data-flow order.
 
-    What only the next piece reads stays on the chip between them, as far as there is room. All
+    What only the next piece reads stays on the chip between them, as far as it fits. All
     else that a later piece reads goes through memory, and what comes from outside is loaded by
     each piece that reads it.
     """
@@ -61,7 +61,7 @@ class Cut:
         return frozenset(kept)
 
     def source(self, piece: int, search_seconds: float = 0.0) -> SubgraphSource:
-        """What a piece is compiled from."""
+        """Return what a piece is compiled from."""
         imports, inner = self._imports[piece], self.pieces[piece]
         local = {op: place for place, op in enumerate((*imports, *inner))}
         predecessors = self.block.graph.predecessors
@@ -72,7 +72,7 @@ class Cut:
             replace(
                 self._value(number, piece, local),
                 over=tuple(place[o] for o in self.traffic.values[number].over if o in place),
-                # A load ahead of time still comes behind the stores of what it is a part of.
+                # A load ahead of time still comes after the stores of what it is a part of.
                 sources=tuple(place[s] for s in self.traffic.values[number].sources if s in place),
             )
             for number in self._values[piece]
@@ -91,7 +91,7 @@ class Cut:
         return SubgraphSource(problem, steps, len(imports), search_seconds)
 
     def placement(self, piece: int) -> Placement:
-        """Which ops and values of the whole those of a piece are."""
+        """Return which ops and values of the whole those of a piece are."""
         ops = (*self._imports[piece], *self.pieces[piece])
         values = self._values[piece]
         return Placement(
@@ -104,7 +104,7 @@ class Cut:
 
     @cached_property
     def _imports(self) -> list[tuple[int, ...]]:
-        """For each piece the ops of earlier ones that it waits for, ascending."""
+        """The ops of earlier pieces that each piece waits for, ascending."""
         predecessors = self.block.graph.predecessors
         needed = [
             {before for op in piece for before in predecessors[op]} - {*piece}
@@ -118,7 +118,7 @@ class Cut:
 
     @cached_property
     def _values(self) -> list[tuple[int, ...]]:
-        """For each piece the values that it reads or makes."""
+        """The values that each piece reads or makes."""
         used: list[list[int]] = [[] for _ in self.pieces]
         for number, value in enumerate(self.traffic.values):
             makers = () if value.producer is None else (value.producer,)
@@ -148,7 +148,9 @@ class Cut:
 
 
 def label(op: Operation) -> str:
-    """A name for reports: that of the model's layer, or the op's own and `#` for a number."""
+    """Return a name for reports: that of the model's layer, or the op's own and `#` for a
+    number.
+    """
     if names := names_of(op):
         return "+".join(names)
     kind = op.kind.data if isinstance(op, OpaqueOp) else op.name.removeprefix("braid.")

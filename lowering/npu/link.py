@@ -11,7 +11,7 @@ from braid.targets.simulator.steps import Transfers, UnitWork, step_seconds
 from braid.targets.simulator.stream_object import Action, Placement, StreamObject
 
 Token = tuple[int, ...]
-"""For every unit the last instruction that must have ended, -1 for none."""
+"""The last instruction of every unit that must have ended, -1 for none."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,12 @@ def link(
     backend: BackendDescription,
     transfers: Transfers,
 ) -> Linked:
-    """The stream that runs `objects` one after the other.
+    """Return the stream that runs `objects` one after the other.
 
-    Instructions get their numbers and waits their syncs, also across objects: one waits for
-    what it needs of an earlier one and for room on the chip, not for the end of all of it. Of
-    units that share their work the one that is free first gets an instruction, as if each ran
-    alone on its unit: as the search for the order has it.
+    Instructions get their numbers and waits their syncs, also across objects: one waits for what it
+    needs of an earlier one and for free memory on the chip, not for the end of all of it. Of units
+    that share their work the one that is free first gets an instruction, as if each ran alone on
+    its unit: as the search for the order has it.
     """
     linker = _Linker(backend, transfers)
     for part, placement in objects:
@@ -87,7 +87,7 @@ class _Linker:
         self.name: str | None = None
 
     def add(self, part: StreamObject, placement: Placement) -> None:
-        """Issues the events of an object."""
+        """Issue the events of an object."""
         exported: set[int] = set()
         tokens: list[Token] = []
         current = -1
@@ -146,7 +146,7 @@ class _Linker:
             tokens.append(after)
 
     def linked(self) -> Linked:
-        """All that was added."""
+        """Return the program of all that was added."""
         number = {name: place for place, name in enumerate(self.released_buffers)}
         uses = (
             use
@@ -161,13 +161,13 @@ class _Linker:
         return Linked(stream, tuple(uses))
 
     def _fill(self, value: int) -> None:
-        """A buffer for a value, unless it lies over another one."""
+        """Give a value the next buffer, unless it overlays another one."""
         if value not in self.holds:
             self.holds[value] = self.filled_buffers
             self.filled_buffers += 1
 
     def _use(self, number: int, reads: Iterable[int], writes: Iterable[int]) -> Use | None:
-        """What an instruction uses, by the names of buffers; None where values have none."""
+        """Return what an instruction uses, by the names of buffers; None where values have none."""
         try:
             read, written = (tuple(self.holds[v] for v in values) for values in (reads, writes))
         except KeyError:
@@ -177,7 +177,7 @@ class _Linker:
     def _compute(
         self, steps: Sequence[UnitWork], made: Sequence[int], after: Token, use: Use | None
     ) -> Token:
-        """One step after the other; what follows waits for the last of them."""
+        """Issue one step after the other; what follows waits for the last of them."""
         for number, step in enumerate(steps):
             kind = Kind.named(self.backend.units[step.unit].resource)
             own = use and replace(use, step=number + 1, steps=len(steps), is_compute=True)
@@ -188,7 +188,9 @@ class _Linker:
         return after
 
     def _reserve(self, size: int) -> Token:
-        """When `size` bytes are free, for what is issued next; the oldest room goes first."""
+        """Return when `size` bytes are free, for what is issued next; the oldest memory goes
+        first.
+        """
         while self.credit < size:
             freed, after = self.released.popleft()
             self.credit += freed
@@ -197,21 +199,21 @@ class _Linker:
         return self.space
 
     def _release(self, value: int, size: int, after: Token) -> None:
-        """Notes from which instruction until which a buffer is taken."""
+        """Note from which instruction until which a buffer is taken."""
         last = tuple(place for place in after if place >= 0)
         self.buffers.append(Buffer(size, self.filled[value], last))
         self.released_buffers.append(self.holds.pop(value))
         self.released.append((size, after))
 
     def _join(self, tokens: Iterable[Token]) -> Token:
-        """When all have ended."""
+        """Return when all have ended."""
         joined = self.start
         for token in tokens:
             joined = token if joined == self.start else tuple(map(max, joined, token))
         return joined
 
     def _emit(self, step: UnitWork, after: Token, kind: Kind, use: Use | None) -> Token:
-        """One instruction for a unit, behind the waits that are not implied by earlier ones."""
+        """Issue one instruction for a unit, after the waits that earlier ones do not imply."""
         if self.name is not None:
             number = len(self.ops) if self.name.endswith("#") else ""
             self.ops.append(f"{self.name}{number}")

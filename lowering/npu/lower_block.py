@@ -19,19 +19,19 @@ from braid.targets.simulator.steps import Transfers
 
 
 def lower_to_instructions(block: Block, backend: BackendDescription) -> Stream:
-    """The stream of `lower_to_program`. Raises as that does."""
+    """Return the stream of `lower_to_program`. Raises as that does."""
     return lower_to_program(block, backend).stream
 
 
 def lower_to_program(
     block: Block, backend: BackendDescription, order: Sequence[int] | None = None
 ) -> StreamProgram:
-    """The stream that runs the ops of `block` on `backend`, in `order` or as they stand.
+    """Return the stream that runs the ops of `block` on `backend`, in `order` or as they stand.
 
-    What is read several times stays on the chip while there is room; loads, stores and spills are
-    put in where they are necessary. Raises UnsupportedError for control flow and open dims, and
-    InfeasibleError for an op whose operands and results do not fit the chip. Raises BraidError for
-    a backend without units that load and store.
+    What is read several times stays on the chip while there is free memory; loads, stores and
+    spills are put in where they are necessary. Raises UnsupportedError for control flow and open
+    dims, and InfeasibleError for an op whose operands and results do not fit the chip. Raises
+    BraidError for a backend without units that load and store.
     """
     return _program(block, backend, order, backend.memories[0].bytes if backend.memories else 0)
 
@@ -48,7 +48,8 @@ def _program(
 def lower_to_run(
     block: Block, backend: BackendDescription, order: Sequence[int] | None = None
 ) -> StreamProgram:
-    """`lower_to_program`, with less on the chip at once where buffers would not fit in one piece.
+    """Run `lower_to_program` with less on the chip at once where buffers would not fit in one
+    piece.
 
     Such a stream loads and stores more. Raises as `lower_to_program`.
     """
@@ -59,7 +60,7 @@ def lower_to_run(
 def lowered_block(
     block: Block, backend: BackendDescription
 ) -> tuple[BlockGraph, ChipProblem, Transfers]:
-    """The ops of `block`, what they are to the chip, and how data gets onto it.
+    """Return the ops of `block`, what they are to the chip, and how data gets onto it.
 
     Raises as `lower_to_instructions`.
     """

@@ -18,7 +18,7 @@ from braid.targets.simulator.stream_bytes import to_bytes
 
 
 def lower_module(module: ModuleOp, backend: BackendDescription, function: str = "main") -> Stream:
-    """The stream of the function of this name.
+    """Return the stream of the function of this name.
 
     Raises BraidError where there is none, and UnsupportedError for control flow and open dims.
     """
@@ -33,7 +33,7 @@ def lower_module(module: ModuleOp, backend: BackendDescription, function: str = 
 
 
 def encoded(stream: Stream, path: Path) -> bytes:
-    """What a file of this name holds: text where it ends in `.txt`, otherwise binary."""
+    """Return what a file of this name holds: text where it ends in `.txt`, otherwise binary."""
     return to_text(stream).encode() if path.suffix == ".txt" else to_bytes(stream)
 
 
@@ -56,7 +56,7 @@ class LowerToInstructionsPass(ModulePass):
     function: str = "main"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Lowers and writes."""
+        """Lower the module and write the program."""
         target = target_of(op, self.target)
         lowered = lower_module(op, target.default_backend, self.function)
         stream = replace(lowered, target=target.name)

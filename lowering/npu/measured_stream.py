@@ -50,13 +50,13 @@ class StreamAnswer:
 
 
 def answer(request: StreamRequest) -> StreamAnswer:
-    """What is asked; a schedule that the chip has no stream for is refused."""
+    """Return what is asked; a schedule that the chip has no stream for is refused."""
     try:
         module = Parser(all_dialects(), request.text).parse_module()
         keys = [op.key.data for op in module.walk() if isinstance(op, ParameterOp)]
         built = _built(module, request)
         if not built.stream.executes:
-            return StreamAnswer(refusal=f"{built.homeless} buffers have no room in one piece")
+            return StreamAnswer(refusal=f"{built.homeless} buffers do not fit in one piece")
         if request.operands is None:
             return StreamAnswer(simulate(built.stream, request.chip).seconds)
         arguments = len(request.operands) - len(keys)
@@ -85,7 +85,7 @@ def _main(module: ModuleOp) -> FuncOp:
 def _values(
     function: FuncOp, arguments: tuple[Array, ...], weights: Mapping[str, Array]
 ) -> dict[SSAValue, Array]:
-    """What stands outside of the chip: arguments, weights and constants."""
+    """Return what stands outside of the chip: arguments, weights and constants."""
     block = function.body.block
     values: dict[SSAValue, Array] = dict(zip(block.args, arguments, strict=True))
     for op in block.ops:

@@ -1,8 +1,8 @@
 """Addresses for the buffers of a stream, which share only what syncs keep apart.
 
-The room of a buffer goes to another one only if all that use the first have ended before the
-second is filled, whatever instructions take. The stream waits for as many bytes to be free, not
-for bytes in one piece, so there may be room for a buffer and yet none for it as a whole. Where
+The memory of a buffer goes to another one only if all that use the first have ended before the
+second is filled, whatever instructions take. The stream waits for as many bytes to be free, not for
+bytes in one piece, so there may be enough free bytes for a buffer and yet not in one piece. Where
 first fit finds none, addresses are searched (`solvers/packing`).
 """
 
@@ -18,27 +18,29 @@ from braid.targets.simulator.happens_before import HappensBefore
 from braid.targets.simulator.instructions import Stream
 
 ALIGNMENTS = (64, 1)
-"""Bytes, the first with which all buffers find room: 64 are a line of the host's caches."""
+"""Alignments in bytes, tried until all buffers fit: 64 are a line of the host's caches."""
 SEARCH_SECONDS = 1.0
-"""For the search, where first fit fails."""
+"""The seconds of the search, where first fit fails."""
 ROUNDS = 50
-"""How often those that found no room go first in the next attempt."""
+"""How often buffers that did not fit go first in the next attempt."""
 
 
 @dataclass(frozen=True)
 class Placed:
-    """An address for each buffer; `homeless` are how many found no room, and have -1."""
+    """An address for each buffer; `homeless` is the number of those that do not fit, and
+    have -1.
+    """
 
     addresses: tuple[int, ...]
     homeless: int
 
 
 def place_buffers(stream: Stream, capacity: int) -> Placed:
-    """Addresses below `capacity` for the buffers of `stream`.
+    """Return the addresses below `capacity` for the buffers of `stream`.
 
     Tried are the order in which they are filled and that by size, each again and again with those
-    that found no room before the others; then they are searched. If that fails too, those stay that
-    leave the fewest buffers without room.
+    that did not fit before the others; then they are searched. If that fails too, those stay that
+    leave the fewest buffers without an address.
     """
     sizes = [buffer.size for buffer in stream.buffers]
     together = _together(stream)
@@ -59,7 +61,7 @@ def place_buffers(stream: Stream, capacity: int) -> Placed:
 
 
 def _searched(sizes: Sequence[int], together: NDArray[np.bool_], capacity: int) -> Placed | None:
-    """Addresses by search: being on the chip at once is being live at one of some moments."""
+    """Return addresses by search: items live at the same moment are on the chip at once."""
     buffers = [
         Buffer.live_in(intervals, size)
         for intervals, size in zip(moments(together, sizes), sizes, strict=True)
@@ -69,7 +71,7 @@ def _searched(sizes: Sequence[int], together: NDArray[np.bool_], capacity: int) 
 
 
 def _together(stream: Stream) -> NDArray[np.bool_]:
-    """Which two buffers may be on the chip at once."""
+    """Return which two buffers may be on the chip at once."""
     count = len(stream.buffers)
     if count == 0:
         return np.zeros((0, 0), np.bool_)

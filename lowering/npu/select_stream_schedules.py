@@ -40,7 +40,7 @@ class SelectStreamSchedulesPass(ModulePass):
     devices: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Looks up the streams of all functions."""
+        """Look up the streams of all functions."""
         target = target_of(op, self.target)
         if has_clusters(op):
             complete_clusters(op)
@@ -59,7 +59,7 @@ class SelectStreamSchedulesPass(ModulePass):
 
 
 def _decides(part: StreamPart, target: Target) -> bool:
-    """Whether a record says how the stream is made."""
+    """Return whether a record says how the stream is made."""
     tuned = load_tuned()
     ops = [op for op in part.members if not isinstance(op, LEAVES)]
     if not tuned or any(schedule_of(op) is not None for op in ops):

@@ -38,7 +38,7 @@ class SelectStreamSplitsPass(ModulePass):
     devices: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Writes the decision."""
+        """Write the decision."""
         target = target_of(op, self.target)
         for function in public_functions(op):
             for part in stream_parts(function, target, self.devices):
@@ -48,7 +48,9 @@ class SelectStreamSplitsPass(ModulePass):
 
 
 def schedule_of_part(part: StreamPart) -> StreamSchedule:
-    """What its ops say, else the default. Raises BraidError for a schedule that streams lack."""
+    """Return what its ops say, else the default. Raises BraidError for a schedule that streams
+    lack.
+    """
     named = next((op for op in part.members if schedule_of(op) is not None), None)
     if named is None:
         return DEFAULT

@@ -39,7 +39,7 @@ class StreamCandidate(Candidate[StreamSchedule]):
         return (stored_choice(self.group),)
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """What the busiest unit takes if nothing is loaded twice, and nothing waits."""
+        """Return what the busiest unit takes if nothing is loaded twice, and nothing waits."""
         rates, busy = DeviceRates(self.chip), dict[int, float]()
         transfers = transfers_of(self.chip)
         steps = [step for op in self.group.body.block.ops for step in steps_of(op, self.chip)]
@@ -54,12 +54,12 @@ class StreamCandidate(Candidate[StreamSchedule]):
         """See `stream_schedule.LEVELS`."""
         return stream_schedule.space(level)
 
-    def takes(self, schedule: StreamSchedule) -> bool:
-        """Any with sensible values."""
+    def supports_schedule(self, schedule: StreamSchedule) -> bool:
+        """Take any schedule with sensible values."""
         return schedule.is_sensible
 
     def emit(self, symbol: str, schedule: StreamSchedule) -> StreamKernel:
-        """What the stream is made of."""
+        """Return what the stream is made of."""
         return StreamKernel(symbol, group_module(self.group), schedule=schedule)
 
 
@@ -72,5 +72,5 @@ class StreamFamily(KernelFamily):
     version: int = STREAM_VERSION
 
     def match(self, group: FusedOp) -> StreamCandidate:
-        """Every group of `stream_group` is one."""
+        """Match every group of `stream_group`."""
         return StreamCandidate(group, self.chip)

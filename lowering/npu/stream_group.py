@@ -21,7 +21,8 @@ from braid.targets.machines.target import BackendDescription
 
 
 def stream_group(part: StreamPart) -> FusedOp | None:
-    """What `part` computes, in a block of its own, where what makes its weights stands before it.
+    """Return what `part` computes, in a block of its own, where what makes its weights stands
+    before it.
 
     None for what is not only of tensors of known shapes, and for views, which have no instructions.
     """
@@ -56,7 +57,7 @@ def stream_group(part: StreamPart) -> FusedOp | None:
 
 
 def group_module(group: FusedOp) -> ModuleOp:
-    """A module whose `@main` is a group of `stream_group`, without the group around it.
+    """Return a module whose `@main` is a group of `stream_group`, without the group around it.
 
     Its parameters, in the order of the group's operands, have keys of their own: those of the model
     may be names that passes give.
@@ -80,7 +81,9 @@ def group_module(group: FusedOp) -> ModuleOp:
 
 
 def described_machine(chip: BackendDescription) -> Machine:
-    """The machine of a chip, told from others of its name by all that its description says."""
+    """Return the machine of a chip, distinguished from others of its name by all that its
+    description says.
+    """
     known = {field.name: getattr(chip, field.name) for field in fields(chip)}
     del known["device"]  # its name, and its host, change nothing of a stream
     # Keys of records know the ports of a chip by this name.
@@ -90,7 +93,7 @@ def described_machine(chip: BackendDescription) -> Machine:
 
 
 def _plain(op: Operation, values: dict[SSAValue, SSAValue]) -> Operation:
-    """A copy without what says where, and by which schedule, it runs."""
+    """Return a copy without what says where, and by which schedule, it runs."""
     copy = op.clone(values)
     for name in (*MARKS, SCHEDULE):
         copy.attributes.pop(name, None)

@@ -1,4 +1,4 @@
-"""What `braid tune` is told of streams: simulated seconds, and what they compute.
+"""The meter of streams for `braid tune`: simulated seconds, and what they compute.
 
 Streams are made, and run on the bytes of a simulated chip, in processes of their own, several at
 once: what ends one, or takes long, costs no more than its own answer.
@@ -27,7 +27,7 @@ LEAST_LIMIT = 60.0
 PATIENCE = 20.0
 """Times what the first stream of a group took, after which the making of others ends."""
 RUN_LIMIT = 1800.0
-"""After which a stream that computes counts as one that hangs."""
+"""The seconds after which a stream that computes is taken to hang."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class StreamMeter:
     chip: BackendDescription
     jobs: int
     ending: ExitStack
-    what: str = "simulated time"
+    quantity: str = "simulated time"
     is_exact: bool = True
     limits: dict[FusedOp, float] = field(default_factory=dict[FusedOp, float], init=False)
     started: list[WorkerProcess] = field(default_factory=list[WorkerProcess], init=False)
@@ -56,8 +56,10 @@ class StreamMeter:
         default_factory=queue.SimpleQueue[WorkerProcess], init=False
     )
 
-    def made(self, kernels: Sequence[Kernel], group: FusedOp) -> list[MadeStream | None]:
-        """Each one simulated; None for what does not fit the chip, or takes long to make."""
+    def compiled(self, kernels: Sequence[Kernel], group: FusedOp) -> list[MadeStream | None]:
+        """Return each stream simulated; None for what does not fit the chip, or takes long
+        to make.
+        """
         asked = [kernel for kernel in kernels if isinstance(kernel, StreamKernel)]
         if not asked:
             return [None] * len(kernels)
@@ -83,18 +85,20 @@ class StreamMeter:
         return [made.get(id(kernel)) for kernel in kernels]
 
     def seconds(self, made: MadeStream) -> float | None:
-        """As simulated."""
+        """Return the simulated seconds."""
         return made.seconds
 
     def results(
         self, made: MadeStream, operands: Sequence[Array], results: Sequence[Array]
     ) -> Sequence[Array] | None:
-        """Of one run on the bytes of the simulated chip."""
+        """Return the results of one run on the bytes of the simulated chip."""
         found = self._ask(replace(made.request, operands=tuple(operands)), RUN_LIMIT)
         return None if found is None else found.results
 
     def _ask(self, request: StreamRequest, limit: float) -> StreamAnswer | None:
-        """None where the process ends, or does not answer within `limit` seconds."""
+        """Return the worker's answer; None where the process ends, or takes more than `limit`
+        seconds.
+        """
         try:
             worker = self.idle.get_nowait()
         except queue.Empty:
@@ -113,6 +117,6 @@ _SECONDS = AttachStreamsPass().search_seconds
 
 @contextmanager
 def stream_meter(job: Job) -> Generator[StreamMeter]:
-    """For the chip of the device."""
+    """Return the meter for the chip of the device."""
     with ExitStack() as ending:
         yield StreamMeter(job.target.backend_of(job.device), max(1, job.jobs), ending)

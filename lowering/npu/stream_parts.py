@@ -72,7 +72,7 @@ class StreamPart:
 def stream_parts(
     function: func.FuncOp, target: Target, devices: Collection[str] = ()
 ) -> Iterator[StreamPart]:
-    """What chips run of the function; where ops have clusters, each of a chip's clusters.
+    """Yield what chips run of the function; where ops have clusters, each of a chip's clusters.
 
     With `devices` only what these run.
     """
@@ -94,7 +94,7 @@ def stream_parts(
 
 
 def _parts_in(block: Block, chip: BackendDescription, device: str) -> Iterator[StreamPart]:
-    """What `chip` runs of `block` and the blocks in it."""
+    """Yield what `chip` runs of `block` and the blocks in it."""
     run: list[Operation] = []
     parts: list[StreamPart] = []
     whole = isinstance(block.parent_op(), func.FuncOp)
@@ -124,7 +124,7 @@ def _runs_on(op: Operation, chip: BackendDescription) -> bool:
 
 
 def _read_by(op: Operation) -> Iterator[SSAValue]:
-    """What the op reads, in its regions too, of values from outside of it."""
+    """Yield what the op reads, in its regions too, of values from outside of it."""
     for inner in op.walk():
         for operand in inner.operands:
             owner = operand.owner
@@ -134,7 +134,7 @@ def _read_by(op: Operation) -> Iterator[SSAValue]:
 
 
 def is_in(op: Operation | None, ops: Collection[Operation]) -> bool:
-    """Whether `op` is one of `ops`, or in a region of one."""
+    """Return whether `op` is one of `ops`, or in a region of one."""
     while op is not None and op not in ops:
         op = op.parent_op()
     return op is not None

@@ -46,10 +46,10 @@ class Played:
 def plan_bytes(
     functions: Sequence[FuncOp], chip: BackendDescription, streams: Mapping[str, Played]
 ) -> bytes:
-    """The plan of functions whose memory is planned.
+    """Return the plan of functions whose memory is planned.
 
     `streams` are those of the kernels that are streams, by symbol; other kernels are the host's.
-    Raises UnsupportedError for a function with control flow, which is the host's affair.
+    Raises UnsupportedError for a function with control flow, which only the host can run.
     """
     parts = [MAGIC, _words(VERSION), _chip(chip), _words(len(functions))]
     for function in functions:
@@ -101,11 +101,11 @@ class _Steps:
                 raise UnsupportedError(
                     f"'{op.name}' cannot be part of a function that a chip runs",
                     location=source_location(op),
-                    hint="let the host run it: control flow around launches is its affair",
+                    hint="let the host run it: it runs the control flow around launches",
                 )
 
     def _bind(self, op: Operation) -> None:
-        """Results are where the plan of memory says."""
+        """Bind results to where the memory plan places them."""
         for value, buffer in zip(op.results, buffers_of(op, BUFFERS, len(op.results)), strict=True):
             if isinstance(buffer, BufferAttr):
                 space, _, number = buffer.space.data.partition(":")
@@ -131,7 +131,7 @@ class _Steps:
         return b"".join(parts)
 
     def _returns(self, op: func.ReturnOp) -> Iterator[bytes]:
-        """Copies results that are not where the caller wants them."""
+        """Copy results that are not where the caller wants them."""
         for index, value in enumerate(op.operands):
             target, source = (_SPACES["output"], index, 0), self._places[value]
             if source != target:

@@ -30,7 +30,7 @@ class StreamProgram:
 
     `kernels` has a function for each kernel. Tensor n outside of the chip is `outside[n]`, a value
     of the block that was lowered. `results` are for each of the block's the kernel that makes it,
-    "" for a copy, and the tensors it reads. Where `homeless` buffers found no room in one piece,
+    "" for a copy, and the tensors it reads. Where `homeless` buffers do not fit in one piece,
     and where an op only declares what it takes, the stream can be simulated, but not run.
     """
 
@@ -47,7 +47,7 @@ class StreamProgram:
         *,
         stream: Stream | None = None,
     ) -> list[Array]:
-        """The results of the block for `values` of what comes from outside.
+        """Return the results of the block for `values` of what comes from outside.
 
         `stream` is another one to run in place of the own. Raises BraidError as `simulate` and
         `execute` do.
@@ -66,7 +66,7 @@ class StreamProgram:
         return {op.sym_name.data: op for op in self.kernels.ops if isinstance(op, FuncOp)}
 
     def _kernel(self, name: str) -> Kernel:
-        """The kernel on bytes, interpreted."""
+        """Return the kernel on bytes, interpreted."""
         types = self._functions[name].function_type.inputs
 
         def compute(operands: Sequence[Array]) -> list[Array]:
@@ -93,7 +93,7 @@ def _shaped(data: Array, type: Any) -> Array:
 def stream_program(
     linked: Linked, graph: BlockGraph, chip: ChipProblem, capacity: int
 ) -> StreamProgram:
-    """The program of a linked stream of `graph`, on a chip with `capacity` bytes."""
+    """Return the program of a linked stream of `graph`, on a chip with `capacity` bytes."""
     traffic = chip.problem.traffic
     assert traffic is not None
     kernels = TileKernels(graph, traffic, chip.values)
@@ -120,13 +120,14 @@ def stream_program(
 
 
 SHARES = (0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.45, 0.4, 0.35, 0.3)
-"""Of the chip's memory that a stream may fill: tried until buffers have room in one piece."""
+"""Shares of the chip's memory that a stream may fill: tried until buffers fit in one piece."""
 
 
 def with_addresses(
     backend: BackendDescription, lower: Callable[[BackendDescription], StreamProgram]
 ) -> StreamProgram:
-    """What `lower` makes for `backend`, with less on the chip where buffers would have no address.
+    """Return what `lower` makes for `backend`, with less on the chip where buffers would have no
+    address.
 
     Such a stream loads and stores more. Where none has, it is that for the whole memory.
     """

@@ -39,7 +39,9 @@ class StreamSchedule(Schedule):
 
     @staticmethod
     def of(entries: Entries) -> "StreamSchedule | None":
-        """That of these entries; None where there are others, or their values make no sense."""
+        """Return the schedule of these entries; None where there are others, or their values make
+        no sense.
+        """
         try:
             found = StreamSchedule.read(entries)
         except ScheduleError:
@@ -53,11 +55,11 @@ class StreamSchedule(Schedule):
         return self.first < len(FIRST) and all(1 <= count <= 1 << 20 for count in counts)
 
     def order(self, search_seconds: float) -> SubgraphOptions:
-        """How orders are searched."""
+        """Return how orders are searched."""
         return SubgraphOptions(self.pieces, search_seconds=search_seconds)
 
     def decide_splits(self, ops: list[Operation], chip: BackendDescription) -> None:
-        """Writes `braid.split` on those of `ops` that must be cut. Raises as `select-splits`."""
+        """Write `braid.split` on those of `ops` that must be cut. Raises as `select-splits`."""
         share = chip.memories[0].bytes // self.parts
 
         def limit_of(op: Operation) -> int:
@@ -92,14 +94,14 @@ LEVELS: tuple[tuple[dict[str, tuple[int, ...]], ...], ...] = (
 
 
 def space(level: int) -> Iterator[StreamSchedule]:
-    """The schedules of one level, the default one first."""
+    """Yield the schedules of one level, the default one first."""
     for values in LEVELS[level] if level < len(LEVELS) else ():
         for chosen in product(*values.values()):
             yield StreamSchedule.read(dict(zip(values, chosen, strict=True)))
 
 
 def chosen_schedule(op: Operation) -> StreamSchedule | None:
-    """What `braid.schedule` says of a stream on one of its ops; None where it does not.
+    """Return what `braid.schedule` says of a stream on one of its ops; None where it does not.
 
     Raises InvalidIRError where it stands and is malformed.
     """
@@ -110,5 +112,5 @@ def chosen_schedule(op: Operation) -> StreamSchedule | None:
 
 
 def kernel_schedule(schedule: StreamSchedule) -> KernelSchedule:
-    """As what records hold."""
+    """Return the schedule as records hold it."""
     return KernelSchedule.of(STREAM_FAMILY, schedule.entries)

@@ -36,7 +36,8 @@ from braid.lowering.npu.stream_program import StreamProgram
 from braid.targets.simulator.instructions import Stream, from_text, to_text
 
 OWN = -1
-"""In place of an operand: a tensor that nobody outside of the stream has, such as a spill."""
+"""The mark in place of an operand of a tensor that exists only inside of the stream, such as a
+spill."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,9 @@ class StreamedGroup:
 
     @staticmethod
     def of(op: Operation) -> "StreamedGroup | None":
-        """What `op`, a group or the function of its kernel, says; None where it has no stream."""
+        """Return what `op`, a group or the function of its kernel, says; None where it has no
+        stream.
+        """
         attribute = op.attributes.get(STREAM)
         if not isinstance(attribute, DictionaryAttr):
             return None
@@ -77,13 +80,13 @@ class StreamedGroup:
     def from_program(
         program: StreamProgram, stream: Stream, block: Block, seconds: float, executions: float
     ) -> "StreamedGroup":
-        """Of a program for `block`, whose arguments are the group's operands."""
+        """Return the group of a program for `block`, whose arguments are the group's operands."""
         operands: dict[SSAValue, int] = {value: n for n, value in enumerate(block.args)}
         tensors = tuple(operands.get(value, OWN) for value in program.outside)
         return StreamedGroup(stream, program.kernels, tensors, program.results, seconds, executions)
 
     def attribute(self) -> DictionaryAttr:
-        """As it stands on the group."""
+        """Return the attribute as it stands on the group."""
         results = [
             DictionaryAttr({"kernel": StringAttr(kernel), "tensors": integers(numbers)})
             for kernel, numbers in self.results
@@ -106,7 +109,7 @@ class StreamedGroup:
 
 
 def group_members(part: StreamPart, about: StreamedGroup) -> FusedOp:
-    """Puts the members of `part`, which stand together, into one group, computed by a stream."""
+    """Put the members of `part`, which stand together, into one group, computed by a stream."""
     function = part.alone.parent_op()
     assert function is not None
     body = function.clone().regions[0].detach_block(0)
@@ -132,7 +135,7 @@ def group_members(part: StreamPart, about: StreamedGroup) -> FusedOp:
 
 @cache
 def all_dialects() -> Context:
-    """Those of installed packages too: kernels have ops of any."""
+    """Return a context with the dialects of installed packages too: kernels may have any op."""
     context = Context()
     for name, dialect in Universe.get_multiverse().all_dialects.items():
         context.register_dialect(name, dialect)

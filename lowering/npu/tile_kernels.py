@@ -32,22 +32,22 @@ class TileKernels:
         self._names: dict[str, str] = {}
 
     def of_op(self, op: int) -> str:
-        """The kernel of an op of the graph, from what it reads to what it makes."""
+        """Return the kernel of an op of the graph, from what it reads to what it makes."""
         values = [self.values[number] for number in self.traffic.reads.get(op, ())]
         return self._kernel(values, self.graph.ops[op].results)
 
     def of_load(self, value: int) -> tuple[str, tuple[int, ...]]:
-        """The kernel with which a value is loaded, "" for a copy; and what it reads."""
+        """Return the kernel with which a value is loaded, "" for a copy; and what it reads."""
         loaded = self.values[value]
         sources = [self.values[number] for number in self.traffic.values[value].sources]
         return self._gathered(loaded, sources)
 
     def of_store(self, value: int) -> int:
-        """The tensor that a value is stored to."""
+        """Return the tensor that a value is stored to."""
         return self._tensor(self.values[value])
 
     def of_result(self, result: SSAValue) -> tuple[str, tuple[int, ...]]:
-        """The kernel that makes a result of the block of tensors outside, and these."""
+        """Return the kernel that makes a result of the block of tensors outside, and these."""
         return self._gathered(result, [v for v in self.values if v in self.outside])
 
     @property
@@ -82,7 +82,7 @@ class TileKernels:
         return self._kernel(read, [value]), tensors
 
     def _kernel(self, reads: Sequence[SSAValue], makes: Sequence[SSAValue]) -> str:
-        """The name of the function from `reads` to `makes`."""
+        """Return the name of the function from `reads` to `makes`."""
         block = Block(arg_types=[value.type for value in reads])
         copies: dict[SSAValue, SSAValue] = dict(zip(reads, block.args, strict=True))
         made = [_copied(value, block, copies) for value in makes]
@@ -99,7 +99,7 @@ class TileKernels:
 
 
 def _sources(value: SSAValue, stops: set[SSAValue]) -> Iterator[SSAValue]:
-    """The tensors that `value` is addressed in."""
+    """Yield the tensors that `value` is addressed in."""
     owner = value.owner
     if value in stops or not isinstance(owner, Operation) or not _is_addressed(owner):
         yield value
@@ -113,7 +113,7 @@ def _is_addressed(op: Operation) -> bool:
 
 
 def _copied(value: SSAValue, block: Block, copies: dict[SSAValue, SSAValue]) -> SSAValue:
-    """`value` in `block`, with all that it is made of there."""
+    """Return `value` in `block`, with all that it is made of there."""
     if value not in copies:
         op = value.owner
         assert isinstance(op, Operation), "a buffer of the op is not among what it reads"
@@ -136,7 +136,7 @@ def _is_inside(value: SSAValue, op: Operation) -> bool:
 
 
 def _forget_names(function: func.FuncOp) -> None:
-    """Leaves out what tells equal kernels apart."""
+    """Leave out what distinguishes equal kernels."""
     for op in function.walk():
         for value in op.results:
             value.name_hint = None

@@ -1,4 +1,4 @@
-"""The kernels that streams compute by, in one library for the plugin `npu-sim`.
+"""The kernels with which streams compute, in one library for the plugin `npu-sim`.
 
 It exports `braid_npu_kernels`, a table of `npu_kernel` (see the runtime's `src/npu/execute.h`), and
 its length, `braid_npu_kernel_count`. Kernel `k0` of stream 3 of a device has the name `3.k0` there.
@@ -40,7 +40,7 @@ class Tiles:
 
     @staticmethod
     def of(streamed: Mapping[str, StreamedGroup]) -> "Tiles":
-        """Those of the groups, by the symbols of their kernels."""
+        """Return the kernels of the groups, by their symbols."""
         known: dict[str, FuncOp] = {}
         symbols: dict[str, dict[str, str]] = {}
         for owner, group in streamed.items():
@@ -61,7 +61,7 @@ class Tiles:
         )
 
     def names_of(self, owner: str) -> Mapping[str, str]:
-        """The symbols of the kernels of a group, by their names in its stream."""
+        """Return the symbols of the kernels of a group, by their names in its stream."""
         return self.symbols[owner]
 
 
@@ -73,7 +73,8 @@ def kernel_library(
     numbers: Mapping[str, int],
     machine: Machine,
 ) -> Code:
-    """The library of `kernels`, whose code is `objects`; streams have `numbers` by their symbols.
+    """Return the library of `kernels`, whose code is `objects`; streams have `numbers` by their
+    symbols.
 
     Raises BraidError where there is no C compiler to link it.
     """
@@ -106,7 +107,7 @@ class _Table:
         self._entries: list[Any] = []
 
     def add(self, name: str, symbol: str) -> None:
-        """An entry of this name for the kernel of that symbol."""
+        """Add an entry of this name for the kernel of that symbol."""
         types = self._functions[symbol].function_type
         buffers = (*types.inputs, *types.outputs)
         sizes = [_I64(storage_bytes(type)) for type in buffers]
@@ -122,7 +123,7 @@ class _Table:
         self._entries.append(ir.Constant(_ENTRY, fields))
 
     def text(self) -> str:
-        """The module as LLVM IR."""
+        """Return the module as LLVM IR."""
         array = ir.Constant(ir.ArrayType(_ENTRY, len(self._entries)), self._entries)
         for symbol, value in (
             ("braid_npu_kernels", array),

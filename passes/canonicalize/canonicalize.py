@@ -23,7 +23,7 @@ from braid.passes.canonicalize.tensor_patterns import TensorPatterns
 from braid.support.errors import BraidError
 
 _REWRITES_PER_OP = 100
-"""More rewrites than this, on the average over the ops, and patterns undo each other's work."""
+"""The most rewrites, on the average over the ops; with more, patterns undo each other's work."""
 
 
 @dataclass

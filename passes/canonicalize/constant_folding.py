@@ -39,7 +39,9 @@ _KEPT = (CopyingOp, OpaqueOp, SizedOp)
 
 
 def can_be_constants(op: Operation) -> bool:
-    """Whether the results of `op` could be written as constants, whatever their values are."""
+    """Return whether the results of `op` could be written as constants, whatever their
+    values are.
+    """
     return (
         isinstance(op, TensorOp)
         and not isinstance(op, _KEPT)
@@ -52,7 +54,7 @@ def can_be_constants(op: Operation) -> bool:
 
 
 def is_quantized_weight(op: Operation) -> bool:
-    """Whether `op` makes real numbers, more than one, of quantized ones.
+    """Return whether `op` makes real numbers, more than one, of quantized ones.
 
     They stay what they are: products want them.
     """
@@ -60,7 +62,7 @@ def is_quantized_weight(op: Operation) -> bool:
 
 
 def fold_constants(op: Operation, rewriter: PatternRewriter) -> None:
-    """Replaces `op` by constants if its operands are constants and its results are small.
+    """Replace `op` by constants if its operands are constants and its results are small.
 
     What is made of operands without elements is one number, which may be repeated however often.
     An op that has no result for its operands stays: running it is an error.
@@ -91,7 +93,9 @@ def fold_constants(op: Operation, rewriter: PatternRewriter) -> None:
 
 
 def repeated_number(value: SSAValue) -> Array | None:
-    """The number that all elements of `value` are, as an array of one dim, None if not known."""
+    """Return the number that all elements of `value` are, as an array of one dim, None if not
+    known.
+    """
     source = value.owner
     while isinstance(source, BroadcastOp):
         source = source.input.owner
@@ -101,7 +105,7 @@ def repeated_number(value: SSAValue) -> Array | None:
 
 
 def fold_repeated_numbers(op: Operation, rewriter: PatternRewriter) -> None:
-    """Replaces what is computed of one number that is repeated, however often, by such a number.
+    """Replace what is computed of one number that is repeated, however often, by such a number.
 
     So masks of nothing go, and what depends on them.
     """

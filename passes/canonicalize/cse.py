@@ -3,7 +3,7 @@
 Available expressions are looked up in a stack of scopes that follows the dominator tree, as in
 MLIR's own pass (and in P. Briggs, K. Cooper, L. T. Simpson, "Value Numbering", 1997, section 4).
 A read is available until the next op that may write: a counter of the writes seen so far, kept
-with each read, tells that in constant time.
+with each read, gives that in constant time.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class _Scopes:
             self._available[self._log.pop()].pop()
 
     def find(self, key: _Key) -> Operation | None:
-        """The op that was added last."""
+        """Return the op that was added last."""
         ops = self._available.get(key)
         return ops[-1] if ops else None
 
@@ -104,7 +104,7 @@ class _Eliminator:
         self._scopes.add(key, op)
 
     def _still_valid(self, earlier: Operation, op: Operation) -> bool:
-        """Whether nothing can have overwritten what `earlier` read before `op` reads it."""
+        """Return whether nothing can have overwritten what `earlier` read before `op` reads it."""
         writes = self._writes_before_read.get(earlier)
         return writes is None or (earlier.parent is op.parent and writes == self._writes)
 

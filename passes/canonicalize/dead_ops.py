@@ -6,9 +6,9 @@ from xdsl.transforms.dead_code_elimination import is_trivially_dead, region_dce
 
 
 def erase_dead_ops(region: Region, listener: PatternRewriterListener | None = None) -> bool:
-    """Erases ops in `region`, and in those inside, that only make results, none of which is read.
+    """Erase ops in `region`, and in those inside, that only make results, none of which is read.
 
-    Returns whether there were any; `listener` is told of each. A block is walked once, from its
+    Returns whether there were any; `listener` is notified of each. A block is walked once, from its
     end: users come before what they read, so that what is read is not looked at any further. Where
     a region has several blocks, liveness is propagated between these, which takes longer.
     """

@@ -22,7 +22,7 @@ from braid.passes.canonicalize.replacement import forward
 
 
 def drop_empty_tensors(op: Operation, rewriter: PatternRewriter) -> None:
-    """An op whose results have no elements is a constant, and so is an operand that has none."""
+    """Replace ops whose results have no elements, and operands that have none, by constants."""
     if not any(map(_is_empty, (*op.operands, *op.results))):
         return
     if is_leaf(op) or not can_be_constants(op):
@@ -44,12 +44,12 @@ def _is_empty(value: SSAValue) -> bool:
 
 
 def _constant(value: SSAValue) -> ConstantOp:
-    """A constant of the shape and element type of `value`, which has no elements."""
+    """Return a constant of the shape and element type of `value`, which has no elements."""
     return ConstantOp.of(np.zeros(shape_of(value), to_numpy(element_type_of(value))))
 
 
 def _drop_operands(op: ConcatOp, rewriter: PatternRewriter) -> None:
-    """Joins only what has elements."""
+    """Join only what has elements."""
     kept = [value for value in op.inputs if not _is_empty(value)]
     if len(kept) == len(op.inputs):
         return
@@ -60,7 +60,7 @@ def _drop_operands(op: ConcatOp, rewriter: PatternRewriter) -> None:
 
 
 def _replace_operands(op: Operation, rewriter: PatternRewriter) -> None:
-    """Puts constants in the place of operands that have no elements."""
+    """Put constants in the place of operands that have no elements."""
     for index, operand in enumerate(op.operands):
         known = isinstance(operand.owner, Operation) and is_leaf(operand.owner)
         if _is_empty(operand) and not known and layout_of(operand.type).is_row_major:

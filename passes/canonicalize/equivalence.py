@@ -10,7 +10,7 @@ _Numbers = dict[SSAValue | Block, int]
 
 
 def op_key(op: Operation) -> tuple[object, ...]:
-    """A hashable key that two ops have in common exactly where they compute the same.
+    """Return a hashable key that two ops have in common exactly where they compute the same.
 
     Values and blocks inside the op's regions are numbered in the order of their definition, so
     that equal regions have equal keys; values from outside count by identity. The key is valid
@@ -55,5 +55,5 @@ def _block_key(block: Block, numbers: _Numbers) -> tuple[object, ...]:
 
 
 def _next_number(numbers: _Numbers) -> int:
-    """Negative, so that no number is mistaken for the identity of a value from outside."""
+    """Return the next negative number, which is not the identity of a value from outside."""
     return -1 - len(numbers)

@@ -8,7 +8,7 @@ from braid.dialects.braid.names import may_stand_for, union_names
 
 
 def forward(op: Operation, value: SSAValue, rewriter: PatternRewriter) -> None:
-    """Lets `value` stand for the result of `op`, unless it is made in another cluster.
+    """Let `value` stand for the result of `op`, unless it is made in another cluster.
 
     Whoever put the two apart asked for a copy.
     """
@@ -17,7 +17,7 @@ def forward(op: Operation, value: SSAValue, rewriter: PatternRewriter) -> None:
 
 
 def merge(op: Operation, inner: Operation, merged: Operation, rewriter: PatternRewriter) -> None:
-    """Replaces `op` by `merged`, which also does what `inner` did, unless that runs elsewhere.
+    """Replace `op` by `merged`, which also does what `inner` did, unless that runs elsewhere.
 
     It has the names of both where nothing else reads `inner`, so that it goes.
     """

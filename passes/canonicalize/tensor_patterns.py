@@ -58,20 +58,20 @@ The other zero is not neutral for floats: -0 + 0 is 0.
 
 
 def drop_identity(op: Operation, rewriter: PatternRewriter) -> None:
-    """`f(x)` with the type of `x` is `x`, for ops that only reshape, repeat or convert."""
+    """Replace `f(x)` with the type of `x` by `x`, for ops that only reshape, repeat or convert."""
     if op.operands[0].type == op.results[0].type:
         forward(op, op.operands[0], rewriter)
 
 
 def drop_zero_padding(op: Operation, rewriter: PatternRewriter) -> None:
-    """A pad by nothing is its operand."""
+    """Replace a padding by nothing by its operand."""
     assert isinstance(op, PadOp)
     if not any((*op.low.get_values(), *op.high.get_values())):
         drop_identity(op, rewriter)
 
 
 def drop_whole_slice(op: Operation, rewriter: PatternRewriter) -> None:
-    """A slice of everything, in order, is its operand."""
+    """Replace a slice of everything, in order, by its operand."""
     assert isinstance(op, SliceOp | SizedSliceOp)
     in_order = {*op.offsets.get_values()} <= {0} and {*op.strides.get_values()} <= {1}
     if in_order and op.input.type == op.output.type:
@@ -79,7 +79,7 @@ def drop_whole_slice(op: Operation, rewriter: PatternRewriter) -> None:
 
 
 def merge_slices(op: Operation, rewriter: PatternRewriter) -> None:
-    """slice(slice(x)) is one slice."""
+    """Replace slice(slice(x)) by one slice."""
     assert isinstance(op, SliceOp | SizedSliceOp)
     inner = op.input.owner
     if not isinstance(inner, SliceOp | SizedSliceOp):
@@ -100,7 +100,7 @@ def drop_sizes(op: Operation, rewriter: PatternRewriter) -> None:
 
 
 def merge_transposes(op: Operation, rewriter: PatternRewriter) -> None:
-    """transpose(transpose(x)) is one transpose; the identity permutation is `x`."""
+    """Replace transpose(transpose(x)) by one transpose; the identity permutation is `x`."""
     assert isinstance(op, TransposeOp)
     outer = op.permutation.get_values()
     if list(outer) == list(range(len(outer))):
@@ -116,14 +116,14 @@ def merge_transposes(op: Operation, rewriter: PatternRewriter) -> None:
 
 
 def merge_reshapes(op: Operation, rewriter: PatternRewriter) -> None:
-    """reshape(reshape(x)) is one reshape."""
+    """Replace reshape(reshape(x)) by one reshape."""
     assert isinstance(op, ReshapeOp)
     if isinstance(inner := op.input.owner, ReshapeOp):
         merge(op, inner, ReshapeOp.get(inner.input, extents_of(op.output)), rewriter)
 
 
 def merge_reorders(op: Operation, rewriter: PatternRewriter) -> None:
-    """reorder(reorder(x)) is one reorder."""
+    """Replace reorder(reorder(x)) by one reorder."""
     assert isinstance(op, ReorderOp)
     if isinstance(inner := op.input.owner, ReorderOp):
         merged = ReorderOp.create(operands=[inner.input], result_types=[op.output.type])
@@ -131,7 +131,7 @@ def merge_reorders(op: Operation, rewriter: PatternRewriter) -> None:
 
 
 def clip_windows(op: Operation, rewriter: PatternRewriter) -> None:
-    """Elements of a pool's window that only ever read padding are left out."""
+    """Leave out elements of a pool's window that only ever read padding."""
     assert isinstance(op, PoolOp)
     windows = op.windows
     clipped = windows.clipped(shape_of(op.input)[2:])
@@ -150,7 +150,7 @@ def clip_windows(op: Operation, rewriter: PatternRewriter) -> None:
 
 
 def drop_neutral_operand(op: Operation, rewriter: PatternRewriter) -> None:
-    """`x + -0`, `x - 0`, `x · 1`, `x / 1` and `x ^ 1` are `x`; so is `x + 0` for integers."""
+    """Replace `x + -0`, `x - 0`, `x · 1`, `x / 1` and `x ^ 1` by `x`, and `x + 0` for integers."""
     assert isinstance(op, ElementwiseOp)
     neutral, positions = _NEUTRAL[op.ROW.name]
     for position in positions:
@@ -166,14 +166,14 @@ def drop_neutral_operand(op: Operation, rewriter: PatternRewriter) -> None:
 
 
 def _is_number(value: float | int | bool | None, number: float) -> bool:
-    """Whether `value` is `number`; of a float zero the sign counts too."""
+    """Return whether `value` is `number`; of a float zero the sign counts too."""
     if isinstance(value, float) and value == 0.0:
         return number == 0 and math.copysign(1, value) == math.copysign(1, number)
     return value == number
 
 
 def repeat_implicitly(op: Operation, rewriter: PatternRewriter) -> None:
-    """An elementwise op repeats dims itself: a broadcast that feeds it is not needed."""
+    """Drop a broadcast that feeds an elementwise op, which repeats dims itself."""
     assert isinstance(op, ElementwiseOp)
     for index, operand in enumerate(op.operands):
         inner = operand.owner
@@ -192,7 +192,7 @@ def repeat_implicitly(op: Operation, rewriter: PatternRewriter) -> None:
 
 
 def pick_branch(op: Operation, rewriter: PatternRewriter) -> None:
-    """A select whose condition is known to be the same everywhere is one of its operands."""
+    """Replace a select whose condition is the same known value everywhere by the chosen operand."""
     assert isinstance(op, ElementwiseOp)
     condition, chosen, other = op.operands
     known = repeated_number(condition)
@@ -200,8 +200,8 @@ def pick_branch(op: Operation, rewriter: PatternRewriter) -> None:
         forward(op, value, rewriter)
 
 
-def clear_rows_behind_product(op: Operation, rewriter: PatternRewriter) -> None:
-    """Rows of a product's left operand that are zeros become zeros of its result.
+def clear_rows_after_product(op: Operation, rewriter: PatternRewriter) -> None:
+    """Move zero rows of a product's left operand to its result.
 
     So the attention of ONNX ends: rows of weights whose keys are all masked are cleared. What reads
     the weights is then the product alone, and fewer elements are selected.
@@ -234,7 +234,7 @@ def _is_zero(value: SSAValue) -> bool:
 
 _PATTERNS: dict[type[TensorOp], tuple[_Pattern, ...]] = {
     BroadcastOp: (drop_identity,),
-    MatmulOp: (clear_rows_behind_product,),
+    MatmulOp: (clear_rows_after_product,),
     PadOp: (drop_zero_padding,),
     PoolOp: (clip_windows,),
     ReorderOp: (drop_identity, merge_reorders),
@@ -261,7 +261,9 @@ def _patterns_for(op: Operation) -> tuple[_Pattern, ...]:
 
 
 def _is_logical(op: Operation) -> bool:
-    """Whether no layout was decided for the results; patterns would lose it (reorders keep it)."""
+    """Return whether no layout was decided for the results; patterns would lose it (reorders keep
+    it).
+    """
     return isinstance(op, ReorderOp) or all(layout_of(r.type).is_row_major for r in op.results)
 
 

@@ -19,7 +19,7 @@ Node = Replacement[Any]
 
 
 def if_else(node: Node, condition: SSAValue, inputs: Sequence[SSAValue] = ()) -> Sequence[SSAValue]:
-    """One of the two regions of the op, whose arguments are `inputs`."""
+    """Return one of the two regions of the op, whose arguments are `inputs`."""
     _require_regions(node, 2)
     element = bool_in(node, condition, node.op)
     then, otherwise = branches(node, inputs)
@@ -27,7 +27,7 @@ def if_else(node: Node, condition: SSAValue, inputs: Sequence[SSAValue] = ()) ->
 
 
 def branches(node: Node, inputs: Sequence[SSAValue] = ()) -> list[Region]:
-    """The regions of the op, whose arguments are `inputs`, as those of an `scf.if`."""
+    """Return the regions of the op, whose arguments are `inputs`, as those of an `scf.if`."""
     for region in node.op.regions:
         block = _block_of(node, region, [value.type for value in inputs])
         _end(block, scf.YieldOp(*_returned(node, block, node.op.result_types)))
@@ -38,7 +38,7 @@ def branches(node: Node, inputs: Sequence[SSAValue] = ()) -> list[Region]:
 
 
 def while_loop(node: Node) -> Sequence[SSAValue]:
-    """The second region of the op as long as the first one returns true."""
+    """Return the second region of the op as long as the first one returns true."""
     _require_regions(node, 2)
     types = node.op.operand_types
     condition, body = (_block_of(node, region, types) for region in node.op.regions)
@@ -53,7 +53,7 @@ def while_loop(node: Node) -> Sequence[SSAValue]:
 
 
 def bool_in(node: Node, value: SSAValue, before: Operation) -> SSAValue:
-    """The bool in a tensor of one element, taken out before an op."""
+    """Return the bool in a tensor of one element, taken out before an op."""
     if element_type_of(value) != i1 or {*shape_of(value)} - {1}:
         node.fail(f"its condition has type {value.type}, expected one bool")
     builder = Builder(InsertPoint.before(before))

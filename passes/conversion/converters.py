@@ -23,7 +23,7 @@ from braid.support.sizes.expression import SizeError
 
 NodeT = TypeVar("NodeT", bound=ForeignNode[Any])
 Converter = Callable[[NodeT], SSAValue | Sequence[SSAValue]]
-"""From an op to what its results become."""
+"""Converts an op to what its results become."""
 
 INVALID_OP_ERRORS = (IndexError, OverflowError, ValueError, ZeroDivisionError)
 """Raised for attribute lists of wrong length, dims out of range and integers too large."""
@@ -41,7 +41,9 @@ class Converters(Generic[NodeT]):
         self._converters: dict[str, Converter[NodeT]] = {}
 
     def register(self, *names: str) -> Callable[[Converter[NodeT]], Converter[NodeT]]:
-        """The function converts the ops of these names, given without that of the dialect."""
+        """Return the function converts the ops of these names, given without that of the
+        dialect.
+        """
 
         def register(function: Converter[NodeT]) -> Converter[NodeT]:
             self._converters.update(dict.fromkeys(names, function))
@@ -59,7 +61,7 @@ class Converters(Generic[NodeT]):
             import_module(module)
 
     def convert(self, ops: Iterable[ForeignOp]) -> None:
-        """Replaces `ops`, each of which stands before those in its regions.
+        """Replace `ops`, each of which stands before those in its regions.
 
         A region is moved with what it contains, which is converted later, or is gone with its op.
         Raises UnsupportedNodesError for ops that have no counterpart, and BraidError for one that

@@ -20,7 +20,9 @@ _MOST_ELEMENTS = 4096
 """Values of more elements are no shapes."""
 
 _DEEPEST = 64
-"""So many ops are looked through; what is computed of sizes is rarely more than one op away."""
+"""The number of ops that are looked through; what is computed of sizes is rarely more than one op
+away.
+"""
 
 
 def known_values(value: SSAValue, known: Assumptions) -> Array | None:
@@ -40,7 +42,7 @@ def sizes_computed(op: TensorOp, known: Assumptions) -> Array | None:
     if len(op.results) != 1 or not any(_is_sized_value(value) for value in op.operands):
         return None
     if isinstance(op, ElementwiseOp) and op.ROW.name == "cast":
-        return None  # it stands behind `braid.size_values`, which gives i64
+        return None  # it stands after `braid.size_values`, which gives i64
     array = _Evaluation(known).result(op, _DEEPEST)
     is_undecided = array is not None and is_sized(array) and element_type_of(op.results[0]) == i1
     return array if array is not None and not is_undecided else None

@@ -33,7 +33,7 @@ class ForeignNode(Replacement[ForeignOpT]):
         return ()
 
     def integers(self, name: str, default: Sequence[int] | None = None) -> list[int]:
-        """A field that is a list of integers; `default` where it is missing."""
+        """Return a field that is a list of integers; `default` where it is missing."""
         field = self.op.field(name)
         if isinstance(field, DenseArrayBase | DenseIntOrFPElementsAttr):
             return [int(number) for number in cast(Any, field).get_values()]
@@ -42,32 +42,34 @@ class ForeignNode(Replacement[ForeignOpT]):
         return list(default)
 
     def integer(self, name: str) -> int:
-        """A field that is an integer."""
+        """Return a field that is an integer."""
         field = self.op.field(name)
         if not isinstance(field, IntegerAttr):
             self.fail(f"expected a number '{name}'")
         return cast(IntegerAttr[Any], field).value.data
 
     def number(self, name: str) -> Any:
-        """A field that is a number, of any type."""
+        """Return a field that is a number, of any type."""
         field = self.op.field(name)
         if not isinstance(field, IntegerAttr | FloatAttr):
             self.fail(f"expected a number '{name}'")
         return cast(Any, field).value.data
 
     def flag(self, name: str) -> bool:
-        """A field that is a bool, false where it is missing."""
+        """Return a field that is a bool, false where it is missing."""
         field = self.op.field(name)
         return isinstance(field, IntegerAttr) and bool(cast(Any, field).value.data)
 
     def text(self, name: str, default: str = "") -> str:
-        """A field that is text, or an attribute of the dialect; `default` where it is missing."""
+        """Return a field that is text, or an attribute of the dialect; `default` where it is
+        missing.
+        """
         field = self.op.field(name)
         text = field.text if isinstance(field, TextAttr) else field
         return text.data if isinstance(text, StringAttr) else default
 
     def elements(self, name: str) -> DenseIntOrFPElementsAttr[Any]:
-        """A field that is a tensor."""
+        """Return a field that is a tensor."""
         field = self.op.field(name)
         if not isinstance(field, DenseIntOrFPElementsAttr):
             self.unsupported(
@@ -88,7 +90,7 @@ class ForeignNode(Replacement[ForeignOpT]):
         return None if elements is None or is_sized(elements) else elements
 
     def known_operand(self, index: int) -> Array:
-        """The elements of operand `index`, which must be a constant."""
+        """Return the elements of operand `index`, which must be a constant."""
         elements = self.known(self.value(index))
         if elements is None:
             self.unsupported(
@@ -97,7 +99,7 @@ class ForeignNode(Replacement[ForeignOpT]):
         return elements
 
     def known_number(self, index: int) -> Any:
-        """The only element of operand `index`, which must be a constant."""
+        """Return the only element of operand `index`, which must be a constant."""
         elements = self.known_operand(index)
         if elements.size != 1:
             self.fail(f"operand {index} has {elements.size} elements, expected one")

@@ -1,4 +1,4 @@
-"""Ops of other dialects that cannot be converted, of which one error tells."""
+"""Ops of other dialects that cannot be converted, reported by one error."""
 
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager

@@ -46,7 +46,8 @@ OpT = TypeVar("OpT", bound=Operation)
 _ARITHMETIC = frozenset(
     {"abs", "add", "div", "maximum", "minimum", "mul", "neg", "pow", "rem", "sign", "sub"}
 )
-"""Not on bools: as numbers of one bit they have other sums, and another order, than as 0 and 1."""
+"""Functions that are not applied to bools, whose sums and order as numbers of one bit are others
+than as 0 and 1."""
 
 
 class Replacement(Generic[OpT]):
@@ -63,7 +64,7 @@ class Replacement(Generic[OpT]):
         )
 
     def value(self, index: int) -> SSAValue:
-        """Operand `index`."""
+        """Return operand `index`."""
         if index >= len(self.op.operands):
             self.fail(f"expected an operand {index}")
         return self.op.operands[index]
@@ -165,18 +166,18 @@ class Replacement(Generic[OpT]):
         return self.insert(elementwise("cast", values, element_type=element_type))[0]
 
     def insert(self, op: Operation) -> Sequence[SSAValue]:
-        """Insert an op at the place of this one; its results."""
+        """Insert an op at the place of this one, and return its results."""
         op.location = self.op.location
         if isinstance(op, TensorOp):
             op.verify_()
         return self._builder.insert(op).results
 
     def constant(self, array: Array) -> SSAValue:
-        """A constant."""
+        """Return a constant."""
         return self.emit(ConstantOp.of(array))
 
     def scalar(self, number: Any, like: SSAValue) -> SSAValue:
-        """A number in the element type of `like`, with its rank and extents of 1.
+        """Return a number in the element type of `like`, with its rank and extents of 1.
 
         What is out of the range of a float is infinite.
         """
@@ -189,28 +190,28 @@ class Replacement(Generic[OpT]):
         return self.sizes(as_array([size], [1] * len(shape_of(like))), element_type_of(like))
 
     def apply(self, name: str, *operands: SSAValue) -> SSAValue:
-        """Elementwise `name`."""
+        """Apply the elementwise function `name`."""
         if name in _ARITHMETIC and any(element_type_of(operand) == i1 for operand in operands):
             self.fail(f"'{name}' of bools, expected numbers")
         return self.emit(elementwise(name, *operands))
 
     def cast(self, value: SSAValue, element_type: Attribute) -> SSAValue:
-        """`value` in another element type; itself if it has that."""
+        """Return `value` in another element type; itself if it has that."""
         if element_type_of(value) == element_type:
             return value
         return self.emit(elementwise("cast", value, element_type=element_type))
 
     def clamp(self, value: SSAValue, low: SSAValue, high: SSAValue) -> SSAValue:
-        """`value`, or the nearer of `low` and `high` where it is outside of these."""
+        """Return `value`, or the nearer of `low` and `high` where it is outside of these."""
         return self.apply("minimum", self.apply("maximum", value, low), high)
 
     def sigmoid(self, value: SSAValue) -> SSAValue:
-        """`1 / (1 + exp(-value))`."""
+        """Return `1 / (1 + exp(-value))`."""
         exponential = self.apply("exp", self.apply("neg", value))
         return self.apply("reciprocal", self.apply("add", exponential, self.scalar(1, value)))
 
     def reshape(self, value: SSAValue, shape: Sequence[Extent]) -> SSAValue:
-        """`value` in another shape; itself if it has that."""
+        """Return `value` in another shape; itself if it has that."""
         if tuple(shape) == extents_of(value):
             return value
         return self.emit(ReshapeOp.get(value, shape))
@@ -234,19 +235,21 @@ class Replacement(Generic[OpT]):
         return reshape_dim_by_dim(value, shape, self.emit)
 
     def transpose(self, value: SSAValue, permutation: Sequence[int]) -> SSAValue:
-        """Dim i of the result is dim `permutation[i]`; `value` itself if nothing moves."""
+        """Return `value` transposed: dim i of the result is dim `permutation[i]`; itself if nothing
+        moves.
+        """
         if list(permutation) == list(range(len(shape_of(value)))):
             return value
         return self.emit(TransposeOp.get(value, permutation))
 
     def broadcast(self, value: SSAValue, shape: Sequence[Extent]) -> SSAValue:
-        """`value` repeated to `shape` of the same rank; itself if it has that."""
+        """Return `value` repeated to `shape` of the same rank; itself if it has that."""
         if tuple(shape) == extents_of(value):
             return value
         return self.emit(BroadcastOp.get(value, shape))
 
     def reverse(self, value: SSAValue, dims: Sequence[int]) -> SSAValue:
-        """`value` with the elements of these dims in reverse."""
+        """Return `value` with the elements of these dims in reverse."""
         shape = self.extents(value)
         for dim in dims:
             require_dim(dim, len(shape))
@@ -259,7 +262,9 @@ class Replacement(Generic[OpT]):
     def pad(
         self, value: SSAValue, low: Sequence[int], high: Sequence[int], number: Any = 0
     ) -> SSAValue:
-        """`value` with so many elements around it; with less where the count is negative."""
+        """Return `value` with these counts of elements around it; negative counts remove
+        elements.
+        """
         if any(count > 0 for count in (*low, *high)):
             more = [[max(count, 0) for count in side] for side in (low, high)]
             value = self.emit(PadOp.get(value, more[0], more[1], number))
@@ -294,7 +299,7 @@ class Replacement(Generic[OpT]):
         return value, before, after
 
     def spread(self, value: SSAValue, steps: Sequence[int], number: Any = 0) -> SSAValue:
-        """`value` with its elements `steps` apart in each dim, and `number` between them."""
+        """Return `value` with its elements `steps` apart in each dim, and `number` between them."""
         for dim, step in enumerate(steps):
             if step < 1:
                 self.fail(f"elements of dim {dim} are {step} apart, expected at least 1")
@@ -312,11 +317,11 @@ class Replacement(Generic[OpT]):
         return value
 
     def fail(self, message: str) -> NoReturn:
-        """The op is not valid."""
+        """Raise the error that the op is not valid."""
         raise BraidError(f"'{self.op.name}': {message}", location=source_location(self.op))
 
     def unsupported(self, message: str, *, hint: str) -> NoReturn:
-        """The op is valid, and cannot be converted; `hint` is the way out."""
+        """Raise the error that the op is valid but cannot be converted; `hint` is the way out."""
         raise UnsupportedError(
             f"'{self.op.name}': {message}", location=source_location(self.op), hint=hint
         )

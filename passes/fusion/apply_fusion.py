@@ -34,7 +34,7 @@ def _group_number(op: Operation) -> int:
 
 
 def _groups(func: FuncOp) -> list[list[Operation]]:
-    """The members of every group, in their order in the block."""
+    """Return the members of every group, in their order in the block."""
     groups: dict[tuple[Block, int], list[Operation]] = {}
     for block in blocks_outside_groups(func):
         for op in block.ops:

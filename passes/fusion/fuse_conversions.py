@@ -39,7 +39,7 @@ class FuseConversionsPass(ModulePass):
     """Lets products read f16, bf16 and i8 where these lie, and widen them as they are loaded.
 
     In: groups as `apply-fusion` leaves them. Out: a conversion to f32 of the right operand of a
-    product, alone in its group, perhaps transposed or reshaped behind it, is in the group of that
+    product, alone in its group, perhaps transposed or reshaped after it, is in the group of that
     product, where kernels of the op's device cost less so: half of the bytes are read, and nothing
     is stored. So are conversions of weights that `hoist-parameter-expressions` has moved, which
     then stay in 8 or 16 bits, even where that takes up to a tenth longer.
@@ -88,7 +88,7 @@ class _Prepared:
 
     @staticmethod
     def of(module: ModuleOp) -> "_Prepared":
-        """Of the module's `@prepare`, if it has one."""
+        """Return the folds of the module's `@prepare`, if it has one."""
         for function in module.ops:
             if isinstance(function, FuncOp) and PREPARED_KEYS in function.attributes:
                 keys = cast(ArrayAttr[StringAttr], function.attributes[PREPARED_KEYS])
@@ -99,13 +99,13 @@ class _Prepared:
         return _Prepared(None, {})
 
     def narrow(self, value: SSAValue) -> SSAValue | None:
-        """What `value`, a prepared parameter, is widened from, if it is."""
+        """Return what `value`, a prepared parameter, is widened from, if it is."""
         owner = value.owner
         made = self.results.get(owner.key.data) if isinstance(owner, ParameterOp) else None
         return None if made is None else _widened_from(made)
 
     def parameter(self, value: SSAValue) -> ParameterOp:
-        """Reads a value of `@prepare`, which becomes a result unless it is a parameter itself."""
+        """Read a value of `@prepare`, which becomes a result unless it is a parameter itself."""
         type = cast(AnyTensor, value.type)
         if isinstance(value.owner, ParameterOp) and value.owner.key.data not in self.results:
             return ParameterOp.of(value.owner.key.data, type)
@@ -113,7 +113,7 @@ class _Prepared:
         return ParameterOp.of(keys[0] if keys else self._add(value), type)
 
     def _add(self, value: SSAValue) -> str:
-        """The key of a new result."""
+        """Return the key of a new result."""
         assert self.function is not None
         last = self.function.body.block.last_op
         assert isinstance(last, ReturnOp)
@@ -145,7 +145,7 @@ class _Conversion:
         return apart + seconds(costs, self.group) / len(list(self.group.outputs[0].uses))
 
     def leaves(self, layout: Layout) -> bool:
-        """Whether the operand, moved but not converted, can stay where it lies."""
+        """Return whether the operand, moved but not converted, can stay where it lies."""
         if self.group is None:
             return True
         last = _transpose_of(self.moves[-1]) if self.moves else None
@@ -155,7 +155,7 @@ class _Conversion:
 
 
 def _operand(group: FusedOp) -> SSAValue | None:
-    """The right operand of the product in a group, where nothing else in it reads that."""
+    """Return the right operand of the product in a group, where nothing else in it reads that."""
     products = [op for op in group.body.block.ops if isinstance(op, MatmulOp)]
     argument = products[0].rhs if len(products) == 1 else None
     if not isinstance(argument, BlockArgument) or argument.owner is not group.body.block:
@@ -166,7 +166,7 @@ def _operand(group: FusedOp) -> SSAValue | None:
 
 
 def _conversion(value: SSAValue, prepared: _Prepared) -> _Conversion | None:
-    """How `value` is made by a conversion, if it is, with no transpose but the last move."""
+    """Return how `value` is made by a conversion, if it is, with no transpose but the last move."""
     if (narrow := prepared.narrow(value)) is not None:
         return _Conversion(narrow)
     moves: list[Operation] = []
@@ -180,7 +180,7 @@ def _conversion(value: SSAValue, prepared: _Prepared) -> _Conversion | None:
 
 
 def _widened_from(value: SSAValue) -> SSAValue | None:
-    """What is converted to `value` in f32, by an op or in a group of its own."""
+    """Return what is converted to `value` in f32, by an op or in a group of its own."""
     op = value.owner
     inner = only_op(op) if isinstance(op, FusedOp) else op
     if not isinstance(op, Operation) or not isinstance(inner, Operation):
@@ -193,7 +193,7 @@ def _moves(op: Operation) -> bool:
 
 
 def _transpose_of(op: Operation) -> TransposeOp | None:
-    """The transpose that is all of a group."""
+    """Return the transpose that is all of a group."""
     inner = only_op(op) if isinstance(op, FusedOp) else None
     return inner if isinstance(inner, TransposeOp) else None
 
@@ -201,7 +201,7 @@ def _transpose_of(op: Operation) -> TransposeOp | None:
 def _fuse(
     product: FusedOp, operand: SSAValue, known: _Conversion, prepared: _Prepared, costs: CostSource
 ) -> bool:
-    """Puts the conversion of the operand into the product's group if that pays."""
+    """Put the conversion of the operand into the product's group if that pays."""
     replaced = [*reversed(known.moves), *([] if known.group is None else [known.group])]
     if not run_together(*replaced, product):
         return False
@@ -231,7 +231,7 @@ def _fuse(
 def _moved_narrow(
     product: FusedOp, operand: SSAValue, known: _Conversion, prepared: _Prepared
 ) -> list[Operation]:
-    """New ops, the last of which makes the operand of the product, but not converted."""
+    """Return new ops, the last of which makes the operand of the product, but not converted."""
     if known.group is None:
         parameter = prepared.parameter(known.narrow)
         union_names(parameter, cast(Operation, operand.owner))
@@ -253,7 +253,7 @@ def _moved_narrow(
 
 
 def _group(op: Operation) -> FusedOp:
-    """`op` on one operand as a group of its own."""
+    """Return `op` on one operand as a group of its own."""
     (operand,) = op.operands
     body = Block(arg_types=[operand.type])
     op.operands[0] = body.args[0]

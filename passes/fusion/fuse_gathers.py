@@ -54,7 +54,9 @@ class FuseGathersPass(ModulePass):
 
 
 def _is_gather(op: Operation) -> bool:
-    """Whether `op` is a group of a gather of matrices with static shapes, and nothing else."""
+    """Return whether `op` is a group of a gather of matrices with static shapes, and
+    nothing else.
+    """
     if not isinstance(op, FusedOp) or len(op.results) != 1 or DYNAMIC in shape_of(op.results[0]):
         return False
     *members, end = op.body.block.ops
@@ -62,7 +64,7 @@ def _is_gather(op: Operation) -> bool:
 
 
 def _fuse(gather: Operation, costs: CostSource) -> bool:
-    """Puts the gather into the group of the product that reads it, if that is faster."""
+    """Put the gather into the group of the product that reads it, if that is faster."""
     assert isinstance(gather, FusedOp)
     product = _only_product(gather)
     if product is None or not run_together(gather, product):
@@ -75,7 +77,7 @@ def _fuse(gather: Operation, costs: CostSource) -> bool:
 
 
 def _only_product(gather: FusedOp) -> FusedOp | None:
-    """The group whose product alone reads what `gather` gathers, in the same block."""
+    """Return the group whose product alone reads what `gather` gathers, in the same block."""
     uses = list(gather.outputs[0].uses)
     group = uses[0].operation if len(uses) == 1 else None
     if not isinstance(group, FusedOp) or group.parent is not gather.parent:

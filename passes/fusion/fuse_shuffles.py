@@ -18,20 +18,20 @@ from braid.dialects.braid.regions import FusedOp, YieldOp
 
 
 def _only_transpose(group: FusedOp) -> TransposeOp | None:
-    """The transpose that `group` holds, if it holds nothing else."""
+    """Return the transpose that `group` holds, if it holds nothing else."""
     ops = [op for op in group.body.block.ops if op is not group.terminator]
     return ops[0] if len(ops) == 1 and isinstance(ops[0], TransposeOp) else None
 
 
 def _joined_reshape(group: FusedOp) -> ReshapeOp | None:
-    """The reshape that is the only user of `group`."""
+    """Return the reshape that is the only user of `group`."""
     uses = list(group.outputs[0].uses)
     user = uses[0].operation if len(uses) == 1 else None
     return user if isinstance(user, ReshapeOp) and user.parent is group.parent else None
 
 
 def _fuse(split: ReshapeOp, group: FusedOp, transpose: TransposeOp, joined: ReshapeOp) -> None:
-    """Puts one group that does what the three did in the place of `joined`."""
+    """Put one group that does what the three did in the place of `joined`."""
     body = Block(arg_types=[split.input.type])
     inner: list[Operation] = [split.clone(), transpose.clone(), joined.clone()]
     value = body.args[0]

@@ -10,7 +10,7 @@ from braid.dialects.braid.regions import FusedOp, YieldOp
 
 
 def fused_group(members: Sequence[Operation]) -> tuple[FusedOp, Sequence[SSAValue]]:
-    """A group of copies of `members`, which are in order, and what its results stand for.
+    """Return a group of copies of `members`, which are in order, and what its results stand for.
 
     Constants move inside. The group is in no block yet.
     """
@@ -32,14 +32,18 @@ def fused_group(members: Sequence[Operation]) -> tuple[FusedOp, Sequence[SSAValu
 
 
 def _outside_operands(members: Sequence[Operation]) -> list[SSAValue]:
-    """What the group reads, each value once; constants are not among them: they move inside."""
+    """Return what the group reads, each value once; constants are not among them: they move
+    inside.
+    """
     inside = {result for op in members for result in op.results}
     operands = dict.fromkeys(operand for op in members for operand in op.operands)
     return [o for o in operands if o not in inside and not isinstance(o.owner, ConstantOp)]
 
 
 def _escaping(members: Sequence[Operation]) -> Sequence[SSAValue]:
-    """Results that are used outside the group; those of the last op if none is used at all."""
+    """Return the results that are used outside the group; those of the last op if none is used at
+    all.
+    """
     inside = set(members)
     results = [result for op in members for result in op.results]
     used = [r for r in results if any(use.operation not in inside for use in r.uses)]

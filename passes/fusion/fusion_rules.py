@@ -27,24 +27,26 @@ class FusionRules:
     tiles: Mapping[tuple[str, str], TileRule]
 
     def allow(self, producer: Operation, consumer: Operation) -> bool:
-        """Whether `producer` may join the group of `consumer`, which reads its result."""
+        """Return whether `producer` may join the group of `consumer`, which reads its result."""
         return (kind_of(producer), kind_of(consumer)) in self.pairs
 
     def is_anchor(self, op: Operation) -> bool:
-        """Whether a group may hold only one op such as `op`."""
+        """Return whether a group may hold only one op such as `op`."""
         return kind_of(op) in self.anchors
 
     def joins_tiles(self, producer: Operation, consumer: Operation, bytes: int) -> bool:
-        """Whether a tensor of so many bytes between the two may exist as tiles only."""
+        """Return whether a tensor of this many bytes between the two may exist as tiles only."""
         return bytes >= self._tile_rule(producer, consumer).joins
 
     def starts_tiles(self, producer: Operation, consumer: Operation, bytes: int) -> bool:
-        """Whether such a tensor is reason enough for a group that is computed by tiles."""
+        """Return whether such a tensor is reason enough for a group that is computed by tiles."""
         starts = self._tile_rule(producer, consumer).starts
         return starts is not None and bytes >= starts
 
     def is_last(self, producer: Operation, consumer: Operation) -> bool:
-        """Whether nothing that `producer` reads joins a group that it joined for `consumer`."""
+        """Return whether nothing that `producer` reads joins a group that it joined for
+        `consumer`.
+        """
         return self._tile_rule(producer, consumer).last
 
     def _tile_rule(self, producer: Operation, consumer: Operation) -> TileRule:
@@ -52,7 +54,7 @@ class FusionRules:
 
 
 def kind_of(op: Operation) -> str:
-    """The kind of `op` in rules: `elementwise`, or its name without the dialect."""
+    """Return the kind of `op` in rules: `elementwise`, or its name without the dialect."""
     return "elementwise" if isinstance(op, ElementwiseOp) else op.name.removeprefix("braid.")
 
 
@@ -62,7 +64,7 @@ hold besides the default ones. Kinds of their ops are whole names, such as `toy.
 
 
 def fusion_rules(name: str) -> FusionRules:
-    """The rules in the file `name`; for `default` braid's and those of installed packages.
+    """Return the rules in the file `name`; for `default` braid's and those of installed packages.
 
     Raises `BraidError` as `load_fusion_rules`, and where an entry point cannot be loaded.
     """
@@ -78,7 +80,7 @@ def fusion_rules(name: str) -> FusionRules:
 
 @cache
 def load_fusion_rules(path: Path) -> FusionRules:
-    """The rules in the TOML file at `path`.
+    """Return the rules in the TOML file at `path`.
 
     Raises `BraidError` where the file cannot be read or does not have the form described in
     `fusion_rules.toml`.
@@ -102,7 +104,7 @@ def load_fusion_rules(path: Path) -> FusionRules:
 
 
 def _tile_rules(data: dict[str, Any], location: SourceLocation) -> dict[tuple[str, str], TileRule]:
-    """The rules for tiles by pair; of several for one pair the last one holds."""
+    """Return the rules for tiles by pair; of several for one pair the last one holds."""
     rules: dict[tuple[str, str], TileRule] = {}
     for entry in _list(data, "tiles", dict, location):
         producers = _list(entry, "producers", str, location)

@@ -65,7 +65,7 @@ class GroupUpstreamOpsPass(ModulePass):
     name = "group-upstream-ops"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Groups the ops of every function that runs with the model, in place."""
+        """Group the ops of every function that runs with the model, in place."""
         for function in runtime_functions(op):
             for block in list(blocks_outside_groups(function)):
                 for group in _groups(block):
@@ -134,7 +134,7 @@ def _replace_by_group(group: _Group) -> None:
 
 
 def _read_from_outside(op: Operation) -> Iterator[SSAValue]:
-    """The operands of `op` and of what is nested in it, without what that defines itself."""
+    """Yield the operands of `op` and of what is nested in it, without what that defines itself."""
     defined: set[SSAValue] = set()
     for inner in op.walk():
         for region in inner.regions:

@@ -21,13 +21,15 @@ Allows = Callable[[LayoutChoice, FusedOp], bool]
 
 
 def is_operand(product: FusedOp, index: int) -> bool:
-    """Whether nothing but a product of the group reads its input of this number."""
+    """Return whether a matmul of the group alone reads its input number `index`."""
     inner = list(product.body.block.args[index].uses)
     return len(inner) == 1 and isinstance(inner[0].operation, MatmulOp)
 
 
 def has_kernels(costs: CostSource, group: FusedOp) -> bool:
-    """Whether kernels run the group, rather than instructions that are issued for its ops."""
+    """Return whether kernels run the group, rather than instructions that are issued for
+    its ops.
+    """
     device = costs.of(group)
     return device.backend.issue is None and bool(device.kernels.options(at_likely_sizes(group)))
 
@@ -35,7 +37,7 @@ def has_kernels(costs: CostSource, group: FusedOp) -> bool:
 def seconds(
     costs: CostSource, group: FusedOp, allows: Allows = lambda choice, group: True
 ) -> float:
-    """What the best kernel of the group costs, in whatever layouts are allowed."""
+    """Return what the best kernel of the group costs, in whatever layouts are allowed."""
     choices = costs.of(group).choices(at_likely_sizes(group))
     return min((cost.seconds for choice, cost in choices if allows(choice, group)), default=inf)
 
@@ -51,7 +53,7 @@ def at_likely_sizes(group: FusedOp) -> FusedOp:
 
 
 def joined(operand: FusedOp, product: FusedOp) -> FusedOp:
-    """One group that does what the two did."""
+    """Return one group that does what the two did."""
     made = operand.outputs[0]
     outside = [value for value in product.inputs if value is not made]
     inputs = list(dict.fromkeys((*outside, *operand.inputs)))
@@ -77,7 +79,7 @@ def joined(operand: FusedOp, product: FusedOp) -> FusedOp:
 
 
 def replace_product(product: FusedOp, both: FusedOp) -> None:
-    """Puts a group that stands before `product` into its place."""
+    """Put a group that stands before `product` into its place."""
     for old, new in zip(product.outputs, both.outputs, strict=True):
         old.replace_all_uses_with(new)
     Rewriter.erase_op(product)
@@ -90,7 +92,7 @@ def join_if_faster(
     apart: float,
     allows: Allows = lambda choice, group: True,
 ) -> bool:
-    """Puts `operand` into `product` where kernels take less than `apart` seconds so.
+    """Put `operand` into `product` where kernels take less than `apart` seconds so.
 
     `operand` stays for its other readers, if it has any.
     """

@@ -18,13 +18,14 @@ from braid.targets.costs.cost_source import CostSource
 _MOST_MEMBERS = 256
 
 _MOST_FLOPS = 8
-"""Of an op: functions need the registers that sums are kept in, and take longer than a pass."""
+"""The most operations of an op: functions need the registers for sums, and take longer than
+a pass."""
 
 
 def reduction_groups(
     block: Block, taken: set[Operation], anchors: Mapping[Operation, Operation], costs: CostSource
 ) -> Iterator[list[Operation]]:
-    """The groups of `block` that a kernel made for reductions computes at once, in order.
+    """Yield the groups of `block` that a kernel made for reductions computes at once, in order.
 
     What is read is made where it is read, and is never stored. Ops in `taken` are in other groups,
     those in `anchors` in kernels of products, and what is known when the model is compiled is not
@@ -66,7 +67,7 @@ def reduction_groups(
 
 
 def _has_kernel(members: list[Operation], root: ReduceOp, costs: CostSource) -> bool:
-    """Whether a family made for reductions takes the group."""
+    """Return whether a family made for reductions takes the group."""
     group, _ = fused_group(members)
     Rewriter.insert_op(group, InsertPoint.before(root))
     taken = costs.of(group).kernels.matches.is_made_for(group, ReduceOp)

@@ -36,8 +36,8 @@ from braid.targets.costs.cost_source import CostSource
 from braid.targets.machines.resolve import target_of
 
 _MOST_MEMBERS = 256
-"""Of a group. What one more kernel stores and loads is nothing beside so many ops, and code
-generators take more than linear time for kernels that are much larger."""
+"""The most members of a group. What one more kernel stores and loads is nothing beside this many
+ops, and code generators take more than linear time for kernels that are much larger."""
 
 
 @dataclass
@@ -54,7 +54,7 @@ def _consumers(op: Operation) -> list[Operation]:
 
 
 def _anchors(block: Block, rules: FusionRules) -> dict[Operation, Operation]:
-    """For every op that could share a kernel with an anchor before it, that anchor.
+    """Return for every op that could share a kernel with an earlier anchor that anchor.
 
     Where there are several, it is the one of an operand that nothing else uses, and among these
     the latest, for which the other operands are there when it runs.
@@ -75,7 +75,7 @@ def _anchors(block: Block, rules: FusionRules) -> dict[Operation, Operation]:
 
 
 def _cut_where_narrow(block: Block, found: dict[Operation, Operation]) -> None:
-    """Takes ops from `found` that widen what a later kernel reads: they go with their readers."""
+    """Take ops from `found` that widen what a later kernel reads: they go with their readers."""
     for op in block.ops:
         anchor = found.get(op)
         readers = [found.get(reader) for reader in _consumers(op)]
@@ -90,7 +90,9 @@ def _cut_where_narrow(block: Block, found: dict[Operation, Operation]) -> None:
 
 
 def _only_source(op: Operation, found: dict[Operation, Operation]) -> Operation | None:
-    """What makes the operand of `op` in the same kernel and for nothing else, if there is one."""
+    """Return what makes the operand of `op` in the same kernel and for nothing else, if there is
+    one.
+    """
     owners = [o.owner for o in op.operands if isinstance(o.owner, Operation) and o.owner in found]
     if len(owners) != 1 or found[owners[0]] is owners[0] or found[owners[0]] is not found[op]:
         return None
@@ -104,7 +106,9 @@ def _element_bytes(value: SSAValue) -> int:
 
 
 def _allows_all(op: Operation, rules: FusionRules) -> bool:
-    """Whether `op` may join its users: one that a product reads, too, is stored for all of them."""
+    """Return whether `op` may join its users: one that a product reads, too, is stored for all of
+    them.
+    """
     return all(rules.allow(op, consumer) for consumer in _consumers(op))
 
 
@@ -115,7 +119,7 @@ def _has_one_user(op: Operation) -> bool:
 def _joins(
     op: Operation, consumers: Sequence[Operation], group: _Group, rules: FusionRules
 ) -> bool:
-    """Whether `op`, whose users are all in `group`, may and should join it."""
+    """Return whether `op`, whose users are all in `group`, may and should join it."""
     if not all(rules.allow(op, consumer) for consumer in consumers):
         return False
     if not run_together(op, group.root):
@@ -127,13 +131,15 @@ def _joins(
 
 
 def _given_number(op: Operation) -> int | None:
-    """The group that `op` was put into before: recomputed ops come with that of their reader."""
+    """Return the group that `op` was put into before: recomputed ops come with that of their
+    reader.
+    """
     attribute = op.attributes.get(FUSION_GROUP)
     return attribute.value.data if isinstance(attribute, IntegerAttr) else None
 
 
 def first_free_number(func: FuncOp) -> int:
-    """The least number above those of all groups in `func`."""
+    """Return the least number above those of all groups in `func`."""
     given = (_given_number(op) for op in func.walk())
     return max((number for number in given if number is not None), default=-1) + 1
 
@@ -141,7 +147,7 @@ def first_free_number(func: FuncOp) -> int:
 def _select_tiles(
     block: Block, rules: FusionRules, numbers: Iterator[int], costs: CostSource
 ) -> set[Operation]:
-    """Numbers the groups that are computed by tiles, as far as a kernel takes them.
+    """Mark the groups that are computed by tiles, as far as a kernel takes them.
 
     Returns all their members.
     """
@@ -210,7 +216,7 @@ def _select_reductions(
     closed: set[Operation],
     costs: CostSource,
 ) -> set[Operation]:
-    """Numbers reductions with what makes their operands; returns all members."""
+    """Group reductions with what makes their operands, and return all members."""
     members: set[Operation] = set()
     for group in reduction_groups(block, closed, _anchors(block, rules), costs):
         number = IntegerAttr(next(numbers), i64)
@@ -223,7 +229,7 @@ def _select_reductions(
 def _select(
     block: Block, rules: FusionRules, numbers: Iterator[int], closed: set[Operation]
 ) -> list[_Group]:
-    """Groups the compute ops of `block`, users before what they use; new ones get `numbers`.
+    """Group the compute ops of `block`, users before what they use; new ones get `numbers`.
 
     Ops in `closed` have a group that no other op may join.
     """

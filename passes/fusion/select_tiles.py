@@ -27,24 +27,26 @@ from braid.dialects.braid.layout import DYNAMIC
 from braid.passes.fusion.fusion_rules import FusionRules
 
 _MOST_MEMBERS = 256
-"""Of a longer chain only the end becomes a group, whose tiles are found in a second or two."""
+"""The most members of a group; of a longer chain only the end becomes one, whose tiles are found in
+a second or two."""
 
 _NOTES = "braid."
 """Names of what passes note on ops begin so."""
 
 _DROPPED_ONE_BY_ONE = 16
-"""From a group that cannot be cut; after these, by halves."""
+"""The members that are dropped one by one from a group that cannot be cut; after these, half of
+them."""
 
 
 @dataclass
 class _Growth:
-    """Ops in the order in which they joined; `last` are those behind which nothing joins."""
+    """Ops in the order in which they joined; `last` are those after which nothing joins."""
 
     joined: dict[Operation, None]
     last: set[Operation]
 
     def starts(self, rules: FusionRules) -> int | None:
-        """With how many members, the first ones, a rule says at the earliest that a group pays.
+        """Return with how many members, the first ones, a rule makes a group at the earliest.
 
         None where none says so: a simpler kernel will do.
         """
@@ -69,7 +71,7 @@ class _Legality:
     _answers: dict[Hashable, bool] = field(default_factory=dict[Hashable, bool])
 
     def members(self, joined: Sequence[Operation]) -> list[Operation]:
-        """These ops in the order of their block if they can be computed by tiles, else none."""
+        """Return `ops` in the order of their block if they can be computed by tiles, else none."""
         members = sorted(joined, key=lambda op: self.position[op])
         result = joined[0].results[0]
         key = structure_of(members, result)
@@ -83,7 +85,8 @@ class _Legality:
 
 
 def structure_of(members: Sequence[Operation], result: SSAValue) -> Hashable:
-    """What `members` compute of what, with values by numbers; names and notes of passes left out.
+    """Return what `members` compute of what, with values by numbers; names and notes of passes left
+    out.
 
     What is computed elsewhere counts by its type, the kind of its op, and the value of a constant.
     """
@@ -129,7 +132,7 @@ def tile_groups(block: Block, rules: FusionRules) -> list[list[Operation]]:
         growth = _grow(root, rules, taken, known)
         least = growth.starts(rules)
         if least is None:
-            # What grows from a member is a part of this, unless nothing could join behind it.
+            # What grows from a member is a part of this, unless nothing could join after it.
             fruitless |= growth.joined.keys() - growth.last
             continue
         # From the first members, the end of a long chain, a group would be too large.
@@ -166,7 +169,9 @@ def _is_candidate(op: Operation) -> bool:
 def _grow(
     root: Operation, rules: FusionRules, taken: set[Operation], known: ParameterExpressions
 ) -> _Growth:
-    """Every op is looked at when it joins and again when another of its readers does."""
+    """Grow groups; every op is looked at when it joins and again when another of its
+    readers does.
+    """
     growth = _Growth({root: None}, set())
     waiting = deque([root])
     while waiting:
@@ -186,7 +191,7 @@ def _grow(
 
 
 def _producers(op: Operation) -> Iterator[tuple[Operation, list[Operation]]]:
-    """What computes the operands of `op`, each with the views between, in order."""
+    """Yield what computes the operands of `op`, each with the views between, in order."""
     if is_view(op):
         return
     for operand in dict.fromkeys(op.operands):
@@ -202,7 +207,9 @@ def _producers(op: Operation) -> Iterator[tuple[Operation, list[Operation]]]:
 def _may_join(
     producer: Operation, views: Sequence[Operation], growth: _Growth, rules: FusionRules
 ) -> bool:
-    """Whether only members read it, now or through these views, and every one of them may."""
+    """Return whether only members read it, now or through these views, and every one of
+    them may.
+    """
     if producer in growth.joined or not _is_candidate(producer):
         return False
     root = next(iter(growth.joined))
@@ -227,7 +234,8 @@ def _result_bytes(op: Operation) -> int:
 
 
 def _largest_legal(growth: _Growth, least: int, legality: _Legality) -> list[Operation]:
-    """The members in order, without those that joined last and cannot be cut like the others.
+    """Return the members in order, without those that joined last and cannot be cut like the
+    others.
 
     At least the first `least` remain, else none. Where many have to go, their number is found
     by bisection, as if fewer members could be cut whenever more can.

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TileRule:
-    """For a producer and a consumer: from how many bytes of the tensor between them on …
+    """From which size of the tensor between a producer and a consumer on they are computed by
+    tiles.
 
-    … the producer may join the consumer's group (`joins`), and such a tensor is reason enough
-    for a group (`starts`, None if it never is). Behind a `last` producer nothing joins.
+    From `joins` bytes on the producer may join the consumer's group, and from `starts` bytes on
+    such a tensor is reason enough for a group (None if it never is). Before a `last` producer
+    nothing joins.
     """
 
     joins: int
@@ -17,4 +19,4 @@ class TileRule:
 
 
 NEVER = TileRule(joins=1 << 62, starts=None, last=False)
-"""For pairs that no rule names."""
+"""The rule for pairs that no rule names."""

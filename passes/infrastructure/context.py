@@ -57,7 +57,7 @@ _OVER_XDSL: dict[str, Callable[[], Dialect]] = {
 
 
 def make_context(*, allow_unregistered: bool = False, without: Collection[str] = ()) -> Context:
-    """A context that knows the dialects of braid, xDSL and all installed packages.
+    """Return a context that knows the dialects of braid, xDSL and all installed packages.
 
     `allow_unregistered` accepts ops, attributes and types of dialects that none of them has, or
     that are left out by `without`.

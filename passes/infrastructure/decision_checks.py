@@ -56,7 +56,7 @@ def verifying_decisions(enabled: bool = True) -> Generator[None]:
 
 
 def is_verifying() -> bool:
-    """Whether claims are checked here."""
+    """Return whether claims are checked here."""
     return _asked.get() or os.environ.get(VARIABLE, "") not in ("", "0")
 
 

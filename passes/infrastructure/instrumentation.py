@@ -15,20 +15,20 @@ class Instrumentation:
     """Hooks around the passes of a pipeline; each does nothing unless overridden."""
 
     def before_pass(self, pass_: ModulePass, module: ModuleOp) -> None:
-        """Called before `pass_` runs on `module`."""
+        """Handle the start of `pass_` on `module`."""
 
     def after_pass(self, pass_: ModulePass, module: ModuleOp) -> None:
-        """Called when `pass_` has returned, before the result is verified."""
+        """Handle the return of `pass_`, before the result is verified."""
 
     def after_failed_pass(self, pass_: ModulePass, module: ModuleOp) -> None:
-        """Called when `pass_` has raised an error or left invalid IR behind."""
+        """Handle a `pass_` that has raised an error or left invalid IR."""
 
     def after_verify(self, module: ModuleOp) -> None:
-        """Called when the IR was found to be valid."""
+        """Handle IR that was found to be valid."""
 
 
 class CountedPasses(Instrumentation):
-    """Tells whoever asked for progress of each pass that has ended."""
+    """Reports each pass that has ended to the listener of progress."""
 
     def __init__(self, passes: Sequence[ModulePass]) -> None:
         self._steps = Steps("passes", len(passes))
@@ -67,7 +67,7 @@ class Timing(Instrumentation):
         self._record(name)
 
     def total(self) -> float:
-        """Seconds since the beginning."""
+        """Return the seconds since the beginning."""
         return time.perf_counter() - self._start
 
     def _record(self, name: str) -> None:

@@ -17,7 +17,7 @@ Condition = Callable[[ModulePass], bool]
 
 
 def never(pass_: ModulePass) -> bool:
-    """The condition that holds for no pass."""
+    """Return the condition that holds for no pass."""
     return False
 
 

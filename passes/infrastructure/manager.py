@@ -1,4 +1,4 @@
-"""Runs pipelines: the one loop behind `braid-opt`, the `braid` command and the Python API."""
+"""Runs pipelines: the one loop of `braid-opt`, the `braid` command and the Python API."""
 
 from collections.abc import Sequence
 from pathlib import Path

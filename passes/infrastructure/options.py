@@ -23,7 +23,7 @@ PIPELINE_FILE = "<pass-pipeline>"
 
 
 def error_at(text: str, position: int, message: str, hint: str | None = None) -> BraidError:
-    """The error about what stands at `position`, counted from 0, of the pipeline `text`."""
+    """Return the error about what stands at `position`, counted from 0, of the pipeline `text`."""
     line = text.count("\n", 0, position) + 1
     column = position - text.rfind("\n", 0, position)
     return BraidError(message, location=SourceLocation(PIPELINE_FILE, line, column), hint=hint)
@@ -55,7 +55,7 @@ class PassOption:
 
 
 def pass_options(pass_class: type[ModulePass]) -> tuple[PassOption, ...]:
-    """The options of `pass_class`, in the order of its fields."""
+    """Return the options of `pass_class`, in the order of its fields."""
     hints = get_type_hints(pass_class)
     return tuple(
         PassOption(field.name.replace("_", "-"), hints[field.name], _default(field))
@@ -102,7 +102,7 @@ _SYNTAX = 'options are written {name=value other="a b, c"}'
 def create_pass(
     pass_class: type[ModulePass], pipeline: str, start: int, begin: int, end: int
 ) -> ModulePass:
-    """The pass that stands at `start` of `pipeline`, with its options from `begin` to `end`.
+    """Return the pass that stands at `start` of `pipeline`, with its options from `begin` to `end`.
 
     Raises:
         BraidError: an option that is malformed, unknown, given twice, missing, or of another type.
@@ -134,7 +134,9 @@ def create_pass(
 
 
 def pass_text(pass_: ModulePass) -> str:
-    """The pass with its options as `parse_pipeline` reads it, whatever characters they hold."""
+    """Return the pass with its options as `parse_pipeline` reads it, whatever characters
+    they hold.
+    """
     options = [
         f"{name}={','.join(map(_value_text, values))}" if values else name
         for name, values in pass_.spec().parameters.items()
@@ -149,7 +151,7 @@ def _value_text(value: ParameterType) -> str:
 
 
 def _matches(pass_name: str, pipeline: str, begin: int, end: int) -> Iterator[re.Match[str]]:
-    """The options one by one."""
+    """Yield the options one by one."""
     position = _skip_blanks(pipeline, begin, end)
     while position < end:
         match = _OPTION.match(pipeline, position, end)
@@ -175,7 +177,9 @@ def _parse_value(text: str | None, option: PassOption) -> ParameterListType:
 
 
 def _parse_scalar(text: str, expected: set[object]) -> ParameterType:
-    """`text` as the first of the `expected` types that can hold it, otherwise as a string."""
+    """Return `text` as the first of the `expected` types that can hold it, otherwise as a
+    string.
+    """
     if text.startswith('"'):
         return re.sub(r"\\(.)", r"\1", text[1:-1])
     if bool in expected and text in ("true", "false"):
@@ -191,7 +195,7 @@ def _parse_scalar(text: str, expected: set[object]) -> ParameterType:
 
 
 def _scalar_types(hint: object) -> set[object]:
-    """The types of the scalars that a value of type `hint` is made of."""
+    """Return the types of the scalars that a value of type `hint` is made of."""
     origin = get_origin(hint)
     if origin in (Union, types.UnionType, tuple):
         return {scalar for argument in get_args(hint) for scalar in _scalar_types(argument)}
@@ -199,14 +203,14 @@ def _scalar_types(hint: object) -> set[object]:
 
 
 def _fits(values: ParameterListType, option: PassOption) -> bool:
-    """Whether xDSL takes the values for a field of this type."""
+    """Return whether xDSL takes the values for a field of this type."""
     if not values and types.NoneType in get_args(option.type):
         return True
     return (len(values) == 1 and isa(values[0], option.type)) or isa(values, option.type)
 
 
 def _is_before_now(option: PassOption, values: ParameterListType) -> bool:
-    """Whether a time limit is negative."""
+    """Return whether a time limit is negative."""
     return option.name == _TIME_LIMIT and any(
         isinstance(value, int | float) and value < 0 for value in values
     )

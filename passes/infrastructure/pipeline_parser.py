@@ -46,7 +46,9 @@ def parse_pipeline(
 
 @lru_cache(maxsize=256)
 def _of_installed(text: str) -> tuple[ModulePass, ...]:
-    """Kept, since each compilation runs the same pipelines, and passes are immutable."""
+    """Parse a pipeline; kept, since each compilation runs the same ones, and passes are
+    immutable.
+    """
     return tuple(_parse(text, 0, len(text), available_passes()))
 
 
@@ -152,7 +154,7 @@ def _loaded(name: str, passes: Mapping[str, PassFactory]) -> type[ModulePass]:
 
 
 def _mlir_opt_pass(text: str, element: _Element, pass_class: type[ModulePass]) -> ModulePass:
-    """xDSL's `mlir-opt[…]`, whose brackets hold a pipeline for the real mlir-opt."""
+    """Parse xDSL's `mlir-opt[…]`, whose brackets hold a pipeline for the real mlir-opt."""
     spec = text[element.start : element.stop]
     try:
         return pass_class.from_spec(parse_spec(spec))

@@ -20,13 +20,13 @@ PassFactory = Callable[[], type[ModulePass]]
 
 
 def braid_passes() -> dict[str, PassFactory]:
-    """The passes of this package."""
+    """Return the passes of this package."""
     return {name: partial(_load, name) for name in pass_table()}
 
 
 @cache
 def pass_table() -> dict[str, str]:
-    """`module:class` of the passes of this package by name.
+    """Return the text `module:class` of the passes of this package by name.
 
     Raises `BraidError` where a table cannot be loaded.
     """
@@ -34,7 +34,7 @@ def pass_table() -> dict[str, str]:
 
 
 def braid_only_passes() -> dict[str, PassFactory]:
-    """The passes of this package whose names xDSL has not taken.
+    """Return the passes of this package whose names xDSL has not taken.
 
     A universe with a name that another one has makes `xdsl-opt` refuse to start.
     """
@@ -44,13 +44,13 @@ def braid_only_passes() -> dict[str, PassFactory]:
 
 @cache
 def available_passes() -> dict[str, PassFactory]:
-    """Every pass that a pipeline can name; braid's own come first and win over xDSL's."""
+    """Return every pass that a pipeline can name; braid's own come first and win over xDSL's."""
     return braid_passes() | installed_universe().all_passes | braid_passes()
 
 
 @cache
 def installed_universe() -> Universe:
-    """What the `xdsl.universe` entry points of all installed packages offer.
+    """Return what the `xdsl.universe` entry points of all installed packages offer.
 
     Raises `BraidError` where one of them cannot be loaded or two of them clash.
     """

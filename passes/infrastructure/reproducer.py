@@ -45,7 +45,7 @@ def write_reproducer(path: Path | None, ir: str, crash: PassCrashError) -> Path:
 
 
 def reproducer_text(ir: str, passes: Sequence[ModulePass]) -> str:
-    """The text of `ir` with the pipeline that `braid-opt --run-reproducer` runs on it."""
+    """Return the text of `ir` with the pipeline that `braid-opt --run-reproducer` runs on it."""
     pipeline = f"builtin.module({','.join(map(pass_text, passes))})"
     return (
         f"{ir.rstrip()}\n\n"
@@ -62,7 +62,7 @@ def reproducer_text(ir: str, passes: Sequence[ModulePass]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """`text` within one of MLIR's string literals, which take printable ASCII only."""
+    """Return `text` within one of MLIR's string literals, which take printable ASCII only."""
     return "".join(
         chr(byte) if 0x20 <= byte < 0x7F and byte not in b'"\\' else f"\\{byte:02X}"
         for byte in text.encode()
@@ -77,7 +77,7 @@ def run_reproducibly(
 ) -> None:
     """Run passes on a module in place, without verifying it after each.
 
-    Raises what `run_pipeline` raises. A crash leaves, where there is room, a temporary file with
+    Raises what `run_pipeline` raises. A crash leaves, if the disk has space, a temporary file with
     the IR before the pass that crashed, which `PassCrashError.reproducer` names. That IR is made
     again from the module that `read_again` gives, so that runs that do not crash need not keep it.
     """

@@ -49,7 +49,7 @@ class _Stored:
     )
 
     def find(self, value: SSAValue, layout: Layout, block: Block | None) -> SSAValue | None:
-        """`value` in `layout`, from the innermost block around that has it."""
+        """Return `value` in `layout`, from the innermost block around that has it."""
         if layout_of(value.type) == layout:
             return value
         while block is not None:
@@ -72,13 +72,13 @@ def _decided(op: Operation, key: str, count: int) -> list[Layout]:
 
 
 def _retype(value: SSAValue, layout: Layout) -> SSAValue:
-    """The value that stands for `value`, now stored in `layout`."""
+    """Return the value that stands for `value`, now stored in `layout`."""
     stored = with_layout(value.type, layout)
     return value if stored == value.type else Rewriter.replace_value_with_new_type(value, stored)
 
 
 def _retype_group(group: GroupOp) -> None:
-    """Gives the arguments of the body the operands' types, and what it yields the results'."""
+    """Give the arguments of the body the operands' types, and what it yields the results'."""
     for argument, operand in zip(group.body.block.args, group.operands, strict=True):
         if argument.type != operand.type:
             Rewriter.replace_value_with_new_type(argument, operand.type)
@@ -97,7 +97,7 @@ def _retype_group(group: GroupOp) -> None:
 
 
 def _reorder(value: SSAValue, reorder: Reorder) -> Operation:
-    """`value`, the form that is there, in the layout of `reorder`: a view or a group."""
+    """Return `value`, the form that is there, in the layout of `reorder`: a view or a group."""
     inner = ReorderOp.to(value, reorder.target)
     set_names(inner, [f"{name}/to-{reorder.target}" for name in _names_of(reorder.value)[:1]])
     if reorder.is_view:
@@ -109,7 +109,7 @@ def _reorder(value: SSAValue, reorder: Reorder) -> Operation:
 
 
 def _names_of(value: SSAValue) -> tuple[str, ...]:
-    """The stable names of what makes `value`."""
+    """Return the stable names of what makes `value`."""
     owner = value.owner
     if isinstance(owner, GroupOp) and isinstance(value, OpResult):
         return _names_of(owner.terminator.operands[value.index])
@@ -121,7 +121,7 @@ def _names_of(value: SSAValue) -> tuple[str, ...]:
 
 
 def _group_of(reorder: ReorderOp) -> FusedOp:
-    """A group of its own for `reorder`."""
+    """Return a group of its own for `reorder`."""
     value = reorder.input
     body = Block(arg_types=[value.type])
     reorder.operands[0] = body.args[0]
@@ -133,7 +133,7 @@ def _group_of(reorder: ReorderOp) -> FusedOp:
 
 
 def _first_point(value: SSAValue, block: Block) -> InsertPoint:
-    """The earliest point of `block` at which `value` is available."""
+    """Return the earliest point of `block` at which `value` is available."""
     owner = value.owner
     if isinstance(owner, Operation) and owner.parent is block:
         return InsertPoint.after(owner)
@@ -141,7 +141,7 @@ def _first_point(value: SSAValue, block: Block) -> InsertPoint:
 
 
 def _make(func: FuncOp, reorders: Sequence[Reorder], stored: _Stored) -> None:
-    """Makes the decided reorders; each reads what was there before it."""
+    """Make the decided reorders; each reads what was there before it."""
     for reorder in reorders:
         source = stored.find(reorder.value, reorder.source, reorder.block)
         if source is None:
@@ -202,7 +202,9 @@ class _Applier:
     def _collect(
         self, op: Operation, wishes: list[_Wish], types: list[tuple[SSAValue, Layout]]
     ) -> None:
-        """What `op` reads and makes, by the decisions on it or else by its types."""
+        """Collect the layouts in which `op` reads and makes tensors: those decided on it, else its
+        types'.
+        """
         if isinstance(op, scf.IfOp | scf.IndexSwitchOp | scf.ForOp | scf.WhileOp):
             self._collect_carried(op, carried_values(op), wishes, types)
         elif isinstance(op, self._collected_with_others):
@@ -231,7 +233,9 @@ class _Applier:
             wishes.extend(_Wish(user, index, layout) for user, index in item.reads)
 
     def _read(self, wish: _Wish) -> SSAValue:
-        """What `wish` reads: a form of the operand that is there, or a reorder of a weight."""
+        """Return what `wish` reads: a form of the operand that is there, or a reorder of a
+        weight.
+        """
         value = wish.op.operands[wish.index]
         if self._expressions.is_known(value):
             return self._known_in(value, wish.layout)

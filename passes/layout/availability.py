@@ -23,7 +23,7 @@ ReorderCost = Callable[[Layout, Layout], float]
 Matrix = npt.NDArray[np.float64]
 
 MAX_LAYOUTS = 8
-"""All sets of so many layouts are enumerated; of more only some are, and nothing is proven."""
+"""The most layouts of which all sets are enumerated; of more only some are, without a proof."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class LayoutSets:
 
     @staticmethod
     def of(layouts: Sequence[Layout], cost: ReorderCost) -> "LayoutSets":
-        """The sets of `layouts`, whose reorders cost `cost`.
+        """Return the sets of `layouts`, whose reorders cost `cost`.
 
         Of more than `MAX_LAYOUTS`, those of one or two, and all that can be made of each.
         """
@@ -60,7 +60,8 @@ class LayoutSets:
         return shortest_paths(self.reorder)
 
     def path(self, source: int, target: int) -> list[tuple[int, int]]:
-        """The reorders (from, to) that lead from one layout to another at least cost, in order.
+        """Return the reorders (from, to) that lead from one layout to another at least cost, in
+        order.
 
         Raises ValueError if there is no way.
         """
@@ -84,7 +85,7 @@ class LayoutSets:
         return steps[::-1]
 
     def steps(self, have: frozenset[int], want: frozenset[int]) -> list[tuple[int, int]]:
-        """The reorders (from, to) that extend `have` to `want` at least cost, in order.
+        """Return the reorders (from, to) that extend `have` to `want` at least cost, in order.
 
         Raises ValueError if there is no way.
         """
@@ -96,7 +97,7 @@ class LayoutSets:
         return list(steps)
 
     def _tree(self, have: frozenset[int], want: frozenset[int]) -> list[tuple[int, int]]:
-        """Reorders that extend `have` to `want`, the cheapest next one first."""
+        """Return the reorders that extend `have` to `want`, the cheapest next one first."""
         steps: list[tuple[int, int]] = []
         there, missing = set(have), set(want - have)
         while missing:
@@ -110,7 +111,7 @@ class LayoutSets:
         return steps
 
     def from_layout(self, made: Sequence[Layout]) -> Matrix:
-        """Cost per (option that makes layout `made[i]`, set): the reorders needed."""
+        """Return the cost per (option that makes layout `made[i]`, set): the reorders needed."""
         return self._from_each_layout[[self.layouts.index(layout) for layout in made]]
 
     @cached_property
@@ -123,7 +124,7 @@ class LayoutSets:
         return self._costs(self.sets, self.sets)
 
     def contains(self, wanted: Sequence[Layout]) -> Matrix:
-        """Per (set, option that wants layout `wanted[j]`): 0 if available, else infinity."""
+        """Return per (set, option that wants layout `wanted[j]`) 0 if available, else infinity."""
         return self._contains_each[:, [self.layouts.index(layout) for layout in wanted]]
 
     @cached_property
@@ -148,7 +149,9 @@ class LayoutSets:
     def _extend(
         self, have: frozenset[int], missing: frozenset[int], known: "_Extensions"
     ) -> tuple[float, tuple[tuple[int, int], ...]]:
-        """Cheapest reorders that add `missing` to `have`, by recursion over what is added first."""
+        """Return the cheapest reorders that add `missing` to `have`, by recursion over what is
+        added first.
+        """
         if not missing:
             return 0.0, ()
         key = (have, missing)
@@ -182,7 +185,9 @@ _Extensions = dict[tuple[frozenset[int], frozenset[int]], tuple[float, tuple[tup
 
 
 def block_tree(home: Block, users: Iterable[Block]) -> dict[Block, Block | None]:
-    """The blocks from `home` down to every user's block, each with its parent, parents first."""
+    """Return the blocks from `home` down to every user's block, each with its parent, parents
+    first.
+    """
     parents: dict[Block, Block | None] = {home: None}
     for user in users:
         path: list[Block] = []

@@ -8,7 +8,7 @@ from braid.dialects.braid.clusters import device_name
 
 
 def sides(value: SSAValue, block: Block) -> tuple[str, ...]:
-    """The devices that make `value` or read it in `block` or below, by name, readers first.
+    """Return the devices that make `value` or read it in `block` or below, by name, readers first.
 
     None of an op that does not say where it runs, as control flow. Where readers are on several
     devices, that which makes it alone: on another one than where the new form is read, it would

@@ -34,7 +34,7 @@ class Conflict:
 
 
 def find_conflict(problem: LayoutProblem) -> Conflict | None:
-    """The first value between whose maker and a reader no choices are left.
+    """Return the first value between whose maker and a reader no choices are left.
 
     By arc consistency (A. K. Mackworth, 1977): choices go for which a neighbour has none that
     fits, until one has none left. None where choices fit in pairs but not all together.
@@ -68,7 +68,7 @@ def _sets_of(problem: LayoutProblem) -> Mapping[SSAValue, LayoutSets]:
 
 
 def _fits(sets: LayoutSets, made: Sequence[Layout], wanted: Sequence[Layout]) -> Mask:
-    """Per option that makes a value and option that reads it: whether reorders lead there."""
+    """Return per option that makes a value and option that reads it whether reorders lead there."""
     rows = [sets.layouts.index(layout) for layout in made]
     columns = [sets.layouts.index(layout) for layout in wanted]
     return np.isfinite(sets.distances[np.ix_(rows, columns)])
@@ -79,7 +79,7 @@ def _of(layouts: Sequence[Layout], mask: Mask) -> tuple[Layout, ...]:
 
 
 def describe(op: Operation) -> str:
-    """What `op` is called, for people."""
+    """Return what `op` is called, for people."""
     kind = op.kind.data if isinstance(op, OpaqueOp) else op.name
     return f"'{', '.join(names_of(op)) or kind}'"
 

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 def write_layouts(op: Operation, **layouts: Sequence[Layout]) -> None:
-    """Writes one list of layouts per keyword."""
+    """Write one list of layouts per keyword."""
     op.attributes[LAYOUTS] = DictionaryAttr(
         {key: _array(tuple(value)) for key, value in layouts.items()}
     )
@@ -37,7 +37,9 @@ def write_layouts(op: Operation, **layouts: Sequence[Layout]) -> None:
 
 @lru_cache(maxsize=4096)
 def _array(layouts: tuple[Layout, ...]) -> ArrayAttr[LayoutAttr]:
-    """The same few lists stand on thousands of ops; making their attributes takes longest."""
+    """Return an attribute, made once: the same few lists are on thousands of ops, and making them
+    takes longest.
+    """
     return ArrayAttr([_attribute(layout) for layout in layouts])
 
 
@@ -47,7 +49,7 @@ def _attribute(layout: Layout) -> LayoutAttr:
 
 
 def read_layouts(op: Operation, key: str) -> list[Layout] | None:
-    """The list under `key`, None if `op` carries no decision."""
+    """Return the list under `key`, None if `op` carries no decision."""
     decision = op.attributes.get(LAYOUTS)
     if not isinstance(decision, DictionaryAttr):
         return None
@@ -70,12 +72,12 @@ class Numbering:
         self._value_number = {value: index for index, value in enumerate(self.values)}
 
     def number_of(self, item: Block | SSAValue) -> int:
-        """The number of a block or value of the function."""
+        """Return the number of a block or value of the function."""
         return self._block_number[item] if isinstance(item, Block) else self._value_number[item]
 
 
 def write_reorders(func: FuncOp, reorders: Iterable[Reorder]) -> None:
-    """Writes the reorders of a function, in the order in which they have to be made."""
+    """Write the reorders of a function, in the order in which they have to be made."""
     numbering = Numbering(func)
     entries: list[dict[str, Attribute]] = []
     for reorder in reorders:
@@ -92,7 +94,7 @@ def write_reorders(func: FuncOp, reorders: Iterable[Reorder]) -> None:
 
 
 def read_reorders(func: FuncOp) -> list[Reorder]:
-    """The reorders of a function; none if nothing is written.
+    """Return the reorders of a function; none if nothing is written.
 
     Raises BraidError for values or blocks that it has not.
     """
@@ -111,7 +113,7 @@ def read_reorders(func: FuncOp) -> list[Reorder]:
 
 
 def stale_reorder(func: FuncOp, what: str) -> BraidError:
-    """What is raised for a decided reorder that does not fit the function."""
+    """Return what is raised for a decided reorder that does not fit the function."""
     return BraidError(
         f"'{REORDERS}' of '@{func.sym_name.data}' {what}",
         location=source_location(func),

@@ -62,7 +62,7 @@ class LayoutVariable:
     copies: tuple[float, ...] = ()
 
     def once(self, option: int) -> float:
-        """What the option costs beside the runs of the block."""
+        """Return what the option costs beside the runs of the block."""
         return self.copies[option] if self.copies else 0.0
 
 
@@ -74,7 +74,7 @@ class Flow:
 
 
 def is_tensor(value: SSAValue) -> bool:
-    """Whether `value` is a tensor, and so has a layout."""
+    """Return whether `value` is a tensor, and so has a layout."""
     return isinstance(value.type, TensorType)
 
 
@@ -85,7 +85,7 @@ def collect_flow(
     *,
     change_signature: bool = False,
 ) -> Flow:
-    """The variables of `func`, in the order of its ops.
+    """Return the variables of `func`, in the order of its ops.
 
     Weights in other layouts than those that are `stored` cost a copy. The layouts of arguments
     and results are those of their types, or free with `change_signature`.
@@ -110,7 +110,9 @@ def collect_flow(
 
 
 def signature_values(func: FuncOp) -> list[Carried]:
-    """The tensors among the arguments and results of `func`, numbered one after the other."""
+    """Return the tensors among the arguments and results of `func`, numbered one after the
+    other.
+    """
     end = terminator_of(func.body.block)
     rows: list[tuple[tuple[SSAValue, ...], tuple[tuple[Operation, int], ...]]] = [
         *(((argument,), ()) for argument in func.body.block.args),
@@ -132,7 +134,7 @@ def _block_of(op: Operation) -> Block:
 def _fixed(
     owner: Operation, block: Block, makes: Sequence[SSAValue], reads: Sequence[SSAValue]
 ) -> LayoutVariable:
-    """A layout variable with one option, that of the types."""
+    """Return a layout variable with one option, that of the types."""
 
     def ports(values: Sequence[SSAValue]) -> tuple[ValueLayouts, ...]:
         return tuple(
@@ -185,7 +187,7 @@ def _carried_variables(
     costs: LayoutCosts,
     expressions: ParameterExpressions,
 ) -> list[LayoutVariable]:
-    """Variables whose options are all layouts that can be best for the value."""
+    """Return variables whose options are all layouts that can be best for the value."""
     options = _candidate_layouts(carried, variables, costs)
     result: list[LayoutVariable] = []
     for item, ordered in zip(carried, options, strict=True):
@@ -215,7 +217,9 @@ def _carried_variables(
 def _candidate_layouts(
     carried: Sequence[Carried], variables: Sequence[LayoutVariable], costs: LayoutCosts
 ) -> list[tuple[Layout, ...]]:
-    """Layouts of all that a carried value is connected to, and those on the way between them."""
+    """Return the layouts of all that a carried value is connected to, and those on the way between
+    them.
+    """
     parent: dict[SSAValue, SSAValue] = {}
     for item in carried:
         first, *others = _values(item)
@@ -241,7 +245,7 @@ def _values(item: Carried) -> list[SSAValue]:
 
 
 def _root(parent: dict[SSAValue, SSAValue], value: SSAValue) -> SSAValue:
-    """The value that stands for all that `value` is connected to (R. E. Tarjan, 1975)."""
+    """Return the value that stands for all that `value` is connected to (R. E. Tarjan, 1975)."""
     while (above := parent.get(value, value)) is not value:
         parent[value] = parent.get(above, above)
         value = above

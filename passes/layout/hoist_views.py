@@ -16,7 +16,7 @@ from braid.dialects.braid.clusters import clear_placement
 
 
 def _hoist(op: Operation) -> None:
-    """Moves `op` out of all regions of control flow in which nothing that it reads is made."""
+    """Move `op` out of all regions of control flow in which nothing that it reads is made."""
     while (block := op.parent) is not None:
         around = block.parent_op()
         if not isinstance(around, scf.ForOp | scf.WhileOp | scf.IfOp | scf.IndexSwitchOp):

@@ -72,7 +72,7 @@ class LayoutReport:
 def layout_report(
     function: FuncOp, costs: LayoutCosts, counts: ExecutionCounts, *, time_limit: float = 10.0
 ) -> LayoutReport:
-    """What `select-layouts` decides for `function`, with what it decided against.
+    """Return what `select-layouts` decides for `function`, with what it decided against.
 
     Raises `InfeasibleAssignment` and `TimeoutError` as `solve`.
     """

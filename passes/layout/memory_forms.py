@@ -50,7 +50,9 @@ class ValueForms:
     forms: dict[Block, _Forms] = field(default_factory=dict[Block, _Forms])
 
     def add(self) -> None:
-        """Nodes of the forms and of what makes them, and edges between these and the problem's."""
+        """Add nodes of the forms and of what makes them, and edges between these and the
+        problem's.
+        """
         self._sizes = [form_bytes(self.value, layout) for layout in self.sets.layouts]
         live = self.rows.made_during(self.value)
         self._stays = live is not None and isinstance(self.value, OpResult)
@@ -85,12 +87,12 @@ class ValueForms:
             self._inherit(holder, holder.parent)
 
     def _allowed(self, has: Sequence[bool]) -> Mask:
-        """Per option: a form may be needed where the option has it."""
+        """Return per option whether a form may be needed: where the option has it."""
         column = np.array(has)
         return np.stack([np.ones_like(column), column, column], axis=1)
 
     def _tie_to_source(self, holder: Available, node: int, layout: int) -> None:
-        """A form that was there before the block's reorders is not held by the block."""
+        """Let the block hold a form only if it did not exist before the block's reorders."""
         if holder.parent is not None:
             source, has = holder.parent.node, [layout in s for s in self.sets.sets]
         else:
@@ -100,7 +102,9 @@ class ValueForms:
         self.rows.add_edge(source, node, np.stack([np.ones_like(column), ~column, column], axis=1))
 
     def _inherit(self, holder: Available, above: Available) -> None:
-        """What is inherited in an interval is needed above at the same time."""
+        """Require that what is inherited in an interval is kept in the outer block at the same
+        time.
+        """
         forms, outer = self.forms[holder.block], self.forms[above.block]
         for item in self._items(holder):
             inner_at = forms.times.index(self._time(item, holder.block))
@@ -111,7 +115,9 @@ class ValueForms:
                 self.rows.add_edge(inner[inner_at], around[outer_at], needed)
 
     def _add_reorders(self, holder: Available) -> None:
-        """The gap in which the forms of a block are made: from which, and what that takes."""
+        """Add the gap in which a block's forms are made, from each starting form, with its
+        memory.
+        """
         node, made = self.maker
         above, sets = holder.parent, self.sets.sets
         starts = sets if above else [frozenset([self.sets.layouts.index(x)]) for x in made]
@@ -136,7 +142,7 @@ class ValueForms:
             self.rows.add_edge(choice, nodes[at], self._reads(read))
 
     def _reads(self, reads: Sequence[bool]) -> Mask:
-        """Per option: a form that it reads is needed."""
+        """Return per option whether a form that it reads is needed."""
         column = np.array(reads)
         return np.stack([~column, np.ones_like(column), np.ones_like(column)], axis=1)
 
@@ -159,7 +165,9 @@ class ValueForms:
             self.rows.add_edge(reader.node, nodes[at], self._reads(reads))
 
     def _items(self, holder: Available) -> list["Reader | Available"]:
-        """What reads forms of a block: readers in it or nested, and reorders in nested blocks."""
+        """Return what reads forms of a block: readers in it or nested, and reorders in nested
+        blocks.
+        """
         inside = [r for r in self.readers if _is_in(r.op, holder.block)]
         nested = [
             h for h in self.holders if h is not holder and _is_in(h.block.parent_op(), holder.block)
@@ -172,7 +180,7 @@ class ValueForms:
         return self.rows.seen_from(self._gap(item), item.block.first_op, block)
 
     def _gap(self, holder: Available) -> int:
-        """When reorders of a block run: behind the maker, or at the block's start."""
+        """Return when reorders of a block run: after the maker, or at the block's start."""
         owner = self.value.owner
         if isinstance(owner, Operation) and owner.parent is holder.block:
             return self.rows.at(owner) + 1

@@ -38,7 +38,7 @@ class MemoryRows:
         self._builder = builder
 
     def add_fixed(self, value: SSAValue, maker: Maker) -> None:
-        """A value that nothing reorders: from its definition to its last read."""
+        """Add a value that nothing reorders, live from its definition to its last read."""
         live = self.made_during(value)
         if live is not None:
             reads = (self.read_at(use.operation, parent_block(value)) for use in value.uses)
@@ -46,22 +46,23 @@ class MemoryRows:
             self.add_made(value, maker, (live[0], max(live[1], last + 1)))
 
     def add_made(self, value: SSAValue, maker: Maker, live: tuple[int, int]) -> None:
-        """What the maker makes of `value` takes memory at the times `live`."""
+        """Add the memory that the maker's result `value` takes at the times `live`."""
         node, layouts = maker
         usage = [form_bytes(value, layout) for layout in layouts]
         copy = self.add_form(usage, live)
         self.add_edge(node, copy, np.eye(len(usage), dtype=bool))
 
     def add_edge(self, first: int, second: int, allowed: Mask) -> None:
-        """Forbids pairs of strategies."""
+        """Forbid pairs of strategies."""
         self._builder.add_edge(first, second, np.where(allowed, 0.0, math.inf))
 
     def add_form(self, usage: Sequence[int], live: tuple[int, int]) -> int:
-        """A node that costs nothing but memory, and its number."""
+        """Return a node that costs nothing but memory, and its number."""
         return self._builder.add_node(np.zeros(len(usage)), usage=usage, live=live)
 
     def made_during(self, value: SSAValue) -> tuple[int, int] | None:
-        """When `value` is there in any case: while it is made, or while what carries it runs.
+        """Return when `value` is there in any case: while it is made, or while what carries it
+        runs.
 
         None for what has no memory of its own.
         """
@@ -74,16 +75,16 @@ class MemoryRows:
         return None
 
     def at(self, op: Operation) -> int:
-        """The time at which `op` runs."""
+        """Return the time at which `op` runs."""
         return 2 * self._numbering.span(op).start + 1
 
     def entered(self, block: Block) -> int:
-        """The gap before the first op of `block`."""
+        """Return the gap before the first op of `block`."""
         assert block.first_op is not None
         return self.at(block.first_op) - 1
 
     def seen_from(self, time: int, inner: Operation | None, block: Block) -> int:
-        """The last time at which what `inner` does at `time` needs something of `block`."""
+        """Return the last time at which what `inner` does at `time` needs something of `block`."""
         while inner is not None and inner.parent is not block:
             inner = inner.parent_op()
             if isinstance(inner, LOOPS):
@@ -91,7 +92,7 @@ class MemoryRows:
         return time
 
     def read_at(self, op: Operation, block: Block) -> int:
-        """The last time at which `op`, or what reads the view that it makes, reads."""
+        """Return the last time at which `op`, or what reads the view that it makes, reads."""
         own = self.seen_from(self.at(op), op, block)
         if not is_view(op):
             return own
@@ -99,7 +100,8 @@ class MemoryRows:
 
 
 def form_bytes(value: SSAValue, layout: Layout) -> int:
-    """Bytes of `value` in `layout`; what an opaque op declares, or the logical size, if abstract.
+    """Return the bytes of `value` in `layout`; what an opaque op declares, or the logical size, if
+    abstract.
 
     Raises UnsupportedError for open dims.
     """

@@ -80,7 +80,7 @@ class LayoutProblem:
         return max(cut, default=None)
 
     def checked(self, solution: Solution) -> Solution:
-        """`solution` with a bound for all sets of layouts, also those that were left out."""
+        """Return `solution` with a bound for all sets of layouts, also those that were left out."""
         if self.most_layouts is None:
             return solution
         # What reorders cost at least is not known then.
@@ -88,7 +88,9 @@ class LayoutProblem:
         return replace(solution, lower_bound=min(bound, solution.cost), proven=False)
 
     def reorders(self, assignment: Sequence[int]) -> list[Reorder]:
-        """The reorders of an assignment; for each value, outer blocks and sources come first."""
+        """Return the reorders of an assignment; for each value, outer blocks and sources come
+        first.
+        """
         result: list[Reorder] = []
         for item in self.available:
             sets = item.sets
@@ -107,7 +109,7 @@ class LayoutProblem:
         return result
 
     def _reorder(self, value: SSAValue, source: Layout, target: Layout, block: Block) -> Reorder:
-        """With the device where it is to run, if it moves anything."""
+        """Return a reorder with the device where it is to run, if it moves anything."""
         reorder = Reorder(value, source, target, block)
         if reorder.is_view or not (devices := sides(value, block)):
             return reorder
@@ -115,7 +117,7 @@ class LayoutProblem:
         return replace(reorder, device=device)
 
     def _before(self, item: Available, assignment: Sequence[int]) -> frozenset[int]:
-        """The layouts available before the reorders of `item`'s block."""
+        """Return the layouts available before the reorders of `item`'s block."""
         if item.parent is not None:
             return item.sets.sets[assignment[item.parent.node]]
         flow = self.values[item.value]
@@ -139,7 +141,7 @@ class LayoutProblemBuilder:
         self._sets: dict[tuple[object, tuple[Layout, ...], tuple[str, ...]], LayoutSets] = {}
 
     def build(self, memory_limit: int | None = None) -> LayoutProblem:
-        """The problem of the whole function; with a limit in bytes, see `memory_rows`."""
+        """Return the problem of the whole function; with a limit in bytes, see `memory_rows`."""
         memory = None if memory_limit is None else MemoryRows(self._func, self._builder)
         values: dict[SSAValue, _Value] = {}
         for index, variable in enumerate(self._flow.variables):
@@ -194,7 +196,7 @@ class LayoutProblemBuilder:
     def _add_sets(
         self, value: SSAValue, flow: _Value, layouts: tuple[Layout, ...]
     ) -> dict[Block, Available]:
-        """Nodes for where the value is available, with the reorders between them."""
+        """Return the nodes for where the value is available, with the reorders between them."""
         nodes: dict[Block, Available] = {}
         users = [user.port.block for user in flow.users]
         for block, parent in block_tree(flow.port.block, users).items():
@@ -211,7 +213,7 @@ class LayoutProblemBuilder:
     def _layout_sets(
         self, value: SSAValue, layouts: tuple[Layout, ...], block: Block
     ) -> LayoutSets:
-        """What reorders of `value` cost in `block`."""
+        """Return what reorders of `value` cost in `block`."""
         devices = sides(value, block)
         key = (value.type, layouts, devices)
         if key not in self._sets:
@@ -224,11 +226,11 @@ class LayoutProblemBuilder:
 
 
 def _layouts(flow: _Value) -> tuple[Layout, ...]:
-    """All layouts that the value may be made or wanted in."""
+    """Return all layouts that the value may be made or wanted in."""
     ports = (flow.port, *(user.port for user in flow.users))
     return tuple(dict.fromkeys(layout for port in ports for layout in port.layouts))
 
 
 def _weighted(costs: Matrix, executions: float) -> Matrix:
-    """`costs` for so many executions; what is impossible stays so in blocks that never run."""
+    """Return `costs` times executions; what is impossible stays so in blocks that never run."""
     return np.where(np.isinf(costs), np.inf, 0.0) if executions == 0 else executions * costs

@@ -39,11 +39,11 @@ from braid.targets.kernels.kernel_family import GENERIC
 from braid.targets.machines.resolve import target_of
 
 _LEAST_SHARE = 0.05
-"""Of the time limit, for the search."""
+"""The least share of the time limit that the search has."""
 
 
 def _restricted(flow: Flow, wanted: Layout) -> Flow:
-    """Every op in `wanted` as cheaply as it can, or as much of it as there is."""
+    """Return every op in `wanted` as cheaply as it can, or as much of it as there is."""
     return Flow([_restrict(variable, wanted) for variable in flow.variables])
 
 
@@ -77,7 +77,8 @@ def _restrict(variable: LayoutVariable, wanted: Layout) -> LayoutVariable:
 
 
 def _largest_first(module: ModuleOp) -> list[FuncOp]:
-    """The functions to decide; of the variants of a model those for the largest shapes come first.
+    """Return the functions to decide; of the variants of a model those for the largest shapes come
+    first.
 
     They compute the most with each weight, so that they gain the most by its layout.
     """
@@ -87,7 +88,7 @@ def _largest_first(module: ModuleOp) -> list[FuncOp]:
 def _write(
     func: FuncOp, problem: LayoutProblem, assignment: Sequence[int], stored: StoredWeights
 ) -> int:
-    """Writes the decisions, in place of older ones; returns how many reorders move data."""
+    """Write the decisions, in place of older ones, and return how many reorders move data."""
     for op in func.walk():
         op.attributes.pop(LAYOUTS, None)
 
@@ -111,7 +112,7 @@ def _write(
 
 
 def _sources(problem: LayoutProblem, assignment: Sequence[int]) -> str:
-    """How many of the chosen costs each source knew."""
+    """Return how many of the chosen costs each source knew."""
     chosen = zip(problem.variables, assignment, strict=False)
     return tally(
         Counter(
@@ -123,7 +124,7 @@ def _sources(problem: LayoutProblem, assignment: Sequence[int]) -> str:
 
 
 def _unknown(problem: LayoutProblem, assignment: Sequence[int]) -> tuple[int, int]:
-    """Of how many chosen ops, and of how many reorders, nothing tells what they cost."""
+    """Return how many chosen ops, and how many reorders, have unknown costs."""
     chosen = zip(problem.variables, assignment, strict=False)
     ops = sum(bool(c.sources) and c.sources[option] is Source.UNKNOWN for c, option in chosen)
     moved = [reorder for reorder in problem.reorders(assignment) if not reorder.is_view]
@@ -149,7 +150,7 @@ class SelectLayoutsPass(DecisionPass):
     layouts included, in the order of the module (see `memory_rows`); with `change-signature`,
     arguments and results of functions that nothing calls take what layout is best too. The remark
     says the cost, a lower bound that no choice of layouts goes below, the gap, and who knew the
-    costs. Where nothing tells what an op or a reorder costs, it says of how many, and no gap.
+    costs. Where costs are unknown, it reports for how many ops and reorders, and no gap.
     Another remark names each group of more than 1 % of the time that no kernel family but the
     generic loops takes.
 
@@ -181,7 +182,7 @@ class SelectLayoutsPass(DecisionPass):
         self.decide(op, self.costs_of(op))
 
     def costs_of(self, module: ModuleOp) -> LayoutCosts:
-        """What the options say about costs."""
+        """Return what the options say about costs."""
         target = target_of(module, self.target)
         costs = CostSource(target)
         if self.backend:
@@ -189,7 +190,7 @@ class SelectLayoutsPass(DecisionPass):
         return LayoutCosts(module, costs, self.cost)
 
     def decide(self, module: ModuleOp, costs: LayoutCosts) -> None:
-        """The same by `costs`, whatever the target."""
+        """Select layouts by `costs`, whatever the target."""
         counts = ExecutionCounts.of(module, self.default_trip_count)
         if self.ignore_profile:
             counts = ExecutionCounts.ones()
@@ -280,7 +281,9 @@ class SelectLayoutsPass(DecisionPass):
     def _infeasible(
         self, func: Operation, problem: LayoutProblem, error: InfeasibleAssignment
     ) -> InfeasibleError:
-        """What does not fit, as far as that is known: a pair of ops, or all that is there."""
+        """Return what does not fit, as far as that is known: a pair of ops, or all that is
+        there.
+        """
         if (conflict := find_conflict(problem)) is not None:
             return InfeasibleError(
                 f"no choice of layouts fits together: {conflict}",

@@ -26,12 +26,12 @@ class StoredWeights:
         self._layouts: dict[_Weight, set[Layout]] = {}
 
     def add(self, op: Operation, choice: LayoutChoice) -> None:
-        """`op` reads its weights in the layouts of `choice`."""
+        """Let `op` read its weights in the layouts of `choice`."""
         for weight, _, layout in _weights(op, choice):
             self._layouts.setdefault(weight, set()).add(layout)
 
     def copies(self, op: Operation, choice: LayoutChoice) -> float:
-        """What the weights cost that `op` would read in layouts that no other function does.
+        """Return what the weights cost that `op` would read in layouts that no other function does.
 
         That is what it takes to store them so once: caches hold fewer weights with each copy, and
         what gains less than that is not worth the memory.

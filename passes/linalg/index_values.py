@@ -15,7 +15,7 @@ from braid.support.sizes.operators import ceildiv
 from braid.support.sizes.rules import ARITHMETIC, may_wrap
 
 _DEEPEST = 64
-"""So many ops are looked through."""
+"""The number of ops that are looked through."""
 
 _RULES = {
     "arith.addi": "add",

@@ -24,7 +24,7 @@ HINT = "run search-order, or remove the attribute"
 
 
 def require_complete(owner: Operation, orders: Sequence[Sequence[int]] | None) -> None:
-    """Raises BraidError unless `orders` has each op of each block once."""
+    """Raise BraidError unless `orders` has each op of each block once."""
     blocks = blocks_of(owner)
     if orders is None or len(orders) != len(blocks):
         raise _error(
@@ -39,7 +39,7 @@ def require_complete(owner: Operation, orders: Sequence[Sequence[int]] | None) -
 
 
 def require_dominance(owner: Operation, ordered: Sequence[Operation]) -> None:
-    """Raises BraidError where an op would run before one that makes a value it reads."""
+    """Raise BraidError where an op would run before one that makes a value it reads."""
     position = {op: place for place, op in enumerate(ordered)}
     for place, op in enumerate(ordered):
         for value in _read(op):
@@ -53,7 +53,7 @@ def require_dominance(owner: Operation, ordered: Sequence[Operation]) -> None:
 
 
 def require_effects(owner: Operation, block: Block, ordered: Sequence[Operation]) -> None:
-    """Raises BraidError where ops with side effects would change places."""
+    """Raise BraidError where ops with side effects would change places."""
     position = {op: place for place, op in enumerate(ordered)}
     effects = [op for op in ordered_ops(block) if has_fixed_place(op)]
     for first, second in itertools.pairwise(effects):
@@ -88,7 +88,7 @@ class ApplyOrderPass(ModulePass):
     name = "apply-order"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Checks all orders, then permutes."""
+        """Check all orders, then permute."""
         moves: list[tuple[Block, list[Operation]]] = []
         owners = [owner for owner in op.walk() if ORDER in owner.attributes]
         for owner in owners:

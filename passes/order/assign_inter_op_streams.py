@@ -26,11 +26,12 @@ from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import BackendDescription, Pool, Target
 
 _MOST_STREAMS = 256
-"""More processors than machines have; the search for an order takes time by how many there are."""
+"""The most streams, more than machines have processors; the search for an order takes time by their
+number."""
 
 
 def require_pool(target: Target, streams: int) -> tuple[BackendDescription, Pool]:
-    """The backend of `target` whose pool has `streams`.
+    """Return the backend of `target` whose pool has `streams`.
 
     Raises BraidError for less than one stream or more than 256, for a target without a pool, and
     for more streams than its pool has.
@@ -53,7 +54,7 @@ def require_pool(target: Target, streams: int) -> tuple[BackendDescription, Pool
 
 
 def searched_order(function: FuncOp, block: BlockGraph) -> list[int]:
-    """The ops of `block` in the order that `search-order` has written on `function`."""
+    """Return the ops of `block` in the order that `search-order` has written on `function`."""
     orders = plain_orders(function.attributes[ORDER])
     assert orders is not None
     ops = ordered_ops(block.block)
@@ -61,7 +62,7 @@ def searched_order(function: FuncOp, block: BlockGraph) -> list[int]:
 
 
 def write_schedule(function: FuncOp, block: BlockGraph, schedule: ProcessorSchedule) -> None:
-    """Writes the order of `function`, and which stream runs which op."""
+    """Write the order of `function`, and which stream runs which op."""
     streams = inter_op_stream_count(function)
     for op, stream in zip(block.ops, schedule.processors, strict=True):
         set_inter_op_stream(op, stream if streams > 1 else None)
@@ -96,7 +97,7 @@ class AssignInterOpStreamsPass(DecisionPass):
     seed: int = 0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Writes the decision."""
+        """Write the decision."""
         backend, _ = require_pool(target_of(op, self.target), self.streams)
         SearchOrderPass(time_limit=self.time_limit / 2, seed=self.seed).apply(ctx, op)
         functions = [f for f in public_functions(op) if not launches(f)]
@@ -117,7 +118,7 @@ class AssignInterOpStreamsPass(DecisionPass):
     def _report(
         self, function: FuncOp, problem: ProcessorProblem, schedule: ProcessorSchedule, sources: str
     ) -> None:
-        """Says what the streams are good for."""
+        """Say what the streams are good for."""
         one = sum(s if isfinite(s) else problem.together[op] for op, s in enumerate(problem.alone))
         side = sum(stream is not None for stream in schedule.processors)
         emit_remark(

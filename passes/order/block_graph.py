@@ -32,7 +32,7 @@ class BlockGraph:
 
     @staticmethod
     def of(block: Block, *, launches_move: bool = False) -> "BlockGraph":
-        """The ops of `block` without its terminator."""
+        """Return the ops of `block` without its terminator."""
         movable = [op for op in block.ops if not op.has_trait(IsTerminator)]
         leaves = tuple(op for op in movable if isinstance(op, LEAVES))
         others = tuple(op for op in movable if not isinstance(op, LEAVES))
@@ -59,12 +59,14 @@ class BlockGraph:
         return has_fixed_place(op) if self.launches_move else not is_side_effect_free(op)
 
     def users(self, value: SSAValue) -> tuple[int, ...]:
-        """The ops of the block that read `value`, themselves or in their regions, ascending."""
+        """Return the ops of the block that read `value`, themselves or in their regions,
+        ascending.
+        """
         numbers = {self.index.get(self._in_block(use.operation)) for use in value.uses}
         return tuple(sorted(number for number in numbers if number is not None))
 
     def escapes(self, value: SSAValue) -> bool:
-        """Whether the terminator of the block reads `value`."""
+        """Return whether the terminator of the block reads `value`."""
         return any(use.operation is self.block.last_op for use in value.uses)
 
     def _in_block(self, op: Operation) -> Operation:

@@ -17,7 +17,7 @@ from braid.targets.simulator.steps import is_declared
 
 
 def _by_structure(block: BlockGraph) -> list[Operation]:
-    """The ops of `block` in an order that is the same however they stand.
+    """Return the ops of `block` in an order that is the same however they stand.
 
     Makers of operands come first, from those of the results of the block on. Buffers have numbers
     by it: where a plan of loads and evictions has a choice among equals, numbers decide, and what
@@ -55,7 +55,7 @@ class BufferReads:
 
     @staticmethod
     def of(block: BlockGraph, capacity: int) -> "BufferReads":
-        """The reads of `block` on a chip that holds `capacity` bytes.
+        """Return the reads of `block` on a chip that holds `capacity` bytes.
 
         Raises InfeasibleError for an op whose operands and results do not fit.
         """
@@ -84,7 +84,7 @@ class BufferReads:
         return found
 
     def overwritable(self, op: Operation) -> list[SSAValue]:
-        """The buffers over which `op` may write its result, if it is the last to read them.
+        """Return the buffers over which `op` may write its result, if it is the last to read them.
 
         Each holds all of one operand, element by element where the result's is, and is part of
         no other operand.
@@ -104,7 +104,7 @@ class BufferReads:
         return found
 
     def _store_what_does_not_fit(self, op: Operation) -> bool:
-        """Lets parts go through memory until `op` fits; returns whether that was needed."""
+        """Let parts go through memory until `op` fits, and return whether that was needed."""
         buffers = _buffers_read(op)
         made, before = sum(map(value_bytes, op.results)), len(self.stored)
         torn = {part for whole, part in buffers if part is not whole and whole in self.stored}
@@ -131,16 +131,16 @@ class BufferReads:
 
 
 def _buffers_read(op: Operation) -> list[tuple[SSAValue, SSAValue]]:
-    """The buffers that hold the operands of `op`, and the parts that it reads, each once."""
+    """Return the buffers that hold the operands of `op`, and the parts that it reads, each once."""
     found = {pair: None for value in op.operands for pair in buffers_of(value)}
     return [(whole, part) for whole, part in found if value_bytes(part)]
 
 
 def moves(op: Operation) -> bool:
-    """Whether what `op` reads and makes goes through the memory of the chip."""
+    """Return whether what `op` reads and makes goes through the memory of the chip."""
     return not is_addressing(op) and not is_declared(op) and not has_blocks(op)
 
 
 def has_blocks(op: Operation) -> bool:
-    """Whether `op` is control flow."""
+    """Return whether `op` is control flow."""
     return bool(op.regions) and not isinstance(op, GroupOp)

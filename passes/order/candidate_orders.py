@@ -33,7 +33,7 @@ def candidate_orders(
     count: int,
     deadline: Deadline,
 ) -> list[CandidateOrder]:
-    """The `count` best candidates, best first, `found` first among equals.
+    """Return the `count` best candidates, best first, `found` first among equals.
 
     All orders are candidates where there are few enough, as `orders` says; otherwise these are
     the one found, the classical ones, and those of list scheduling. At `deadline`, which for times
@@ -66,7 +66,9 @@ def _heuristic(
 
 
 def written(ops: Sequence[Operation], order: Sequence[int]) -> str:
-    """The ops in this order: the names of the model's layers, else kinds, with their places."""
+    """Return the ops in this order: the names of the model's layers, else kinds, with their
+    places.
+    """
     return " ".join(f"{_label(ops[place])}#{place}" for place in order)
 
 

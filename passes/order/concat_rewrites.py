@@ -57,7 +57,9 @@ class ConcatSplitting:
     )
 
     def can_split(self, concat: ConcatOp) -> bool:
-        """Whether all that reads `concat` can read its parts instead, and so on from there."""
+        """Return whether all that reads `concat` can read its parts instead, and so on from
+        there.
+        """
         self._vanishing.clear()  # what it knows holds until something else is rewritten
         type = cast(TensorType[Any], concat.output.type)
         plain = isinstance(type.encoding, NoneAttr) and len(set(concat.inputs)) > 1
@@ -65,7 +67,7 @@ class ConcatSplitting:
         return plain and closed and self._vanishes(concat.output, concat.dim.value.data)
 
     def split(self, concat: ConcatOp) -> None:
-        """Makes the readers of `concat` read its parts, and erases it."""
+        """Make the readers of `concat` read its parts, and erase it."""
         self._read_parts(concat.output, Parts(tuple(concat.inputs), concat.dim.value.data))
         Rewriter.erase_op(concat)
 
@@ -94,7 +96,9 @@ class ConcatSplitting:
         return small or self._vanishes(result, dim)
 
     def _keeps_apart(self, op: TensorOp, dim: int, whole: SSAValue) -> bool:
-        """Whether what `op` makes at one index of `dim` depends on `whole` at that index alone."""
+        """Return whether what `op` makes at one index of `dim` depends on `whole` at that index
+        alone.
+        """
         match op:
             case ConvOp():
                 depthwise = op.groups.value.data == shape_of(op.input)[_CHANNELS]
@@ -127,7 +131,7 @@ class ConcatSplitting:
                 self._map_parts(op, whole, parts)
 
     def _map_parts(self, op: TensorOp, whole: SSAValue, parts: Parts) -> None:
-        """Makes `op` once for each part."""
+        """Make `op` once for each part."""
         result = op.results[0]
         factor = shape_of(result)[parts.dim] // shape_of(whole)[parts.dim]
         made: list[SSAValue] = []
@@ -159,13 +163,13 @@ def _bytes(value: SSAValue) -> int:
 
 
 def _sums_exactly(op: ConvOp) -> bool:
-    """Whether partial sums in the type of the result are as good as one sum."""
+    """Return whether partial sums in the type of the result are as good as one sum."""
     element_type = element_type_of(op.output)
     return not is_float(element_type) or bytes_of(element_type) >= 4
 
 
 def _cut(op: Operation, value: SSAValue, dim: int, start: int, extent: int) -> SSAValue:
-    """A part of a known value; all of what is repeated along `dim`."""
+    """Return a part of a known value; all of what is repeated along `dim`."""
     shape = list(shape_of(value))
     if shape[dim] == 1:
         return value
@@ -179,7 +183,7 @@ def _cut(op: Operation, value: SSAValue, dim: int, start: int, extent: int) -> S
 def _part_of(
     op: TensorOp, operands: Sequence[SSAValue], dim: int, extent: int, number: int
 ) -> SSAValue:
-    """`op` on `operands`, part `number` of its result, before `op`."""
+    """Return `op` on `operands`, part `number` of its result, before `op`."""
     shape = list(shape_of(op.results[0]))
     shape[dim] = extent
     attributes: dict[str, Attribute] = dict(op.attributes)
@@ -198,7 +202,9 @@ def _part_of(
 
 
 def _sum_of_parts(op: ConvOp, parts: Parts) -> None:
-    """The convolution of each part with its slice of the weights, added up."""
+    """Replace a convolution of a concatenation by the sum of the convolutions of its parts with
+    slices of the weights.
+    """
     channels = shape_of(op.output)[_CHANNELS]
     total: SSAValue | None = None
     start = 0
@@ -220,7 +226,7 @@ def _sum_of_parts(op: ConvOp, parts: Parts) -> None:
 
 
 def _flatten(op: ConcatOp, whole: SSAValue, parts: Parts) -> None:
-    """Joins the parts at once where their concatenation was joined with more."""
+    """Join the parts at once where their concatenation was joined with more."""
     values = [v for o in op.inputs for v in (parts.values if o is whole else (o,))]
     flat = ConcatOp.get(values, parts.dim)
     flat.attributes |= op.attributes

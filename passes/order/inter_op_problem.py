@@ -14,7 +14,7 @@ from braid.targets.costs.device_costs import DeviceCosts
 
 
 def inter_op_problem(block: BlockGraph, costs: DeviceCosts, streams: int) -> ProcessorProblem:
-    """The problem of scheduling `block` on `streams` of the pool of a device.
+    """Return the problem of scheduling `block` on `streams` of the pool of a device.
 
     A kernel runs on one stream, or its iterations on all. Views and scalars take no time; what else
     is not a kernel, such as control flow, runs alone. Raises UnsupportedError for open dims.

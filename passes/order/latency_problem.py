@@ -37,7 +37,7 @@ class ChipProblem:
 def latency_problem(
     block: BlockGraph, backend: BackendDescription, inner: Mapping[Block, float]
 ) -> LatencyProblem:
-    """The problem of ordering `block` for the least time on `backend`.
+    """Return the problem of ordering `block` for the least time on `backend`.
 
     This is the fast estimate: every step runs alone on its unit at the unit's rate. Against the
     simulation of the instruction stream it leaves out the fetching of instructions and the
@@ -54,7 +54,7 @@ def latency_problem(
 def chip_problem(
     block: BlockGraph, backend: BackendDescription, inner: Mapping[Block, float]
 ) -> ChipProblem:
-    """`latency_problem`, with what it takes to write down the transfers."""
+    """Return `latency_problem`, with what it takes to write down the transfers."""
     require_supported(block.ops, backend)
     rates = DeviceRates(backend)
     stages = tuple(_stages(op, rates, inner) for op in block.ops)

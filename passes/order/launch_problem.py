@@ -18,14 +18,14 @@ from braid.targets.machines.target import Device, Target
 
 
 def launches(function: FuncOp) -> bool:
-    """Whether ops of `function` launch others."""
+    """Return whether ops of `function` launch others."""
     return any(isinstance(op, LaunchOp) for op in function.walk())
 
 
 def launch_problem(
     block: BlockGraph, times: LaunchTimes, inner: Mapping[Block, float]
 ) -> LatencyProblem:
-    """The problem of ordering `block` for the least time until the host is through with it.
+    """Return the problem of ordering `block` for the least time until the host is through with it.
 
     Units are the host, which issues ops one by one, the devices, and a copy engine for each
     direction of a link. A device runs what is launched on it in the order of the launches. Operands
@@ -50,15 +50,15 @@ class _Units:
     host = 0
 
     def device(self, device: Device) -> int:
-        """The unit that runs functions on `device`."""
+        """Return the unit that runs functions on `device`."""
         return 1 + self.target.devices.index(device)
 
     def copy_in(self, device: Device) -> int:
-        """The engine that copies operands to `device`."""
+        """Return the engine that copies operands to `device`."""
         return self.device(device) + len(self.target.devices)
 
     def copy_out(self, device: Device) -> int:
-        """The engine that copies results from `device`."""
+        """Return the engine that copies results from `device`."""
         return self.copy_in(device) + len(self.target.devices)
 
 
@@ -70,7 +70,7 @@ def _stages(
         expected = sum(inner.get(block, 0.0) for block in blocks_of(op))
         return _kept(UnitStage(units.host, expected), op, times, units)
     if not isinstance(op, LaunchOp):
-        # A wait as well: the host issues what comes behind it when it is over.
+        # A wait as well: the host issues what comes after it when it is over.
         return (UnitStage(units.host, times.of_op(op, target.host_device)),)
     function = times.callee(op)
     seconds = times.of(function)
@@ -92,7 +92,9 @@ def _stages(
 def _kept(
     stage: UnitStage, around: Operation, times: LaunchTimes, units: _Units
 ) -> tuple[UnitStage, ...]:
-    """`stage` of the host while it waits for what `around` launches, on devices kept for that."""
+    """Return `stage` of the host while it waits for what `around` launches, on devices kept for
+    that.
+    """
     devices = times.devices_inside(around)
     kept = tuple(UnitStage(units.device(device), 0.0) for device in devices)
     return (*kept, stage, *kept)

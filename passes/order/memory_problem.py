@@ -18,7 +18,7 @@ from braid.support.sizes.expression import known
 
 
 def memory_problem(block: BlockGraph, workspace: Sequence[int]) -> MemoryProblem:
-    """The problem of ordering `block` for the least peak of live bytes.
+    """Return the problem of ordering `block` for the least peak of live bytes.
 
     What counts is what `plan-memory` puts into the arena: results of ops, and `workspace` bytes
     of each op while it runs. Inputs, parameters and what a function returns live elsewhere. A
@@ -47,7 +47,9 @@ def memory_problem(block: BlockGraph, workspace: Sequence[int]) -> MemoryProblem
 
 
 def _tensor(block: BlockGraph, producer: int, result: OpResult) -> Tensor | None:
-    """The storage that begins with `result`; None where the op around the block provides it."""
+    """Return the storage that begins with `result`; None where the op around the block
+    provides it.
+    """
     shared = _with_views(block, result)
     if any(block.escapes(value) for value in shared):
         return None
@@ -56,7 +58,7 @@ def _tensor(block: BlockGraph, producer: int, result: OpResult) -> Tensor | None
 
 
 def may_overwrite(op: Operation) -> list[SSAValue]:
-    """The tensors over which `op` may write its result, if it is the last to read them.
+    """Return the tensors over which `op` may write its result, if it is the last to read them.
 
     Kernels say so themselves, but only once they are made (`braid.in_place`); what every kernel
     can do is to read an operand of the result's type element by element as it writes, unless an
@@ -80,7 +82,7 @@ def may_overwrite(op: Operation) -> list[SSAValue]:
 
 
 def _read_otherwise(block: Block) -> set[SSAValue]:
-    """The values in a group that reach what it yields by others than elementwise ops."""
+    """Return the values in a group that reach what it yields by others than elementwise ops."""
     found = set[SSAValue]()
 
     def reads_otherwise(use: Use) -> bool:
@@ -97,7 +99,7 @@ def _read_otherwise(block: Block) -> set[SSAValue]:
 
 
 def storage_root(value: SSAValue) -> SSAValue:
-    """What `value` is a view of."""
+    """Return what `value` is a view of."""
     while isinstance(value, OpResult) and is_view(value.op):
         value = value.op.operands[0]
     return value
@@ -114,7 +116,9 @@ def _with_views(block: BlockGraph, value: SSAValue) -> list[SSAValue]:
 
 
 def result_bytes(result: OpResult) -> int:
-    """Bytes of `result` in memory: as declared by an opaque op, otherwise by its type."""
+    """Return the bytes of `result` in memory: as declared by an opaque op, otherwise by its
+    type.
+    """
     op = result.op
     if isinstance(op, OpaqueOp) and op.bytes is not None:
         return op.bytes.get_values()[result.index]

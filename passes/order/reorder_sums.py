@@ -56,7 +56,9 @@ def sums_of(function: func.FuncOp) -> Iterator[Sum]:
 
 
 def _is_addition(op: object) -> bool:
-    """Whether `op` adds tensors of one type; 16-bit sums would lose more digits in other orders."""
+    """Return whether `op` adds tensors of one type; 16-bit sums would lose more digits in other
+    orders.
+    """
     if not isinstance(op, ElementwiseOp) or op.ROW.name != "add":
         return False
     element_type = element_type_of(op.output)
@@ -66,7 +68,7 @@ def _is_addition(op: object) -> bool:
 
 
 def _is_inner(value: SSAValue) -> bool:
-    """Whether `value` is part of a larger sum, and of nothing else."""
+    """Return whether `value` is part of a larger sum, and of nothing else."""
     use = value.get_user_of_unique_use()
     return (
         use is not None
@@ -79,13 +81,13 @@ def _is_inner(value: SSAValue) -> bool:
 
 
 def reorder(function: func.FuncOp, place: dict[Operation, int]) -> int:
-    """Adds the terms of each sum as their ops stand in `place`; returns how many sums changed."""
+    """Add the terms of each sum as their ops stand in `place`; returns how many sums changed."""
 
     def key(value: SSAValue) -> int:
         return place.get(value.owner, -1) if isinstance(value.owner, Operation) else -1
 
     changed = 0
-    # The last sum first: the result of one may be a term of those behind it.
+    # The last sum first: the result of one may be a term of those after it.
     for total in reversed(list(sums_of(function))):
         terms = sorted(total.terms, key=key)
         if tuple(terms) != total.terms:
@@ -114,7 +116,7 @@ class ReorderSumsPass(ModulePass):
 
     A term can then be added, and its memory reused, as soon as it is there. Done for a function
     only if the best order found, in a share of `time_limit` seconds, needs less memory then. Run
-    it behind `split-concats`, before groups are made.
+    it after `split-concats`, before groups are made.
 
     In: any module. Out: sums of three terms and more, none of which is known at compile time, may
     be rounded in another order; with strict numerics none is.
@@ -130,7 +132,7 @@ class ReorderSumsPass(ModulePass):
     time_limit: float = 5.0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites each function that runs with the model, or leaves it as it is."""
+        """Rewrite each function that runs with the model, or leave it as it is."""
         if settings_of(op).is_strict:
             return
         functions = [f for f in runtime_functions(op) if next(sums_of(f), None) is not None]

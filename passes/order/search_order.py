@@ -39,7 +39,9 @@ FINISH = 0.5
 
 
 def searched_ops(function: func.FuncOp) -> Iterator[Operation]:
-    """The ops whose blocks have an order, inner ones first; a fused group's ops have no buffer."""
+    """Yield the ops whose blocks have an order, inner ones first; a fused group's ops have no
+    buffer.
+    """
 
     def visit(op: Operation) -> Iterator[Operation]:
         if isinstance(op, FusedOp):
@@ -54,13 +56,15 @@ def searched_ops(function: func.FuncOp) -> Iterator[Operation]:
 
 
 def block_order(block: BlockGraph, order: Sequence[int]) -> list[int]:
-    """The positions in the block: constants and parameters first, then `order`."""
+    """Return the positions in the block: constants and parameters first, then `order`."""
     position = {op: place for place, op in enumerate(ordered_ops(block.block))}
     return [position[op] for op in (*block.leaves, *(block.ops[number] for number in order))]
 
 
 def _sources(graph: BlockGraph) -> str:
-    """Who knew the seconds of ops: declarations, and otherwise the rates of the units."""
+    """Return the sources of the seconds of ops: declarations, and otherwise the rates of
+    the units.
+    """
     timed = (op for op in graph.ops if not is_addressing(op))
     return tally(Counter(Source.DECLARED if is_declared(op) else Source.ROOFLINE for op in timed))
 
@@ -115,7 +119,7 @@ class SearchOrderPass(DecisionPass):
             raise ValueError(f"list-orders is {self.list_orders}, expected no negative number")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Writes the decision."""
+        """Write the decision."""
         after = Deadline.by_work if self.objective == "memory" else Deadline.after
         deadline = after(self.time_limit)
         functions = [f for f in program_functions(op) if f.body.blocks]
@@ -149,7 +153,7 @@ class BlockSearch:
     ops_left: int
 
     def order(self, block: Block, by_launches: bool) -> list[int]:
-        """Searches `block`, marks its key nodes, and returns its ops in the order found.
+        """Search `block`, mark its key nodes, and return its ops in the order found.
 
         `by_launches` says that the time is that of what the function launches and the host.
         """
@@ -179,7 +183,9 @@ class BlockSearch:
         return block_order(graph, joined.order)
 
     def _expected(self, graph: BlockGraph) -> dict[Block, float]:
-        """The seconds of the blocks in `graph`, as often as they run each time that it does."""
+        """Return the seconds of the blocks in `graph`, as often as they run each time that
+        it does.
+        """
         counts = self.times.counts
         runs = counts.of_block(graph.block)
         blocks = [block for op in graph.ops for block in blocks_of(op) if block in self.values]
@@ -224,14 +230,14 @@ class BlockSearch:
                 )
 
     def _backend(self, block: Block) -> BackendDescription:
-        """What `block` is run by."""
+        """Return what `block` is run by."""
         owner = block.parent_op()
         assert owner is not None
         target = self.times.target
         return target.backend_of(device_of(owner, target))
 
     def _crowded_ports(self, graph: BlockGraph) -> list[str]:
-        """The ports for which units may wait, which the value leaves out."""
+        """Return the ports for which units may wait, which the value leaves out."""
         if self.options.objective == "memory" or graph.launches_move:
             return []
         return DeviceRates(self._backend(graph.block)).crowded_ports()
@@ -241,7 +247,7 @@ class BlockSearch:
         return "bytes" if self.options.objective == "memory" else "s"
 
     def _sources(self, graph: BlockGraph) -> dict[str, str]:
-        """Who knew the seconds of ops: for a remark."""
+        """Return the sources of the seconds of ops, for a remark."""
         if self.options.objective == "memory":
             return {}
         by_launches = graph.launches_move

@@ -20,10 +20,10 @@ from braid.support.byte_sizes import format_size
 
 
 def split_all(function: func.FuncOp) -> int:
-    """Splits every concatenation that need not exist; returns how many those are."""
+    """Split every concatenation that need not exist, and return how many there were."""
     splitting = ConcatSplitting()
     count = 0
-    # Splitting one may move another one behind what reads it, which then may be split as well.
+    # Splitting one may move another one after what reads it, which then may be split as well.
     while (concat := next(_splittable(function, splitting), None)) is not None:
         splitting.split(concat)
         count += 1
@@ -31,7 +31,9 @@ def split_all(function: func.FuncOp) -> int:
 
 
 def _splittable(function: func.FuncOp, splitting: ConcatSplitting) -> Iterator[ConcatOp]:
-    """Concatenations of the function's own block, since nested blocks have peaks of their own."""
+    """Return the concatenations of the function's own block, since nested blocks have peaks of
+    their own.
+    """
     for op in function.body.block.ops:
         if isinstance(op, ConcatOp) and splitting.can_split(op):
             yield op
@@ -62,7 +64,7 @@ class SplitConcatsPass(ModulePass):
     time_limit: float = 5.0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites each function that runs with the model, or leaves it as it is."""
+        """Rewrite each function that runs with the model, or leave it as it is."""
         deadline = monotonic() + self.time_limit
         functions = [f for f in runtime_functions(op) if not _has_groups(f)]
         for left, function in zip(range(len(functions), 0, -1), functions, strict=True):

@@ -38,7 +38,7 @@ class Subgraph:
 
 
 def pieces_of(graph: Graph, key_nodes_per_subgraph: int, min_nodes: int) -> list[list[int]]:
-    """The ops of each subgraph in data-flow order, ascending within each.
+    """Return the ops of each subgraph in data-flow order, ascending within each.
 
     Ascending numbers are the order in which the ops stand, a topological order.
     """
@@ -47,7 +47,7 @@ def pieces_of(graph: Graph, key_nodes_per_subgraph: int, min_nodes: int) -> list
 
 
 def order_count(graph: Graph, ops: Sequence[int]) -> int | None:
-    """The topological orders of `ops`, None when there are too many to count."""
+    """Return the topological orders of `ops`, None when there are too many to count."""
     local = graph.restrict(ops)
     if _is_chain(local):
         return 1
@@ -55,7 +55,7 @@ def order_count(graph: Graph, ops: Sequence[int]) -> int | None:
 
 
 def _is_chain(graph: Graph) -> bool:
-    """Whether `graph`, numbered in a topological order, has no other order."""
+    """Return whether `graph`, numbered in a topological order, has no other order."""
     return all(op - 1 in graph.predecessors[op] for op in range(1, len(graph)))
 
 
@@ -71,7 +71,7 @@ class SubgraphSearch:
     min_nodes: int
 
     def run(self) -> tuple[list[Subgraph], Order]:
-        """The subgraphs in data-flow order, and the order and bound of the whole.
+        """Return the subgraphs in data-flow order, and the order and bound of the whole.
 
         The whole is never worse than the ops as they stand.
         """
@@ -89,7 +89,7 @@ class SubgraphSearch:
         return subgraphs, self._join(subgraphs)
 
     def local(self, subgraphs: Sequence[Subgraph], index: int) -> MemoryProblem | LatencyProblem:
-        """The problem of one of these subgraphs, behind those before it."""
+        """Return the problem of one of these subgraphs, after those before it."""
         done = [op for subgraph in subgraphs[:index] for op in subgraph.ops]
         return self._restrict(subgraphs[index].ops, done)
 
@@ -117,7 +117,7 @@ class SubgraphSearch:
         return restrict(self.problem, piece)
 
     def _join(self, subgraphs: Sequence[Subgraph]) -> Order:
-        """The whole; where work of one subgraph overlaps another's, searched once more."""
+        """Return the whole; where work of one subgraph overlaps another's, searched once more."""
         joined = [op for subgraph in subgraphs for op in subgraph.order]
         stands = list(range(len(joined)))
         order = min(joined, stands, key=self.problem.evaluate)
@@ -143,7 +143,7 @@ class SubgraphSearch:
         )
 
     def _bound(self, subgraphs: Sequence[Subgraph]) -> float:
-        """What no order of the whole can be better than.
+        """Return what no order of the whole can be better than.
 
         A subgraph cut at key nodes needs its memory in every order of the whole, and its time
         between its key nodes, apart from steps that wait for nothing.

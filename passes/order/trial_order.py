@@ -20,14 +20,16 @@ class TrialOrder:
 
 
 def movable_ops(function: func.FuncOp) -> BlockGraph:
-    """The ops that have an order; what is made of parameters alone is hoisted later."""
+    """Return the ops that have an order; what is made of parameters alone is hoisted later."""
     block, known = BlockGraph.of(function.body.block), ParameterExpressions()
     moving = tuple(op for op in block.ops if not (op.results and known.all_known(op.results)))
     return BlockGraph(block.block, block.leaves, moving)
 
 
 def trial_order(function: func.FuncOp, time_limit: float) -> TrialOrder:
-    """The order of least peak that is found in `time_limit` seconds; nested ops are apart."""
+    """Return the order of least peak that is found in `time_limit` seconds; nested ops are
+    apart.
+    """
     block = movable_ops(function)
     problem = memory_problem(block, [0] * len(block.ops))
     found = search(problem, time_limit=time_limit, candidates=[range(len(block.ops))])
@@ -35,12 +37,14 @@ def trial_order(function: func.FuncOp, time_limit: float) -> TrialOrder:
 
 
 def positions(function: func.FuncOp, order: TrialOrder) -> dict[Operation, int]:
-    """When each op of `function` runs, which is what the order was found for or its clone."""
+    """Return when each op of `function` runs, which is what the order was found for or its
+    clone.
+    """
     ops = movable_ops(function).ops
     return {ops[number]: place for place, number in enumerate(order.numbers)}
 
 
 def take_body(function: func.FuncOp, changed: func.FuncOp) -> None:
-    """Makes the body of `changed`, a rewritten clone, that of `function`."""
+    """Make the body of `changed`, a rewritten clone, that of `function`."""
     function.body.detach_block(function.body.block)
     function.body.add_block(changed.body.detach_block(changed.body.block))

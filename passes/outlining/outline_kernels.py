@@ -31,7 +31,7 @@ KERNEL_PREFIX = "kernel_"
 
 
 def in_group_of_its_own(op: Operation) -> FusedOp:
-    """Replaces `op` by a group that holds only it."""
+    """Replace `op` by a group that holds only it."""
     body = Block(arg_types=op.operand_types)
     inner = op.clone(dict(zip(op.operands, body.args, strict=True)))
     for index, operand in enumerate(body.args):
@@ -45,7 +45,7 @@ def in_group_of_its_own(op: Operation) -> FusedOp:
 
 
 def body_without_names(group: FusedOp) -> Region:
-    """A copy of the body in which no op or value says which layer of the model it was."""
+    """Return a copy of the body in which no op or value says which layer of the model it was."""
     body = group.body.clone()
     for argument in body.block.args:
         argument.name_hint = None
@@ -58,7 +58,7 @@ def body_without_names(group: FusedOp) -> Region:
 
 
 def kernel_function(symbol: str, group: FusedOp) -> func.FuncOp:
-    """The private function that computes the group's body."""
+    """Return the private function that computes the group's body."""
     region = body_without_names(group)
     last = region.block.last_op
     assert isinstance(last, YieldOp)
@@ -74,7 +74,7 @@ def kernel_function(symbol: str, group: FusedOp) -> func.FuncOp:
 
 
 def outlined_group(function: func.FuncOp) -> FusedOp:
-    """The group that `kernel_function` made `function` of, on operands of its own."""
+    """Return the group that `kernel_function` made `function` of, on operands of its own."""
     body = function.body.clone().block
     last = body.last_op
     assert isinstance(last, func.ReturnOp)
@@ -94,7 +94,7 @@ def outlined_group(function: func.FuncOp) -> FusedOp:
 
 
 def replace_by_call(symbol: str, group: FusedOp) -> None:
-    """Puts a call of the kernel where the group stands."""
+    """Put a call of the kernel where the group stands."""
     call = func.CallOp(symbol, list(group.operands), list(group.result_types))
     call.attributes.update(group.attributes)
     call.location = group.location
@@ -102,7 +102,7 @@ def replace_by_call(symbol: str, group: FusedOp) -> None:
 
 
 def dissolve(group: FusedOp) -> None:
-    """Puts the one op of a group, for which nothing is left to compute, where the group stands."""
+    """Put the one op of a group, for which nothing is left to compute, where the group stands."""
     inner = group.body.block.first_op
     assert inner is not None and inner.next_op is group.terminator
     op = inner.clone(dict(zip(group.body.block.args, group.operands, strict=True)))
@@ -112,7 +112,7 @@ def dissolve(group: FusedOp) -> None:
 
 
 def inputs_once(group: FusedOp) -> None:
-    """Joins operands that are the same value, so that a kernel's arguments never alias."""
+    """Join operands that are the same value, so that a kernel's arguments never alias."""
     block = group.body.block
     first: dict[SSAValue, int] = {}
     kept: list[SSAValue] = []
@@ -152,7 +152,7 @@ class OutlineKernelsPass(ModulePass):
     name = "outline-kernels"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Outlines the groups of the model and of what it launches."""
+        """Outline the groups of the model and of what it launches."""
         symbols: dict[str, str] = {}
         texts = EqualGroups(stored_text)
         for function in program_functions(op):
@@ -172,7 +172,7 @@ class OutlineKernelsPass(ModulePass):
 
 
 def _groups(region: Region) -> list[FusedOp]:
-    """All groups of the region, in order; ops without one get it."""
+    """Return all groups of the region, in order; ops without one get their own."""
     groups: list[FusedOp] = []
     for block in region.blocks:
         for op in list(block.ops):

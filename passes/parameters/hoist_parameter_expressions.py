@@ -47,7 +47,7 @@ class _Prepare:
     next_number: int = 0
 
     def key_of(self, value: SSAValue) -> str:
-        """The key under which the known `value` is a parameter."""
+        """Return the key under which the known `value` is a parameter."""
         if value not in self.keys:
             key = prepared_key(self.next_number)
             self.next_number += 1
@@ -56,7 +56,7 @@ class _Prepare:
         return self.keys[value]
 
     def _copy(self, value: SSAValue) -> SSAValue:
-        """Copies the expression of `value`, operands first, with a stack of its own."""
+        """Copy the expression of `value`, operands first, with a stack of its own."""
         stack = [value]
         while stack:
             owner = cast(Operation, stack[-1].owner)
@@ -81,7 +81,7 @@ class _Prepare:
 
 
 def _existing(module: ModuleOp) -> _Prepare:
-    """The `@prepare` of an earlier run, taken out of the module, or an empty one."""
+    """Return the `@prepare` of an earlier run, taken out of the module, or an empty one."""
     prepare = _Prepare()
     for func in module.ops:
         if isinstance(func, FuncOp) and func.sym_name.data == PREPARE:
@@ -107,7 +107,7 @@ def _existing(module: ModuleOp) -> _Prepare:
 
 
 def _stays(value: SSAValue, reader: Operation) -> bool:
-    """Whether the known `value` is a parameter, or a constant that is a part of kernels.
+    """Return whether the known `value` is a parameter, or a constant that is a part of kernels.
 
     Constants of several numbers that are computed with are operands of kernels, as weights are:
     vectors are loaded, not written down.
@@ -134,7 +134,7 @@ class _Hoister:
                     op.operands[index] = self._source(operand)
 
     def _source(self, value: SSAValue) -> SSAValue:
-        """The parameter to read instead of the known `value`."""
+        """Return the parameter to read instead of the known `value`."""
         op = cast(Operation, value.owner)
         block = _function_block(op)
         key = self._prepare.key_of(value)
@@ -149,7 +149,7 @@ class _Hoister:
 
 
 def _function_block(op: Operation) -> Block:
-    """The entry block of the function that `op` is in."""
+    """Return the entry block of the function that `op` is in."""
     parent = op.parent_op()
     while parent is not None and not isinstance(parent, FuncOp):
         parent = parent.parent_op()
@@ -158,7 +158,7 @@ def _function_block(op: Operation) -> Block:
 
 
 def _finish(module: ModuleOp, prepare: _Prepare) -> None:
-    """Adds `@prepare` with the results that are read, if there are any."""
+    """Add `@prepare` with the results that are read, if there are any."""
     read = {op.key.data for op in module.walk() if isinstance(op, ParameterOp)}
     results = {key: value for key, value in prepare.results.items() if key in read}
     if not results:

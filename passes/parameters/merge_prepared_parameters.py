@@ -34,7 +34,7 @@ class MergePreparedParametersPass(ModulePass):
     name = "merge-prepared-parameters"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Merges in `@prepare`, then renames the keys everywhere."""
+        """Merge in `@prepare`, then rename the keys everywhere."""
         CSEPass().apply(ctx, op)
         for function in op.ops:
             if isinstance(function, FuncOp) and function.sym_name.data == PREPARE:
@@ -42,7 +42,7 @@ class MergePreparedParametersPass(ModulePass):
 
 
 def _merge(prepare: FuncOp) -> dict[str, str]:
-    """Leaves each result out that is there already; the key that stays for each key."""
+    """Drop each result that another equals; return the key that stays for each key."""
     last = prepare.body.block.last_op
     assert isinstance(last, ReturnOp)
     names = [key.data for key in cast(ArrayAttr[StringAttr], prepare.attributes[PREPARED_KEYS])]

@@ -78,7 +78,7 @@ class ApplyClustersPass(ModulePass):
     target: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Outlines the clusters of every function that runs with the model."""
+        """Outline the clusters of every function that runs with the model."""
         target = target_of(op, self.target)
         if not has_clusters(op):
             verify_devices(op, target.default_device.name)
@@ -104,7 +104,7 @@ class ApplyClustersPass(ModulePass):
 
 
 def _drop_unread(function: FuncOp) -> None:
-    """Erases parameters and constants that clusters have copies of: they would be stored twice."""
+    """Erase parameters and constants that clusters have copies of: they would be stored twice."""
     for op in [op for op in function.walk() if is_leaf(op)]:
         if not any(result.uses for result in op.results):
             op.detach()
@@ -112,7 +112,7 @@ def _drop_unread(function: FuncOp) -> None:
 
 
 def _apply(block: Block, module: ModuleOp, symbols: Iterator[str]) -> list[str]:
-    """Outlines the clusters of one block; the device of each launch."""
+    """Outline the clusters of one block, and return the device of each launch."""
     units = units_of(block)
     order = order_of_units(block, units)
     assert order is not None, "verified clusters can be ordered"
@@ -148,7 +148,7 @@ def _move_before(op: Operation, other: Operation) -> None:
 
 
 def _escaping(members: Sequence[Operation]) -> list[SSAValue]:
-    """Results that are read outside of the cluster."""
+    """Return the results that are read outside of the cluster."""
     inside = set(members)
 
     def is_member(op: Operation) -> bool:
@@ -164,7 +164,9 @@ def _escaping(members: Sequence[Operation]) -> list[SSAValue]:
 def _launch(
     members: Sequence[Operation], placement: Placement, symbol: str, module: ModuleOp
 ) -> LaunchOp:
-    """Adds the function of a cluster to the module; the launch of it, not inserted yet."""
+    """Add the function of a cluster to the module, and return its launch, which is not inserted
+    yet.
+    """
     inside = {result for op in members for result in op.results}
     read = dict.fromkeys(operand for op in members for operand in op.operands)
     outside = [value for value in read if value not in inside]
@@ -195,7 +197,7 @@ def _launch(
 
 
 def _take_streams(member: Operation, placement: Placement, function: FuncOp) -> None:
-    """Moves the streams of the cluster from the function that it was in to its own."""
+    """Move the streams of the cluster from the function that it was in to its own."""
     around = member.parent_op()
     while around is not None and not isinstance(around, FuncOp):
         around = around.parent_op()
@@ -211,7 +213,7 @@ def _take_streams(member: Operation, placement: Placement, function: FuncOp) -> 
 
 
 def _tokens(values: Sequence[SSAValue]) -> list[SSAValue]:
-    """What tells that the launches have ended that make `values`."""
+    """Return the tokens of the launches that make `values`."""
     owners = dict.fromkeys(value.owner for value in values)
     return [owner.token for owner in owners if isinstance(owner, LaunchOp)]
 
@@ -226,7 +228,7 @@ def _replace(members: Sequence[Operation], launch: LaunchOp) -> None:
 
 
 def _await(launch: LaunchOp) -> None:
-    """Waits for `launch` before the first reader that is not a launch beside it."""
+    """Wait for `launch` before the first reader that is not a launch beside it."""
     block = launch.parent
     outside = {
         use
@@ -253,7 +255,9 @@ def _await(launch: LaunchOp) -> None:
 
 
 def _first_reader(launch: LaunchOp, readers: set[Operation]) -> Operation:
-    """The first op behind `launch` that is among `readers` or has one nested, or the last op."""
+    """Return the first op after `launch` that is among `readers` or has one nested, or the last
+    op.
+    """
     block = launch.parent
     around: set[Operation] = set()
     for reader in readers:

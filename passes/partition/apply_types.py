@@ -42,7 +42,7 @@ _FLOATS = (Float16Type, BFloat16Type, Float32Type, Float64Type)
 
 @dataclass(frozen=True)
 class ApplyTypesPass(ModulePass):
-    """Computes ops in their `braid.compute_type`, with `braid.cast` before and behind them.
+    """Computes ops in their `braid.compute_type`, with `braid.cast` before and after them.
 
     Values are handed on between ops in the type that both compute in. What goes from one cluster to
     another goes in the narrower type, as far as the devices convert: the conversion stands on the
@@ -64,7 +64,7 @@ class ApplyTypesPass(ModulePass):
     target: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Converts block by block."""
+        """Convert block by block."""
         target, blocks = target_of(op, self.target), list(clustered_blocks(op))
         counts: dict[str, int] = {}
         worst = 0.0
@@ -93,7 +93,7 @@ class ApplyTypesPass(ModulePass):
 
 @dataclass
 class _Conversions:
-    """Of one block: what was converted already, by value, type and cluster."""
+    """The conversions in one block, by value, type and cluster."""
 
     block: Block
     target: Target
@@ -104,7 +104,7 @@ class _Conversions:
     """Conversions to the types that results had."""
 
     def convert(self, op: Operation, wanted: Attribute) -> Operation | None:
-        """The op that replaces `op`; None where that has nothing of another type."""
+        """Return the op that replaces `op`; None where that has nothing of another type."""
         operands = [self._in_type(value, wanted, op) for value in op.operands]
         if operands == list(op.operands) or isinstance(op, OpaqueOp):
             return None
@@ -130,7 +130,8 @@ class _Conversions:
         return new
 
     def finish(self) -> int:
-        """Lets each cluster convert what it reads, where that is wider; how many conversions are.
+        """Let each cluster convert what it reads, where that is wider; return the number of
+        conversions.
 
         What is read in the type that it was computed in needs none.
         """
@@ -155,7 +156,7 @@ class _Conversions:
         return count
 
     def _other_clusters(self, back: Operation) -> Iterator[Operation]:
-        """The ops of other clusters of the block that read it, on devices that convert."""
+        """Yield the ops of other clusters of the block that read it, on devices that convert."""
         for reader in dict.fromkeys(use.operation for use in back.results[0].uses):
             placement = placement_of(reader)
             if reader.parent is not self.block or placement in (None, placement_of(back)):
@@ -164,7 +165,7 @@ class _Conversions:
                 yield reader
 
     def _in_type(self, value: SSAValue, wanted: Attribute, reader: Operation) -> SSAValue:
-        """`value` as `reader` computes with it."""
+        """Return `value` as `reader` computes with it."""
         if not isinstance(value.type, TensorType):
             return value
         given = element_type_of(value)
@@ -178,7 +179,9 @@ class _Conversions:
         return self._cast(value, wanted, reader, self._side(value, wanted, reader)).results[0]
 
     def _side(self, value: SSAValue, wanted: Attribute, reader: Operation) -> Placement | None:
-        """The cluster that converts `value`: its maker's where that makes less to transfer."""
+        """Return the cluster that converts `value`: its maker's where that makes less to
+        transfer.
+        """
         own, maker = placement_of(reader), value.owner
         if not isinstance(maker, Operation) or maker.parent is not self.block:
             return own
@@ -196,7 +199,7 @@ class _Conversions:
     def _cast(
         self, value: SSAValue, to: Attribute, near: Operation, where: Placement | None
     ) -> Operation:
-        """A conversion in this cluster, the one that there is or a new one before `near`."""
+        """Return a conversion in this cluster, the one that there is or a new one before `near`."""
         key = (value, to, where)
         if key not in self._made:
             op = elementwise("cast", value, element_type=to)

@@ -54,9 +54,9 @@ Seconds = NDArray[np.float64]
 Strategy = Literal["priority", "latency", "throughput"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 _LEAST_SECONDS = 0.5
-"""Of a search in one of the last rounds."""
+"""The least seconds of a search in one of the last rounds."""
 _MOVED = 0.05
-"""By which part a cost has to differ with the chosen layouts for another round."""
+"""The share by which a cost has to differ with the chosen layouts for another round."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class AssignDevicesPass(DecisionPass):
             raise ValueError(f"rounds is {self.rounds}, expected a number from 0 on")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Assigns the ops of each function on its own."""
+        """Assign the ops of each function on its own."""
         target = target_of(op, self.target)
         pins = [Pin.parse(text, target) for text in self.pin]
         for function in runtime_functions(op):
@@ -174,7 +174,9 @@ class _Assignment:
         self._sets = self._replica_sets(module)
 
     def devices(self) -> dict[Operation, Sequence[str]]:
-        """By op, its device and those that take turns with it; says how good that is."""
+        """Return for each op its device and those that take turns with it, and report how good that
+        is.
+        """
         strategy = self._options.strategy
         if strategy == "throughput":
             found = self._by_cost(Objective.THROUGHPUT)
@@ -186,7 +188,9 @@ class _Assignment:
         return {op: turns_of(op) or devices for op, devices in names.items()}
 
     def _replica_sets(self, module: ModuleOp) -> list[Replicas]:
-        """Devices that may take turns; only streams of a model without variants let them."""
+        """Return the devices that may take turns; only streams of a model without variants let
+        them.
+        """
         if self._options.strategy != "throughput":
             return []
         able: list[set[str]] = [set() for _ in self._graph.ops]
@@ -197,7 +201,9 @@ class _Assignment:
         return replica_sets(self._target, devices, graph.ops, able, of_kinds=of_kinds)
 
     def _names(self, device: Sequence[int]) -> dict[Operation, Sequence[str]]:
-        """The names of the devices of each op, by the numbers of `device`, those of sets last."""
+        """Return the names of the devices of each op, by the numbers of `device`, those of sets
+        last.
+        """
         known = [(own.name,) for own in self._devices]
         known += [tuple(self._devices[k].name for k in own.members) for own in self._sets]
         return {op: known[device[node]] for node, op in self._graph.placed}
@@ -225,7 +231,7 @@ class _Assignment:
         return found.device
 
     def _best_together(self, name: str, places: Sequence[int]) -> set[str]:
-        """The devices that run all of these ops, with the least sum of priorities."""
+        """Return the devices that run all of these ops, with the least sum of priorities."""
         common = set[str].intersection(*(self._allowed[place] for place in places))
         if not common:
             ops = [self._graph.placed[place][1] for place in places]
@@ -238,7 +244,7 @@ class _Assignment:
         return {device for device in common if sums[device] == min(sums.values())}
 
     def _free(self, allowed: Sequence[set[str]]) -> Seconds:
-        """Node × device: 0 where a node may run."""
+        """Return node × device: 0 where a node may run."""
         seconds = np.zeros((len(self._graph.ops), len(self._devices)))
         for (node, _), names in zip(self._graph.placed, allowed, strict=True):
             seconds[node] = [0.0 if d.name in names else inf for d in self._devices]
@@ -276,7 +282,7 @@ class _Assignment:
         return best.found.device
 
     def _replicated(self, seconds: Seconds, objective: Objective) -> PartitionProblem:
-        """The problem for these seconds of devices, where devices may take turns."""
+        """Return the problem for these seconds of devices, where devices may take turns."""
         problem = self._problem(seconds + self._free(self._allowed), objective)
         return self._graph.with_replicas(problem, seconds, self._sets)
 
@@ -285,7 +291,9 @@ class _Assignment:
         return Trial.run(self._ctx, self._module, passes, ops, devices, self._options.target)
 
     def _recosted(self, seconds: Seconds, found: Partition) -> Seconds:
-        """`seconds` with those of the ops where they are, in the layouts that are chosen then."""
+        """Return `seconds` with those of the ops where they are, in the layouts that are chosen
+        then.
+        """
         on = [[k] for k in range(len(self._devices))] + [own.members for own in self._sets]
         trial = self._trial(LAYOUTS, self._names(found.device))
         result = seconds.copy()
@@ -356,7 +364,7 @@ class _Assignment:
         )
 
     def _say_alone(self, answer: _Answer) -> None:
-        """Why there is no split where several devices could have had a part."""
+        """Explain why there is no split where several devices could have had a part."""
         found, problem = answer.found, answer.problem
         nodes = [node for node, _ in self._graph.placed]
         (first, *others) = set(self._names(found.device).values())
@@ -378,7 +386,7 @@ class _Assignment:
         )
 
     def _place(self, name: str) -> int:
-        """Where a device, or the first of several, stands in the target."""
+        """Return where a device, or the first of several, stands in the target."""
         names = [device.name for device in self._devices]
         return names.index(name.partition(" and ")[0])
 

@@ -17,7 +17,8 @@ _SECONDS = 1.0
 def best_split(
     problem: PartitionProblem, nodes: Sequence[int], device: Sequence[int]
 ) -> float | None:
-    """Seconds of the best assignment found in which not all `nodes` are where `device` has them.
+    """Return the seconds of the best assignment found in which not all `nodes` are where `device`
+    has them.
 
     One op is moved, and the others are assigned anew around it. None where no op can be elsewhere.
     """

@@ -1,6 +1,6 @@
 """Costs of ops as members of the groups that passes would form, found by a trial on a copy.
 
-Ops of the copy are named by number, and rewriting keeps names, so that a group tells which ops it
+Ops of the copy are named by number, and rewriting keeps names, so that a group shows which ops it
 is made of, whatever passes do to them. Inputs of the copy lose their names: passes name what they
 do to an input after it, and an input may be called "0".
 """
@@ -53,7 +53,7 @@ class Trial:
         devices: Mapping[Operation, Sequence[str]],
         target: str | None,
     ) -> "Trial":
-        """Runs `passes` on a copy in which `originals` are on `devices`, without any said.
+        """Run `passes` on a copy in which `originals` are on `devices`, without any said.
 
         Of several devices of an op, the first is its own, and the others take turns with it.
         Backends prepare nothing where those of some devices are not installed. Remarks and warnings
@@ -77,7 +77,7 @@ class Trial:
         return Trial(copy, originals)
 
     def groups(self) -> Iterator[tuple[Operation, list[int]]]:
-        """The ops that run, and the numbers of the originals that each is made of."""
+        """Yield the ops that run, and the numbers of the originals that each is made of."""
         numbers = {str(number): number for number in range(len(self.originals))}
         for function in runtime_functions(self.module):
             for op in ops_outside_groups(function):
@@ -89,7 +89,7 @@ class Trial:
     def seconds(
         self, devices: Sequence[Device], allowed: Sequence[Set[str]], costs: CostSource
     ) -> NDArray[np.float64]:
-        """Original × device: seconds of one run, with what starting its kernel takes.
+        """Return original × device: the seconds of one run, with what starting its kernel takes.
 
         Members share the seconds of a group in its best layouts as they would take them alone. By
         original, `allowed` are the devices that are asked about.
@@ -113,7 +113,9 @@ class Trial:
         return found
 
     def chosen_seconds(self, costs: CostSource) -> NDArray[np.float64]:
-        """By original, seconds of one run where it is, in the layouts that were chosen."""
+        """Return by original the seconds of one run where it is, in the layouts that were
+        chosen.
+        """
         found = np.zeros(len(self.originals))
         for group, members in self.groups():
             on = costs.of(group)
@@ -126,7 +128,7 @@ class Trial:
     def _shares(
         self, members: Sequence[int], costs: CostSource, device: Device
     ) -> NDArray[np.float64]:
-        """The parts of members in what their group takes, by the roofline of each alone."""
+        """Return the parts of members in what their group takes, by the roofline of each alone."""
         if len(members) == 1:
             return np.ones(1)
         rates = costs.on(device)
@@ -139,7 +141,7 @@ class Trial:
 
 
 def _seconds(costs: DeviceCosts, group: Operation) -> float:
-    """As it is stored, with its start; open dims count as 1."""
+    """Return the seconds of a group as it is stored, with its start; open dims count as 1."""
     try:
         cost = costs.cost(group)
     except UnsupportedError:

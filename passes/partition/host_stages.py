@@ -24,7 +24,8 @@ _PREFIX = "host_"
 
 
 def outline_host_stages(function: FuncOp, module: ModuleOp, device: str) -> int:
-    """Makes functions of the control flow beside launches in `function`; how many there are.
+    """Make functions of the control flow beside launches in `function`, and return how many there
+    are.
 
     Nothing changes where some of it could not become one: its results, or what it reads of other
     control flow, are not tensors.
@@ -47,12 +48,12 @@ def outline_host_stages(function: FuncOp, module: ModuleOp, device: str) -> int:
 
 
 def _is_awaited(op: AwaitOp) -> bool:
-    """Whether others wait for all that `op` waits for."""
+    """Return whether others wait for all that `op` waits for."""
     return all(any(use.operation is not op for use in token.uses) for token in op.tokens)
 
 
 def _outside(op: Operation) -> list[SSAValue]:
-    """What `op` and the ops in it read from outside of it."""
+    """Return what `op` and the ops in it read from outside of it."""
     inside = {value for inner in op.walk() for value in inner.results}
     inside |= {a for i in op.walk() for r in i.regions for b in r.blocks for a in b.args}
     read = dict.fromkeys(value for inner in op.walk() for value in inner.operands)
@@ -60,14 +61,16 @@ def _outside(op: Operation) -> list[SSAValue]:
 
 
 def _is_copied(value: SSAValue) -> bool:
-    """Whether a function of the host computes `value` itself: no launch, control flow, argument."""
+    """Return whether a function of the host computes `value` itself: no launch, control flow,
+    argument.
+    """
     if not isinstance(value, OpResult):
         return False
     return not value.op.regions and not isinstance(value.op, LaunchOp | AwaitOp)
 
 
 def _reads(op: Operation) -> tuple[list[Operation], list[SSAValue]]:
-    """The ops that a function of `op` copies, in order, and what it takes as operands."""
+    """Return the ops that a function of `op` copies, in order, and what it takes as operands."""
     copied: dict[Operation, None] = {}
     operands: dict[SSAValue, None] = {}
 
@@ -90,7 +93,7 @@ def _can_be_a_function(op: Operation, block: Block) -> bool:
 
 
 def _outline(op: Operation, block: Block, module: ModuleOp, symbol: str, device: str) -> None:
-    """Puts `op` into a function of its own, and a launch of it in its place."""
+    """Put `op` into a function of its own, and a launch of it in its place."""
     copied, operands = _reads(op)
     body = Block(arg_types=[value.type for value in operands])
     mapping: dict[SSAValue, SSAValue] = dict(zip(operands, body.args, strict=True))
@@ -115,13 +118,13 @@ def _outline(op: Operation, block: Block, module: ModuleOp, symbol: str, device:
 
 
 def _tokens(values: Iterable[SSAValue]) -> list[SSAValue]:
-    """What tells that the launches have ended that make `values`."""
+    """Return the tokens of the launches that make `values`."""
     owners = dict.fromkeys(value.owner for value in values)
     return [owner.token for owner in owners if isinstance(owner, LaunchOp)]
 
 
 def _replace(op: Operation, launch: LaunchOp, block: Block) -> None:
-    """Launches read the results of `launch` and wait for it; everything else awaits it."""
+    """Let launches that read the results of `launch` wait for it, and everything else await it."""
 
     def waits_itself(use: Use) -> bool:
         return isinstance(use.operation, LaunchOp) and use.operation.parent is block

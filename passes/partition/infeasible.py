@@ -17,7 +17,7 @@ from braid.targets.machines.target import Device
 def infeasible(
     function: FuncOp, problem: PartitionProblem, devices: Sequence[Device], strategy: str
 ) -> BraidError:
-    """The error for a problem without an answer, whose first devices are `devices`."""
+    """Return the error for a problem without an answer, whose first devices are `devices`."""
     location = source_location(function)
     if problem.devices > MOST_DEVICES:
         return BraidError(
@@ -42,19 +42,21 @@ def infeasible(
 
 
 def _too_small(problem: PartitionProblem, devices: Sequence[Device]) -> list[str]:
-    """What is seen at once: the ops that only some devices run, which hold more than these have."""
+    """Return what is seen at once: the ops that only some devices run, which hold more than these
+    have.
+    """
     runs = np.isfinite(problem.seconds[:, : len(devices)])
     found: list[str] = []
     for pattern in np.unique(runs, axis=0):
         mine = [k for k, able in enumerate(pattern.tolist()) if able]
         held = problem.bytes[(runs == pattern).all(axis=1)]
-        room = problem.capacity[mine]
-        if mine and (held.sum() > room.sum() or held.max() > room.max()):
+        available = problem.capacity[mine]
+        if mine and (held.sum() > available.sum() or held.max() > available.max()):
             names = " or ".join(devices[k].name for k in mine)
             found.append(
                 f"{len(held)} ops that may run only on {names} "
                 f"hold {format_size(int(held.sum()))}, the largest "
                 f"{format_size(int(held.max()))}; memory is "
-                f"{' and '.join(format_size(int(bytes)) for bytes in room)}"
+                f"{' and '.join(format_size(int(bytes)) for bytes in available)}"
             )
     return found

@@ -80,7 +80,7 @@ class InsertChannelsPass(ModulePass):
             raise ValueError(f"extra is {self.extra}, expected slots from 0 on")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Decides function by function."""
+        """Decide function by function."""
         target, own = target_of(op, self.target), [f for f in public_functions(op) if f.body.blocks]
         for function in own:
             outline_host_stages(function, op, target.host)
@@ -103,7 +103,7 @@ class InsertChannelsPass(ModulePass):
         seconds: Sequence[float],
         workers: Sequence[Sequence[str]],
     ) -> None:
-        """Writes the depths, and says what they are."""
+        """Write the depths, and say what they are."""
         pipeline = _pipeline(function, graph, seconds, workers)
         found = channel_depths(pipeline, time_limit=self.time_limit)
         least = found.of[: len(graph.channels)]
@@ -146,7 +146,7 @@ def _pipeline(
     seconds: Sequence[float],
     workers: Sequence[Sequence[str]],
 ) -> Pipeline:
-    """The stages behind the caller; the last channel is the caller's, of whole requests.
+    """Return the stages after the caller; the last channel is the caller's, of whole requests.
 
     What is in buffers of the caller, and read by other stages, is a channel without bytes.
     """
@@ -183,7 +183,9 @@ def _bytes(values: Sequence[SSAValue]) -> int:
 
 
 def _workers(function: FuncOp) -> Sequence[str]:
-    """Who runs a function in a stream: its device and replicas, or the thread of the host."""
+    """Return the workers that run a function in a stream: its device and replicas, or a host
+    thread.
+    """
     if HOST_STAGE in function.attributes:
         return (HOST,)
     return (device_name(function) or "", *replicas_of(function))

@@ -26,7 +26,7 @@ class Gains:
     def __init__(
         self, ctx: Context, module: ModuleOp, function: FuncOp, target: Target, option: str | None
     ) -> None:
-        """`option` is the target that the pass was given, if any."""
+        """Take `option`, the target that the pass was given, if any."""
         graph = PartitionGraph.of(function, target, ExecutionCounts.of(module))
         ops = [op for _, op in graph.placed]
         self._node = {op: node for node, op in graph.placed}
@@ -53,7 +53,7 @@ class Gains:
         clusters: Sequence[Sequence[Operation]],
         least: float,
     ) -> tuple[Sequence[Operation], str] | None:
-        """The cluster that saves least, and where its ops cost least instead.
+        """Return the cluster that saves least, and where its ops cost least instead.
 
         `devices` are those of each op: of one request the first one. None where all save at least
         `least` seconds in a run of the function, or none can move.
@@ -72,7 +72,7 @@ class Gains:
         return None if worst is None else worst[1:]
 
     def _beside(self, ops: Sequence[Operation], devices: Mapping[Operation, str]) -> set[str]:
-        """Devices of what the ops read, and of what reads them, and the host."""
+        """Return the devices of what the ops read, and of what reads them, and the host."""
         makers = {value.owner for op in ops for value in op.operands}
         readers = {use.operation for op in ops for result in op.results for use in result.uses}
         near = {
@@ -82,7 +82,9 @@ class Gains:
         return (near | {host}) - {devices[ops[0]]}
 
     def _cost(self, devices: Mapping[Operation, str], moved: Sequence[Operation], to: str) -> float:
-        """Seconds of a request where `moved` are on `to`; infinite where it does not run them."""
+        """Return the seconds of a request where `moved` are on `to`; infinite where it does not run
+        them.
+        """
         places = [self._host] * self._problem.ops
         for op, node in self._node.items():
             places[node] = self._devices[devices[op]]

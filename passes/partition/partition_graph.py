@@ -69,7 +69,9 @@ class PartitionGraph:
 
     @staticmethod
     def of(function: FuncOp, target: Target, counts: ExecutionCounts) -> PartitionGraph:
-        """The graph of a function whose clusters are not applied yet; open dims count as 1."""
+        """Return the graph of a function whose clusters are not applied yet; open dims
+        count as 1.
+        """
         graph = PartitionGraph(function, target)
         builder = _Builder(graph, counts)
         for block in function.body.blocks:
@@ -87,7 +89,7 @@ class PartitionGraph:
         seconds: NDArray[np.float64],
         objective: Objective,
     ) -> PartitionProblem:
-        """The problem on `devices`, of which the host is one.
+        """Return the problem on `devices`, of which the host is one.
 
         `seconds` is node × device, for one run of each; what the host does is free there, and runs
         nowhere else.
@@ -116,7 +118,7 @@ class PartitionGraph:
     def with_replicas(
         self, problem: PartitionProblem, seconds: NDArray[np.float64], sets: Sequence[Replicas]
     ) -> PartitionProblem:
-        """`problem` where ops may also run on each device of a set, which take turns.
+        """Return `problem` where ops may also run on each device of a set, which take turns.
 
         `seconds` is node × device, for one run of each. Each device of a set takes its part of the
         requests, for which the dearest of them counts. What is in branches and loops is launched by
@@ -149,7 +151,7 @@ class PartitionGraph:
         )
 
     def with_ties_broken(self, problem: PartitionProblem) -> PartitionProblem:
-        """`problem` where transfers and starts that take no time count a little.
+        """Return `problem` where transfers and starts that take no time count a little.
 
         Else ops would be scattered over devices that share their memory, at no cost.
         """
@@ -167,7 +169,7 @@ class PartitionGraph:
         return self.function.body.block
 
     def colocated(self) -> dict[str, list[int]]:
-        """The nodes that run together, by the name of each colocation."""
+        """Return the nodes that run together, by the name of each colocation."""
         together: dict[str, list[int]] = {}
         for node, op in self.placed:
             name = op.attributes.get(COLOCATE)
@@ -179,7 +181,9 @@ class PartitionGraph:
 def _transfers(
     target: Target, devices: Sequence[Device], sizes: NDArray[np.float64], *, receive: bool
 ) -> NDArray[np.float64]:
-    """Node × device: seconds from the host to the device, or back, through which all values go."""
+    """Return node × device: the seconds from the host to the device, or back; all values go through
+    it.
+    """
     columns: list[list[float]] = []
     for device in devices:
         ends = (target.host, device.name) if receive else (device.name, target.host)
@@ -188,7 +192,7 @@ def _transfers(
 
 
 def memory_of(target: Target, device: Device) -> float:
-    """Bytes of the largest memory of a device; the host has as much as there is.
+    """Return the bytes of the largest memory of a device; the host has as much as there is.
 
     A stream loads and stores parts of what is in the host's memory: its chip holds as much.
     """
@@ -208,7 +212,7 @@ class _Builder:
         self._node: dict[tuple[SSAValue, Block], int] = {}
 
     def add_block(self, block: Block, entered: list[int]) -> list[int]:
-        """Adds a block that is `entered` with values of nodes; returns the node of its last op."""
+        """Add a block that is `entered` with values of nodes; return the node of its last op."""
         for argument in block.args:
             self._add_values(block, None, [argument], entered)
         last: list[int] = []
@@ -231,7 +235,9 @@ class _Builder:
         return list(dict.fromkeys(node for node in nodes if node is not None))
 
     def _value(self, value: SSAValue, block: Block) -> int | None:
-        """The node that makes `value` in `block`; None for what is known before the model runs."""
+        """Return the node that makes `value` in `block`; None for what is known before the model
+        runs.
+        """
         if (value, block) in self._node:
             return self._node[value, block]
         if self._expressions.is_known(value):
@@ -261,7 +267,7 @@ class _Builder:
 
 
 def value_size(value: SSAValue) -> int:
-    """Bytes of a value; open dims count as 1."""
+    """Return the bytes of a value; open dims count as 1."""
     try:
         return value_bytes(value)
     except UnsupportedError:  # open dims

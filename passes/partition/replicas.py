@@ -15,7 +15,7 @@ from braid.targets.machines.target import Device, Target
 
 
 def are_alike(target: Target, one: Device, other: Device) -> bool:
-    """Whether they run the same code at the same rates.
+    """Return whether they run the same code at the same rates.
 
     Backend, machine, plugin, memories and starts are the same; links may differ.
     """
@@ -23,7 +23,7 @@ def are_alike(target: Target, one: Device, other: Device) -> bool:
 
 
 def like_devices(target: Target, devices: Sequence[Device]) -> list[list[int]]:
-    """The numbers of devices that are alike, where there are several."""
+    """Return the numbers of devices that are alike, where there are several."""
     kinds: dict[object, list[int]] = {}
     for number, device in enumerate(devices):
         kinds.setdefault(_kind(target, device), []).append(number)
@@ -44,7 +44,7 @@ def replica_sets(
     *,
     of_kinds: bool,
 ) -> list[Replicas]:
-    """The sets of devices that may take turns, and which of `ops` may be on them.
+    """Return the sets of devices that may take turns, and which of `ops` may be on them.
 
     These are the ones that ops say, with these ops alone, and, with `of_kinds`, all devices of a
     kind with those ops that may run on each of them, which are the `allowed` ones by op.
@@ -66,20 +66,22 @@ def replica_sets(
 
 
 def _said(op: Operation, numbers: Mapping[str, int]) -> tuple[int, ...]:
-    """The devices that it names, in whichever order."""
+    """Return the devices that it names, in whichever order."""
     own = device_name(op)
     assert own is not None
     return tuple(sorted(numbers[name] for name in (own, *replicas_of(op))))
 
 
 def turns_of(op: Operation) -> tuple[str, ...]:
-    """The devices that `op` says it is on in turn, that of calls first; empty for one alone."""
+    """Return the devices that `op` says it is on in turn, that of calls first; empty for
+    one alone.
+    """
     device, replicas = device_name(op), replicas_of(op)
     return (device, *replicas) if device is not None and replicas else ()
 
 
 def unify_colocated(ops: Sequence[Operation]) -> None:
-    """Lets ops of a colocation that name the same devices in turn do so in one order."""
+    """Let ops of a colocation that name the same devices in turn do so in one order."""
     said: dict[tuple[Attribute, frozenset[str]], tuple[str, ...]] = {}
     for op in ops:
         if (turns := turns_of(op)) and (name := op.attributes.get(COLOCATE)) is not None:
@@ -95,7 +97,7 @@ def _device(name: str, target: Target, op: Operation) -> Device:
 
 
 def check_replicas(ops: Sequence[Operation], target: Target) -> None:
-    """Raises BraidError where `braid.replicas` names devices that cannot take turns."""
+    """Raise BraidError where `braid.replicas` names devices that cannot take turns."""
     for op in ops:
         if REPLICAS not in op.attributes:
             continue

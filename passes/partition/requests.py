@@ -37,7 +37,7 @@ class Pin:
 
     @staticmethod
     def parse(text: str, target: Target) -> "Pin":
-        """Raises BraidError for another form, or what `target` has no device or backend of."""
+        """Raise BraidError for another form, or what `target` has no device or backend of."""
         what, equals, where = text.rpartition("=")
         if not equals or not what or what == _OF_KIND:
             raise BraidError(
@@ -53,19 +53,19 @@ class Pin:
         return Pin(what, where)
 
     def is_about(self, op: Operation) -> bool:
-        """Whether it says where `op` runs."""
+        """Return whether it says where `op` runs."""
         if not self.what.startswith(_OF_KIND):
             return any(f"{name}/".startswith(f"{self.what}/") for name in names_of(op))
         kind = self.what.removeprefix(_OF_KIND)
         return kind in kinds_of(op)
 
     def allows(self, device: Device) -> bool:
-        """Whether it is the device, or one of the backend, that is asked for."""
+        """Return whether it is the device, or one of the backend, that is asked for."""
         return self.where in (device.name, device.backend)
 
 
 def require_used(pins: Sequence[Pin], ops: Sequence[Operation]) -> None:
-    """Raises BraidError for a pin that is about none of `ops`."""
+    """Raise BraidError for a pin that is about none of `ops`."""
     for pin in pins:
         if not any(pin.is_about(op) for op in ops):
             kinds = {f"{_OF_KIND}{kind}" for op in ops for kind in kinds_of(op)}
@@ -79,7 +79,7 @@ def require_used(pins: Sequence[Pin], ops: Sequence[Operation]) -> None:
 
 
 def candidates_of(op: Operation, support: ProbedSupport) -> dict[str, int]:
-    """The backends that run `op`, with the priority of each.
+    """Return the backends that run `op`, with the priority of each.
 
     Raises UnsupportedError, naming the nearest support, where there is none.
     """
@@ -96,7 +96,7 @@ def candidates_of(op: Operation, support: ProbedSupport) -> dict[str, int]:
 
 
 def set_candidates(op: Operation, candidates: dict[str, int]) -> None:
-    """Notes them on `op`."""
+    """Note them on `op`."""
     priorities = {name: IntegerAttr(priority, i64) for name, priority in candidates.items()}
     op.attributes[CANDIDATES] = DictionaryAttr(priorities)
 
@@ -104,7 +104,7 @@ def set_candidates(op: Operation, candidates: dict[str, int]) -> None:
 def able_devices(
     op: Operation, candidates: Mapping[str, int], support: ProbedSupport
 ) -> list[Device]:
-    """The devices of its backends that run `op`."""
+    """Return the devices of its backends that run `op`."""
     devices = support.target.devices
     return [d for d in devices if d.backend in candidates and support.runs_on(op, d)]
 
@@ -112,7 +112,7 @@ def able_devices(
 def allowed_devices(
     op: Operation, candidates: Mapping[str, int], pins: Sequence[Pin], support: ProbedSupport
 ) -> list[Device]:
-    """The devices that run `op` and where pins let it be.
+    """Return the devices that run `op` and where pins let it be.
 
     Raises BraidError where that are none.
     """
@@ -140,7 +140,7 @@ def allowed_devices(
 
 
 def _check_agreement(op: Operation, pins: Sequence[Pin], target: Target) -> None:
-    """Raises BraidError for pins that no device meets, whatever it runs."""
+    """Raise BraidError for pins that no device meets, whatever it runs."""
     if any(all(pin.allows(device) for pin in pins) for device in target.devices):
         return
     said = device_name(op)
@@ -155,7 +155,7 @@ def _check_agreement(op: Operation, pins: Sequence[Pin], target: Target) -> None
 
 
 def check_mapping_lists(target: Target, ops: Sequence[Operation]) -> None:
-    """Raises BraidError for an unknown op in a list, and warns of what seems to be one misspelled.
+    """Raise BraidError for an unknown op in a list, and warns of what seems to be one misspelled.
 
     What is not an op can be the kind of an opaque one, of this model or another.
     """
@@ -174,7 +174,7 @@ def check_mapping_lists(target: Target, ops: Sequence[Operation]) -> None:
 
 
 def colocation_error(ops: Sequence[Operation], name: str) -> BraidError:
-    """No device runs all ops that are to run together."""
+    """Return the error that no device runs all ops that are to run together."""
     return BraidError(
         f"no device runs all ops of colocation '{name}'",
         location=source_location(ops[0]),

@@ -45,7 +45,7 @@ class SelectClustersPass(DecisionPass):
 
     Neighbours are ops of a block that exchange a value or read the same one. No cluster waits for
     one that waits for it, also through others; control flow stands between what is before and
-    behind it. There are as few clusters as possible, and between so few as little is transferred as
+    after it. There are as few clusters as possible, and between so few as little is transferred as
     possible, both with a bound: a value goes once to each cluster that reads it, but its own, and
     to the host.
 
@@ -77,7 +77,7 @@ class SelectClustersPass(DecisionPass):
             raise ValueError(f"min-gain is {self.min_gain:g}, expected seconds from 0 on")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Decides block by block; ids are unique in the module."""
+        """Decide block by block; ids are unique in the module."""
         target = target_of(op, self.target)
         default = target.default_device.name
         blocks = list(clustered_blocks(op))
@@ -125,7 +125,9 @@ class SelectClustersPass(DecisionPass):
         target: Target,
         found: list["_BlockClusters"],
     ) -> int:
-        """Moves clusters that save less than `min_gain`, one by one; how many there were."""
+        """Move clusters that save less than `min_gain`, one by one, and return how many
+        there were.
+        """
         if not self.min_gain:
             return 0
         count = 0
@@ -177,7 +179,7 @@ class SelectClustersPass(DecisionPass):
 class _BlockClusters:
     """The ops of each cluster of a block; there are no fewer than `lower_bound`.
 
-    So many bytes go from cluster to cluster in a run of the block.
+    This many bytes go from cluster to cluster in a run of the block.
     """
 
     members: list[list[Operation]]
@@ -187,7 +189,7 @@ class _BlockClusters:
 
 
 def _copy_paddings(block: Block) -> None:
-    """Those that other clusters read: what they pad is read instead."""
+    """Replace paddings that other clusters read: these read what is padded instead."""
     for op in [op for op in block.ops if isinstance(op, PadOp)]:
         own, copies = placement_of(op), dict[Placement, SSAValue]()
         for use in list(op.results[0].uses):
@@ -223,7 +225,7 @@ def _shown(devices: Devices) -> str:
 
 
 def _known_ops(blocks: Sequence[Block]) -> set[Operation]:
-    """Ops whose results are known before the model runs."""
+    """Return the ops whose results are known before the model runs."""
     expressions = ParameterExpressions()
     every = (op for block in blocks for op in block.ops if op.results)
     return {op for op in every if expressions.all_known(op.results)}
@@ -240,7 +242,8 @@ def _function_of(block: Block) -> FuncOp:
 def _graph_of(
     block: Block, devices: dict[Operation, Devices], known: set[Operation]
 ) -> ColoredGraph:
-    """The ops of `block` by device, in order; arguments, control flow and all else stay alone.
+    """Return the ops of `block` by device, in order; arguments, control flow and all else stay
+    alone.
 
     What is `known` before the model runs has a copy wherever it is read.
     """
@@ -271,12 +274,12 @@ def _graph_of(
 
 
 def _is_inside(value: SSAValue, op: Operation) -> bool:
-    """Whether `value` is defined in a region of `op`."""
+    """Return whether `value` is defined in a region of `op`."""
     owner = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
     return owner is not None and op.is_ancestor(owner)
 
 
 def _node(value: SSAValue, block: Block) -> _Node:
-    """The op of `block` that makes `value`, or `value` where it comes from outside."""
+    """Return the op of `block` that makes `value`, or `value` where it comes from outside."""
     owner = value.owner
     return owner if isinstance(owner, Operation) and owner.parent is block else value

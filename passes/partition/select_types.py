@@ -41,7 +41,7 @@ class SelectTypesPass(DecisionPass):
     target: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Decides op by op."""
+        """Decide op by op."""
         target = target_of(op, self.target)
         for block in clustered_blocks(op):
             for inner in block.ops:

@@ -44,7 +44,7 @@ class ApplyProductTypesPass(ModulePass):
     name = "apply-product-types"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites all products that say so."""
+        """Rewrite all products that say so."""
         products = [each for each in op.walk() if PRODUCT_TYPE in each.attributes]
         rounding = _Rounding(ParameterExpressions())
         for product in products:
@@ -63,7 +63,9 @@ class _Rounding:
     )
 
     def rounded(self, value: SSAValue, kind: Attribute) -> SSAValue:
-        """`value` in this type; all else that computes with it reads it rounded from now on."""
+        """Return `value` in this type; all else that computes with it reads it rounded from
+        now on.
+        """
         if element_type_of(value) == kind:
             return value
         if (value, kind) not in self.made:
@@ -93,7 +95,8 @@ class _Rounding:
 
 
 def _computes(op: TensorOp, kind: Attribute) -> bool:
-    """Whether results are as close as the type is: no numbers, indices or truths that are others.
+    """Return whether results are as close as the type is: no numbers, indices or truths that are
+    others.
 
     Conversions to the type itself are what rounds.
     """
@@ -113,7 +116,7 @@ def _cast(value: SSAValue, kind: Attribute, owner: Operation | Block) -> SSAValu
 
 
 def _moved(op: Operation, operands: Iterable[SSAValue], kind: Attribute) -> SSAValue:
-    """The result of `op` on operands of another type; `op` stays for its other readers."""
+    """Return the result of `op` on operands of another type; `op` stays for its other readers."""
     attributes = {name: _number(value, kind) for name, value in op.attributes.items()}
     types = [_with(op.results[0], kind)]
     new = type(op).create(operands=list(operands), result_types=types, attributes=attributes)
@@ -124,7 +127,7 @@ def _moved(op: Operation, operands: Iterable[SSAValue], kind: Attribute) -> SSAV
 
 
 def _number(attribute: Attribute, kind: Attribute) -> Attribute:
-    """What is padded with, in another type."""
+    """Return what is padded with, in another type."""
     if not isinstance(attribute, FloatAttr):
         return attribute
     number = cast(FloatAttr[AnyFloat], attribute)

@@ -83,7 +83,7 @@ class ExtendHalfFloatsPass(ModulePass):
     devices: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites all functions of `op`."""
+        """Rewrite all functions of `op`."""
         if not any(_is_half(value) for inner in op.walk() for value in inner.operands):
             return
         extension = _Extension(target_of(op, self.target), self.devices)
@@ -127,7 +127,9 @@ class _Extension:
                     self._widen(value)
 
     def _computed_in(self, module: ModuleOp) -> set[SSAValue]:
-        """The values of half the bits that are to be in f32: the least set that is closed."""
+        """Return the values of half the bits that are to be in f32: the least set that is
+        closed.
+        """
         computed = set[SSAValue]()
         size = -1
         while size < len(computed):
@@ -147,7 +149,7 @@ class _Extension:
         owner, half = value.owner, element_type_of(value)
         wide = Rewriter.replace_value_with_new_type(value, _with(value, f32))
         readers = list(wide.uses)
-        rounded = _cast(wide, half, _behind(owner), owner)
+        rounded = _cast(wide, half, _after(owner), owner)
         for use in readers:
             use.operation.operands[use.index] = rounded
         self.computed[rounded] = wide
@@ -171,7 +173,7 @@ class _Extension:
                 self._extend(op)
 
     def _is_extended(self, op: Operation, computed: Container[SSAValue]) -> bool:
-        """Whether `op` is to be one on f32, where these are `computed` in f32."""
+        """Return whether `op` is to be one on f32, where these are `computed` in f32."""
         if not isinstance(op, TensorOp) or isinstance(op, (*_TYPED, _CAST)):
             return False
         if isinstance(op, ConcatOp) and _is_mostly_stored(op, computed):
@@ -185,7 +187,7 @@ class _Extension:
         return computes and runs_on(op, self.devices, self.target)
 
     def _is_addressing(self, op: Operation) -> bool:
-        """Whether nothing but products reads what `op` moves, which they do where it lies.
+        """Return whether nothing but products reads what `op` moves, which they do where it lies.
 
         Its operand is extended then, which is as large or smaller; known ones are moved once.
         """
@@ -215,13 +217,13 @@ class _Extension:
         self.replaced.append(op)
 
     def _wide(self, value: SSAValue) -> SSAValue:
-        """`value` in f32."""
+        """Return `value` in f32."""
         if not _is_half(value):
             return value
         if value in self.computed:
             return self.computed[value]
         if value not in self.extended:
-            self.extended[value] = _cast(value, f32, _behind(value.owner), value.owner)
+            self.extended[value] = _cast(value, f32, _after(value.owner), value.owner)
         return self.extended[value]
 
     def round_what_is_read(self) -> None:
@@ -244,7 +246,8 @@ def _is_half(value: SSAValue) -> bool:
 
 
 def _is_mostly_stored(op: ConcatOp, computed: Container[SSAValue]) -> bool:
-    """Whether most of what `op` joins is in memory in 16 bits, as a cache that a key is added to.
+    """Return whether most of what `op` joins is in memory in 16 bits, as a cache that a key is
+    added to.
 
     To move that in f32, and back, would take longer than the few numbers are worth.
     """
@@ -256,22 +259,24 @@ def _is_mostly_stored(op: ConcatOp, computed: Container[SSAValue]) -> bool:
 
 
 def _writes_into_collection(op: TensorOp) -> bool:
-    """Whether `op` writes into what a loop hands on: to change the type would move all of it."""
+    """Return whether `op` writes into what a loop hands on: to change the type would move all of
+    it.
+    """
     if not isinstance(op, ScatterOp) or op.reduction.data != "none":
         return False
     loop = op.data.owner.parent_op() if isinstance(op.data.owner, Block) else None
     return isinstance(loop, scf.ForOp | scf.WhileOp)
 
 
-def _behind(owner: Operation | Block) -> InsertPoint:
-    """The first place where what `owner` makes can be read."""
+def _after(owner: Operation | Block) -> InsertPoint:
+    """Return the first place where what `owner` makes can be read."""
     return InsertPoint.at_start(owner) if isinstance(owner, Block) else InsertPoint.after(owner)
 
 
 def _cast(
     value: SSAValue, element_type: Attribute, place: InsertPoint, source: Operation | Block
 ) -> OpResult:
-    """`value` in another element type."""
+    """Return `value` in another element type."""
     op = _CAST.create(operands=[value], result_types=[_with(value, element_type)])
     Rewriter.insert_op(op, place)
     if isinstance(source, Operation):
@@ -281,7 +286,7 @@ def _cast(
 
 
 def _on_f32(op: TensorOp, operands: Sequence[SSAValue]) -> TensorOp | None:
-    """`op` on other operands, with results in f32; None where it cannot have them."""
+    """Return `op` on other operands, with results in f32; None where it cannot have them."""
     types = [_with(result, f32) if _is_half(result) else result.type for result in op.results]
     attributes = {name: _attribute_in_f32(value) for name, value in op.attributes.items()}
     if isinstance(op, AccumulatingOp) and op.accumulator == f32:
@@ -296,13 +301,13 @@ def _on_f32(op: TensorOp, operands: Sequence[SSAValue]) -> TensorOp | None:
 
 
 def _with(value: SSAValue, element_type: Attribute) -> AnyTensor:
-    """The type of `value` with other elements."""
+    """Return the type of `value` with other elements."""
     type = cast(AnyTensor, value.type)
     return TensorType(element_type, type.get_shape(), type.encoding)
 
 
 def _attribute_in_f32(attribute: Attribute) -> Attribute:
-    """A number of the element type, such as what is padded with, in f32."""
+    """Return a number of the element type, such as what is padded with, in f32."""
     if not isinstance(attribute, FloatAttr):
         return attribute
     number = cast(FloatAttr[AnyFloat], attribute)

@@ -43,7 +43,7 @@ class SelectProductTypesPass(DecisionPass):
     precision: Literal["model", "bf16"] = "model"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Decides product by product; equal ones are asked about once."""
+        """Decide product by product; equal ones are asked about once."""
         target, known = target_of(op, self.target), ParameterExpressions()
         costs = CostSource(target)
         products = narrow = 0
@@ -65,7 +65,7 @@ class SelectProductTypesPass(DecisionPass):
             emit_remark(
                 op,
                 self.name,
-                f"{narrow} of {products} products are made of bf16",
+                f"{narrow} of {products} products are computed in bf16",
                 products=products,
                 narrow=narrow,
             )
@@ -84,7 +84,7 @@ def _can_be_narrow(product: ConvOp | MatmulOp, known: ParameterExpressions) -> b
 
 
 def _seconds(costs: CostSource, product: Operation, kind: Attribute) -> float:
-    """What the best kernel of the product alone costs, of operands of this type."""
+    """Return what the best kernel of the product alone costs, of operands of this type."""
     types = {operand: TensorType(kind, shape_of(operand)) for operand in product.operands}
     group = single_op_group(product, types, {} if kind == f32 else {"accumulator": f32})
     choices = costs.of(product).choices(group)

@@ -37,7 +37,9 @@ class PrepareBackendsPass(ModulePass):
     before: Literal["folding", "fusion", "kernels"] = "fusion"
 
     def passes(self, target: Target) -> tuple[ModulePass, ...]:
-        """The passes for `target`, with the option of this one. Raises BraidError as `backend`."""
+        """Return the passes for `target`, with the option of this one. Raises BraidError as
+        `backend`.
+        """
         found: list[ModulePass] = []
         for preparation, devices in _preparations(target).items():
             names = {
@@ -45,7 +47,7 @@ class PrepareBackendsPass(ModulePass):
                 "fusion": preparation.before_fusion,
                 "kernels": preparation.before_kernels,
             }[self.before]
-            # On one device there is nothing to tell apart.
+            # On one device there is nothing to distinguish.
             restricted = devices if len(target.devices) > 1 else ()
             for pass_ in parse_pipeline(",".join(names)):
                 found.append(_for(pass_, self.target, restricted))
@@ -58,7 +60,9 @@ class PrepareBackendsPass(ModulePass):
 
 
 def _preparations(target: Target) -> dict[Preparation, list[str]]:
-    """What backends ask for, and the devices it is for: that of ops that name none comes first."""
+    """Return what backends ask for, and the devices it is for: that of ops that name none comes
+    first.
+    """
     default = target.default_device
     found: dict[Preparation, list[str]] = {}
     for device in (default, *(other for other in target.devices if other.name != default.name)):
@@ -68,7 +72,7 @@ def _preparations(target: Target) -> dict[Preparation, list[str]]:
 
 
 def _for(pass_: ModulePass, target: str | None, devices: Collection[str]) -> ModulePass:
-    """The pass for this target and these devices, as far as it asks for them."""
+    """Return the pass for this target and these devices, as far as it asks for them."""
     options = {"target": target, "devices": tuple(devices)}
     asked = {field.name for field in fields(pass_)}
     return replace(pass_, **{name: value for name, value in options.items() if name in asked})

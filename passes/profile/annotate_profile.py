@@ -60,7 +60,7 @@ class AnnotateProfilePass(ModulePass):
     (next + 1) / enter times (`braid.check_count` says so of a while's first region). Profiles of
     braid count the regions themselves, which is preferred to both. `braid.profile_keys` names the
     ops to count by; where it is missing, or the profile does not know its names, the first named
-    op of each region, of the condition and of the block around tell. A branch that was seen more
+    op of each region, of the condition and of the block around count. A branch that was seen more
     rarely than `unseen` gets that probability, so that its layouts are not arbitrary.
 
     What has no counts keeps the attribute that it has; without one later passes take branches as
@@ -119,7 +119,7 @@ class _Counts:
     total: bool
 
     def trips(self, op: _Loop) -> float | str:
-        """Iterations of `op` each time that it is entered."""
+        """Return iterations of `op` each time that it is entered."""
         entered, iterations = (self._of_region(op, key) for key in ("enter", "next"))
         if entered and iterations is not None:
             return iterations / entered
@@ -149,7 +149,7 @@ class _Counts:
         return following / enter + (0 if isinstance(op, scf.WhileOp) else 1)
 
     def checks(self, op: _Loop, trips: float) -> float | None:
-        """Runs of the first region of a while where that is not one more than its trip count."""
+        """Run of the first region of a while where that is not one more than its trip count."""
         by_keys = self._of_key(op, "next") is not None and self._of_region(op, "next") is None
         return trips if isinstance(op, scf.WhileOp) and by_keys and self.total else None
 
@@ -213,7 +213,9 @@ class _Counts:
 
 
 def _numbered_regions(op: _Branch) -> dict[str, Region]:
-    """The regions of `op` by their profile keys, in the order in which probabilities stand."""
+    """Return the regions of `op` by their profile keys, in the order in which probabilities
+    stand.
+    """
     if isinstance(op, scf.IfOp):
         return {"then": op.true_region, "else": op.false_region}
     cases = {str(number): region for number, region in enumerate(op.case_regions)}
@@ -221,7 +223,7 @@ def _numbered_regions(op: _Branch) -> dict[str, Region]:
 
 
 def _set_probabilities(op: _Branch, shares: list[float] | str, unseen: float) -> bool:
-    """Whether there were probabilities to write."""
+    """Return whether there were probabilities to write."""
     attribute = BRANCH_PROBABILITY if isinstance(op, scf.IfOp) else CASE_PROBABILITIES
     if isinstance(shares, str):
         likely = "both branches count" if isinstance(op, scf.IfOp) else "all cases count"
@@ -236,7 +238,7 @@ def _set_probabilities(op: _Branch, shares: list[float] | str, unseen: float) ->
 
 
 def _floored(shares: list[float], least: float) -> list[float]:
-    """Probabilities of at least `least` each; the others give way in proportion."""
+    """Return the probabilities of at least `least` each; the others give way in proportion."""
     rare = {index for index, share in enumerate(shares) if share < least}
     while rare:
         rest = sum(share for index, share in enumerate(shares) if index not in rare)
@@ -250,7 +252,7 @@ def _floored(shares: list[float], least: float) -> list[float]:
 
 
 def _set_trips(op: _Loop, counts: _Counts) -> bool:
-    """Whether there was a trip count to write."""
+    """Return whether there was a trip count to write."""
     trips = counts.trips(op)
     constant = constant_trips(op) if isinstance(op, scf.ForOp) else None
     if isinstance(op, scf.ForOp) and constant is not None:
@@ -267,7 +269,9 @@ def _set_trips(op: _Loop, counts: _Counts) -> bool:
 
 
 def _set_times(op: Operation, ran: Sequence[OpStatistics]) -> None:
-    """Times of `op` as the kernels that `ran`; those in layouts only where that is one."""
+    """Write the times of `op` as the kernels that `ran`; those in layouts only where there
+    is one.
+    """
     means = [each.seconds / each.count for each in ran if each.seconds is not None]
     if len(means) < len(ran):
         return  # Counted, but not timed.

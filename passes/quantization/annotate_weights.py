@@ -25,7 +25,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class AnnotateWeightsPass(ModulePass):
-    """Says of products of bytes whether their weight can be stored in pairs.
+    """Says of int8 products whether their weight can be stored in pairs.
 
     In: any module. Out: `braid.pairable` on `braid.conv` and `braid.matmul` of unsigned bytes with
     a known weight of signed ones that has orders in which sums of two products fit 16 bits (see
@@ -64,7 +64,7 @@ def _is_of_bytes(product: ConvOp | MatmulOp) -> bool:
 
 
 def _is_pairable(product: ConvOp | MatmulOp, weight: Array) -> bool:
-    """Whether there are orders for the weight of one group, or of all batches."""
+    """Return whether there are orders for the weight of one group, or of all batches."""
     if not weight.size:
         return False
     if isinstance(product, ConvOp):

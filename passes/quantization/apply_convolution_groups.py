@@ -35,7 +35,7 @@ class ApplyConvolutionGroupsPass(ModulePass):
     name = "apply-convolution-groups"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites all convolutions that say so."""
+        """Rewrite all convolutions that say so."""
         convolutions = [each for each in op.walk() if isinstance(each, ConvOp)]
         for conv in convolutions:
             if (count := conv.attributes.pop(MERGED_GROUPS, None)) is not None:
@@ -58,7 +58,7 @@ def _merge(conv: ConvOp, count: int) -> None:
 
 
 def _merged_weight(conv: ConvOp, groups: int, count: int) -> SSAValue:
-    """`[outputs, inputs of a group, window…]` with `count` times as many inputs.
+    """Return `[outputs, inputs of a group, window…]` with `count` times as many inputs.
 
     The groups that become one are padded one by one to the inputs of all.
     """
@@ -78,7 +78,7 @@ def _merged_weight(conv: ConvOp, groups: int, count: int) -> SSAValue:
 
 
 def _made(conv: ConvOp, op: Operation) -> SSAValue:
-    """The result of `op`, which makes the weight of `conv`."""
+    """Return the result of `op`, which makes the weight of `conv`."""
     op.location = conv.location
     Rewriter.insert_op(op, InsertPoint.before(conv))
     derive_names(op, conv, "merged-groups")

@@ -31,7 +31,7 @@ class _ToIntegers(RewritePattern):
     known: KnownNumbers
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        """Rewrites `op`, if it reads what was dequantized."""
+        """Rewrite `op`, if it reads what was dequantized."""
         if not isinstance(op, TensorOp):
             return
         for rewrite in (rewrite_product, rewrite_movement, rewrite_sum, rewrite_quantization):
@@ -66,7 +66,7 @@ class ConvertQdqToIntegersPass(ModulePass):
     name = "convert-qdq-to-integers"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites all functions of `op`."""
+        """Rewrite all functions of `op`."""
         PatternRewriteWalker(
             _ToIntegers(KnownNumbers(parameter_values(ctx, op))),
             post_walk_func=erase_dead_ops,

@@ -31,7 +31,7 @@ class Emitter:
     rewriter: PatternRewriter
 
     def insert(self, op: TensorOp) -> SSAValue:
-        """The first result of `op`, as a constant where its operands are.
+        """Return the first result of `op`, as a constant where its operands are.
 
         Constants among the operands that are in no block yet are inserted, too.
         """
@@ -51,51 +51,53 @@ class Emitter:
         return op.results[0]
 
     def name(self, value: SSAValue, *ops: Operation) -> SSAValue:
-        """`value`, whose op is one that does what `ops` did."""
+        """Return `value`, whose op is one that does what `ops` did."""
         assert isinstance(value.owner, Operation), "what was inserted is not an argument"
         union_names(value.owner, *ops)
         return value
 
     def apply(self, name: str, *operands: SSAValue) -> SSAValue:
-        """An elementwise op of the table."""
+        """Return an elementwise op of the table."""
         return self.insert(elementwise(name, *operands))
 
     def cast(self, value: SSAValue, element_type: Attribute) -> SSAValue:
-        """`value` in another element type; itself if it has that."""
+        """Return `value` in another element type; itself if it has that."""
         if element_type_of(value) == element_type:
             return value
         return self.insert(elementwise("cast", value, element_type=element_type))
 
     def bitcast(self, value: SSAValue, element_type: Attribute) -> SSAValue:
-        """The bits of `value` as another element type of the same size; itself if it has that."""
+        """Return the bits of `value` as another element type of the same size; itself if it has
+        that.
+        """
         if element_type_of(value) == element_type:
             return value
         return self.insert(elementwise("bitcast", value, element_type=element_type))
 
     def number(self, value: float, like: SSAValue) -> SSAValue:
-        """A number in the element type of `like`, with its rank and extents of 1."""
+        """Return a number in the element type of `like`, with its rank and extents of 1."""
         dtype = to_numpy(element_type_of(like))
         return self.insert(ConstantOp.of(np.full([1] * len(shape_of(like)), value, dtype)))
 
     def reshape(self, value: SSAValue, shape: tuple[Extent, ...]) -> SSAValue:
-        """`value` in another shape; itself if it has that."""
+        """Return `value` in another shape; itself if it has that."""
         return value if extents_of(value) == shape else self.insert(ReshapeOp.get(value, shape))
 
     def rounded(self, value: SSAValue, limit: float) -> SSAValue:
-        """f32 numbers as the nearest i32, no further from 0 than `limit`."""
+        """Round f32 numbers to the nearest i32, no further from 0 than `limit`."""
         whole = self.apply("round", value)
         above = self.apply("maximum", whole, self.number(-limit, whole))
         return self.cast(self.apply("minimum", above, self.number(limit, whole)), i32)
 
 
 def constant_of(value: SSAValue) -> Array | None:
-    """The array of a `braid.constant`, None for other values."""
+    """Return the array of a `braid.constant`, None for other values."""
     owner = value.owner
     return numpy_from_dense(owner.value) if isinstance(owner, ConstantOp) else None
 
 
 def number_of(value: SSAValue) -> float | int | None:
-    """The number that all elements of a `braid.constant` are, None for other values."""
+    """Return the number that all elements of a `braid.constant` are, None for other values."""
     array = constant_of(value)
     if array is None or array.size == 0 or (array != array.reshape(-1)[0]).any():
         return None
@@ -103,12 +105,12 @@ def number_of(value: SSAValue) -> float | int | None:
 
 
 def is_single(value: SSAValue) -> bool:
-    """Whether this is one number for the whole of a tensor."""
+    """Return whether this is one number for the whole of a tensor."""
     return all(extent == 1 for extent in shape_of(value))
 
 
 def equal(left: SSAValue, right: SSAValue) -> bool:
-    """Whether two values are the same, or constants of the same elements and shape."""
+    """Return whether two values are the same, or constants of the same elements and shape."""
     if left is right:
         return True
     a, b = constant_of(left), constant_of(right)
@@ -120,7 +122,7 @@ _MOST_SHIFT = 62
 
 
 def fixed_point(emit: Emitter, scale: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """Multiplier and shift of `braid.requantize` that are an f32 scale without error.
+    """Return a multiplier and shift of `braid.requantize` that are an f32 scale without error.
 
     They are the scale's own 24 bits and its exponent. Scales below 2^-39 are taken for 0, to
     which they round every i32; from 2^23 on every number but 0 is out of range anyway.
@@ -144,6 +146,6 @@ def fixed_point(emit: Emitter, scale: SSAValue) -> tuple[SSAValue, SSAValue]:
 
 
 def quotient(emit: Emitter, scale: SSAValue, other: SSAValue) -> SSAValue:
-    """The f32 scale that numbers of one scale have in another one."""
+    """Return the f32 scale that numbers of one scale have in another one."""
     assert element_type_of(scale) == f32, "scales are f32"
     return emit.apply("div", scale, other)

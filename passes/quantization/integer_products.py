@@ -45,7 +45,7 @@ def has_bytes(value: SSAValue) -> bool:
 
 
 def terms_of(op: ConvOp | MatmulOp) -> int:
-    """Products that are added up to one element."""
+    """Return the products that are added up to one element."""
     weight = shape_of(op.operands[1])
     return math.prod(weight[1:]) if isinstance(op, ConvOp) else weight[-2]
 
@@ -84,7 +84,7 @@ def _is_per_row(op: ConvOp | MatmulOp, zero: SSAValue) -> bool:
 def integer_product(
     emit: Emitter, op: ConvOp | MatmulOp, left: Quantized, right: Quantized, is_known: bool
 ) -> SSAValue:
-    """The i32 sums of products of centered numbers, where `is_sum_of_bytes`.
+    """Return the i32 sums of products of centered numbers, where `is_sum_of_bytes`.
 
     Both are of the kinds that kernels multiply if the right operand `is_known`, else as they are.
     """
@@ -110,7 +110,9 @@ def integer_product(
 def _centered(
     emit: Emitter, op: ConvOp, product: SSAValue, operands: tuple[SSAValue, SSAValue, SSAValue]
 ) -> SSAValue:
-    """Less the zero points of weights times the sums of centered windows, one for each group."""
+    """Subtract the zero points of weights times the sums of centered windows, one for each
+    group.
+    """
     x, a, b = operands
     made, *window = shape_of(op.operands[1])
     ones = np.ones((made if op.groups.value.data > 1 else 1, *window), np.int8)
@@ -120,13 +122,13 @@ def _centered(
 
 
 def _moved(emit: Emitter, numbers: Quantized, kind: Attribute) -> tuple[SSAValue, SSAValue]:
-    """Numbers and zero point in the type `kind`, 128 further up or down where they are not."""
+    """Return numbers and zero point in the type `kind`, shifted by 128 where signedness differs."""
     zero = numbers.zero or emit.number(0, numbers.numbers)
     return as_type(emit, numbers.numbers, kind), as_type(emit, zero, kind)
 
 
 def as_type(emit: Emitter, value: SSAValue, kind: Attribute) -> SSAValue:
-    """8-bit numbers of the other signedness 128 further up or down: the first bit is turned."""
+    """Return 8-bit numbers of the other signedness, shifted by 128: the first bit is turned."""
     if element_type_of(value) == kind:
         return value
     bits = emit.bitcast(value, ui8)
@@ -135,7 +137,9 @@ def as_type(emit: Emitter, value: SSAValue, kind: Attribute) -> SSAValue:
 
 
 def unsigned_of(value: SSAValue) -> SSAValue | None:
-    """The `ui8` numbers of which `as_type` made `value`, which is i8; None where it did not."""
+    """Return the `ui8` numbers of which `as_type` made `value`, which is i8; None where it
+    did not.
+    """
     cast, turn = value.owner, None
     if isinstance(cast, ELEMENTWISE["bitcast"]) and element_type_of(value) == i8:
         turn = cast.operands[0].owner
@@ -145,7 +149,7 @@ def unsigned_of(value: SSAValue) -> SSAValue | None:
 
 
 def _convolution(emit: Emitter, op: ConvOp, x: SSAValue, a: SSAValue, w: SSAValue) -> SSAValue:
-    """With a padding of zero points where they are known; else what the padding lacks is a term."""
+    """Return a convolution padded with known zero points; else the missing padding is a term."""
     windows, zero = op.windows, number_of(a)
     low, high = windows.pad_low, windows.pad_high
     if zero not in (0, None) and windows.is_padded:
@@ -180,7 +184,7 @@ def _convolution(emit: Emitter, op: ConvOp, x: SSAValue, a: SSAValue, w: SSAValu
 
 
 def centered_operand(value: SSAValue) -> Quantized | None:
-    """The 8-bit numbers that `value`, in i32, is after their zero point was taken off.
+    """Return the 8-bit numbers that `value`, in i32, is after their zero point was taken off.
 
     What is new among them is not in a block yet.
     """
@@ -203,7 +207,7 @@ def centered_operand(value: SSAValue) -> Quantized | None:
 
 
 def _widened(value: SSAValue) -> SSAValue | None:
-    """The 8-bit numbers that were cast to i32."""
+    """Return the 8-bit numbers that were cast to i32."""
     owner = value.owner
     if not isinstance(owner, ELEMENTWISE["cast"]) or element_type_of(value) != i32:
         return None
@@ -211,7 +215,7 @@ def _widened(value: SSAValue) -> SSAValue | None:
 
 
 def _narrow(value: SSAValue, kind: Attribute) -> SSAValue | None:
-    """A constant as one of 8 bits, None where it does not fit."""
+    """Return a constant as one of 8 bits, None where it does not fit."""
     array, limits = constant_of(value), limits_of(kind)
     if array is None or array.size == 0 or array.min() < limits[0] or array.max() > limits[1]:
         return None

@@ -32,7 +32,7 @@ _MOVING = (BroadcastOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp)
 def rewrite_movement(
     op: TensorOp, rewriter: PatternRewriter, known: KnownNumbers
 ) -> SSAValue | None:
-    """Moves the numbers of dequantized or centered operands, and what they stand for then."""
+    """Move the numbers of dequantized or centered operands, and what they stand for then."""
     if not isinstance(op, _MOVING) and not _takes_extreme(op):
         return None
     sources = dequantized_operands(op)
@@ -72,7 +72,7 @@ def rewrite_movement(
 
 
 def _centered(op: TensorOp, rewriter: PatternRewriter) -> SSAValue | None:
-    """Moves bytes instead of the i32 numbers that they are without their zero point."""
+    """Move bytes instead of the i32 numbers that they are without their zero point."""
     if not isinstance(op, ReshapeOp | TransposeOp) or element_type_of(op.input) != i32:
         return None
     found = centered_operand(op.input)
@@ -87,7 +87,9 @@ def _centered(op: TensorOp, rewriter: PatternRewriter) -> SSAValue | None:
 
 
 def _moved_zero(op: ReshapeOp | TransposeOp, zero: SSAValue) -> TensorOp | None:
-    """The zero points of what `op` moves, None where they are not its result's dim by dim."""
+    """Return the zero points of what `op` moves, None where they are not its result's dim
+    by dim.
+    """
     target = extents_of(op.output)
     if is_single(zero):
         return ReshapeOp.get(zero, tuple(1 for _ in target))
@@ -101,7 +103,9 @@ def _moved_zero(op: ReshapeOp | TransposeOp, zero: SSAValue) -> TensorOp | None:
 
 
 def dequantized_operands(op: TensorOp) -> list[DequantizeOp] | None:
-    """The ops that dequantize each operand, unless an operand is made otherwise or elsewhere."""
+    """Return the ops that dequantize each operand, unless an operand is made otherwise or
+    elsewhere.
+    """
     owners = [operand.owner for operand in op.operands]
     found = [owner for owner in owners if isinstance(owner, DequantizeOp)]
     if not found or len(found) < len(owners) or not all(run_together(o, op) for o in found):
@@ -110,7 +114,7 @@ def dequantized_operands(op: TensorOp) -> list[DequantizeOp] | None:
 
 
 def repeated(op: TensorOp, operands: Sequence[SSAValue], zero: float | None = None) -> TensorOp:
-    """`op` on other operands; what a pad adds is then `zero`."""
+    """Return `op` on other operands; what a pad adds is then `zero`."""
     if isinstance(op, DeclaredShapeOp):
         return type(op).get(operands[0], extents_of(op.output))
     own: dict[str, Any] = {k: v for k, v in op.attributes.items() if not k.startswith("braid.")}
@@ -120,7 +124,7 @@ def repeated(op: TensorOp, operands: Sequence[SSAValue], zero: float | None = No
 
 
 def _keeps_columns(op: ReshapeOp, parts: Sequence[SSAValue]) -> bool:
-    """Whether the last dim stays, the only one that `parts` may extend along."""
+    """Return whether the last dim stays, the only one that `parts` may extend along."""
     before, after = extents_of(op.input), extents_of(op.output)
     if not before or not after or before[-1] != after[-1]:
         return False
@@ -128,7 +132,9 @@ def _keeps_columns(op: ReshapeOp, parts: Sequence[SSAValue]) -> bool:
 
 
 def _takes_extreme(op: TensorOp) -> bool:
-    """Whether the result is the largest or smallest of some elements, of which there are any."""
+    """Return whether the result is the largest or smallest of some elements, of which there are
+    any.
+    """
     if isinstance(op, PoolOp):
         return op.kind.data == "max"
     if not isinstance(op, ReduceOp) or op.kind.data not in ("maximum", "minimum"):
@@ -138,5 +144,5 @@ def _takes_extreme(op: TensorOp) -> bool:
 
 
 def _are_alike(left: DequantizeOp, right: DequantizeOp) -> bool:
-    """Whether two operands have one scale and zero point."""
+    """Return whether two operands have one scale and zero point."""
     return all(map(equal, left.operands[1:], right.operands[1:]))

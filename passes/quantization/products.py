@@ -22,7 +22,8 @@ from braid.passes.quantization.known_numbers import KnownNumbers
 def rewrite_product(
     op: TensorOp, rewriter: PatternRewriter, known: KnownNumbers
 ) -> SSAValue | None:
-    """A product of bytes in i32, dequantized afterwards where it was of real numbers.
+    """Replace a product by an int8 product in i32, dequantized afterwards if it was of real
+    numbers.
 
     Of convolutions, and of products by known weights, only that of what is computed.
     """
@@ -61,14 +62,14 @@ def _centered_product(
 
 
 def _is_per_result(op: ConvOp | MatmulOp, left: SSAValue, right: SSAValue) -> bool:
-    """Whether all products that are added up have one scale."""
+    """Return whether all products that are added up have one scale."""
     if isinstance(op, ConvOp):
         return is_single(left) and all(extent == 1 for extent in shape_of(right)[1:])
     return shape_of(left)[-1] == 1 and shape_of(right)[-2] == 1
 
 
 def _per_column(emit: Emitter, op: ConvOp | MatmulOp, scale: SSAValue) -> SSAValue:
-    """The scale of the weights in the shape of the result."""
+    """Return the scale of the weights in the shape of the result."""
     if isinstance(op, MatmulOp):
         return scale
     shape = shape_of(scale)

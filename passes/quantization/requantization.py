@@ -34,14 +34,14 @@ _UNIT_BITS = 20
 """The larger of two scales that are added up is 2 to this many units: both fit 32 bits then."""
 
 _MOST_STEPS = 2.0**10
-"""Of the result, which the larger of two scales that are added up may be: either is off by half a
-unit, 255 times, which is a quarter of a step of that."""
+"""The most steps of the result, which the larger of two scales that are added up may be: either is
+off by half a unit, 255 times, which is a quarter of a step of that."""
 
 
 def rewrite_quantization(
     op: TensorOp, rewriter: PatternRewriter, known: KnownNumbers
 ) -> SSAValue | None:
-    """Quantizes without floating point what was dequantized."""
+    """Quantize without floating point what was dequantized."""
     if isinstance(op, DequantizeOp):
         return _unsigned(op, rewriter)
     if not isinstance(op, QuantizeOp):
@@ -72,7 +72,7 @@ def rewrite_quantization(
 
 
 def _unsigned(op: DequantizeOp, rewriter: PatternRewriter) -> SSAValue | None:
-    """Activations that are i8 only between here and there are ui8, which products want."""
+    """Make activations ui8, which products want, where they are i8 only between two points."""
     numbers, scale, zero = op.operands
     source, emit = numbers.owner, Emitter(op, rewriter)
     if (bits := unsigned_of(numbers)) is not None:
@@ -100,7 +100,9 @@ def _requantized(
 
 
 def _are_one_point(left: SSAValue, right: SSAValue) -> bool:
-    """Whether two zero points are the same, one maybe 128 further up in the unsigned type."""
+    """Return whether two zero points are the same, one maybe 128 further up in the unsigned
+    type.
+    """
     if equal(left, right):
         return True
     if not (has_bytes(left) and has_bytes(right)) or extents_of(left) != extents_of(right):
@@ -113,7 +115,7 @@ def _are_one_point(left: SSAValue, right: SSAValue) -> bool:
 
 
 def centered(emit: Emitter, source: DequantizeOp) -> SSAValue:
-    """The numbers of `source` less the zero point, in i32."""
+    """Return the numbers of `source` less the zero point, in i32."""
     numbers, _, zero = source.operands
     wide = emit.cast(numbers, i32)
     return wide if number_of(zero) == 0 else emit.apply("sub", wide, emit.cast(zero, i32))
@@ -173,7 +175,7 @@ def _quantized(
 
 
 def _joined(emit: Emitter, source: ConcatOp, scale: SSAValue, zero: SSAValue) -> SSAValue | None:
-    """Parts of several scales are quantized before they are joined."""
+    """Quantize parts of several scales before they are joined."""
     if dequantized_operands(source) is None or not (is_single(scale) and is_single(zero)):
         return None
     parts = [emit.insert(QuantizeOp.on(part, scale, zero)) for part in source.operands]
@@ -181,7 +183,7 @@ def _joined(emit: Emitter, source: ConcatOp, scale: SSAValue, zero: SSAValue) ->
 
 
 def _moved(emit: Emitter, source: TensorOp, scale: SSAValue, zero: SSAValue) -> SSAValue | None:
-    """What is only moved before it is quantized may be moved afterwards."""
+    """Return what is only moved before it is quantized may be moved afterwards."""
     result = source.results[0]
     if not (is_single(scale) and is_single(zero) and result.has_one_use()):
         return None
@@ -194,7 +196,9 @@ def _moved(emit: Emitter, source: TensorOp, scale: SSAValue, zero: SSAValue) -> 
 def _combined(
     emit: Emitter, source: ElementwiseOp, scale: SSAValue, zero: SSAValue, known: KnownNumbers
 ) -> SSAValue | None:
-    """Sums in a unit that both scales are nearly whole numbers of; products in that of both."""
+    """Return sums in a unit that both scales are nearly whole numbers of; products in that
+    of both.
+    """
     operands = dequantized_operands(source)
     if operands is None or not all(has_bytes(operand.operands[0]) for operand in operands):
         return None

@@ -47,7 +47,7 @@ class SelectConvolutionGroupsPass(DecisionPass):
     devices: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Decides convolution by convolution; equal ones are asked about once."""
+        """Decide convolution by convolution; equal ones are asked about once."""
         target, known = target_of(op, self.target), ParameterExpressions()
         costs = CostSource(target)
         convolutions = merged = 0
@@ -85,21 +85,21 @@ def _can_be_merged(conv: ConvOp, known: ParameterExpressions) -> bool:
 
 
 def _best_count(costs: CostSource, conv: ConvOp) -> int:
-    """How many groups are to be one: the fewest among equals."""
+    """Return how many groups are to be one: the fewest among equals."""
     seconds = {count: _seconds(costs, conv, count) for count in _counts(conv)}
     best = min(seconds, key=lambda count: seconds[count])
     return best if _LEAST_GAIN * seconds[best] < seconds[1] else 1
 
 
 def _counts(conv: ConvOp) -> Sequence[int]:
-    """Those that divide the groups, as far as compilation makes the weights."""
+    """Return the counts that divide the groups, as far as compilation makes the weights."""
     groups, elements = conv.groups.value.data, math.prod(shape_of(conv.weight))
     counts = (count for count in range(2, groups + 1) if groups % count == 0)
     return [1, *(count for count in counts if elements <= most_elements(elements // count))]
 
 
 def _seconds(costs: CostSource, conv: ConvOp, count: int) -> float:
-    """What the best kernel of the convolution alone costs, with so many groups as one."""
+    """Return what the best kernel of the convolution alone costs, with this many groups as one."""
     outputs, depth, *window = shape_of(conv.weight)
     weight = TensorType(element_type_of(conv.weight), (outputs, count * depth, *window))
     groups = IntegerAttr(conv.groups.value.data // count, conv.groups.type)

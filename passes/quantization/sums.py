@@ -21,14 +21,14 @@ from braid.passes.quantization.integer_products import has_bytes
 from braid.passes.quantization.known_numbers import KnownNumbers, bias_fits, largest_of
 
 _LARGEST_BIAS = 2.0**30
-"""In steps of the sums of products, which have 30 bits, too."""
+"""The largest bias in steps of the sums of products, which have 30 bits, too."""
 
 _MOST_ADDENDS = 1 << 22
 """Bytes that are added up in i32."""
 
 
 def rewrite_sum(op: TensorOp, rewriter: PatternRewriter, known: KnownNumbers) -> SSAValue | None:
-    """Adds a known bias to the i32 sums themselves; adds up quantized numbers; scales scales."""
+    """Add a known bias to the i32 sums themselves; add up quantized numbers and scale scales."""
     if isinstance(op, ELEMENTWISE["add"]):
         return _biased(op, rewriter, known)
     if isinstance(op, ELEMENTWISE["mul"]):
@@ -89,7 +89,7 @@ def _fits_32_bits(
 
 
 def _is_sum(source: object, op: Operation) -> TypeGuard[DequantizeOp]:
-    """Whether an operand of `op` is i32 numbers of the zero point 0, dequantized."""
+    """Return whether an operand of `op` is i32 numbers of the zero point 0, dequantized."""
     if not isinstance(source, DequantizeOp) or not run_together(source, op):
         return False
     return element_type_of(source.operands[0]) == i32 and number_of(source.operands[2]) == 0
@@ -120,7 +120,7 @@ def _scaled(op: TensorOp, rewriter: PatternRewriter, known: KnownNumbers) -> SSA
 
 
 def _added_up(op: PoolOp | ReduceOp, rewriter: PatternRewriter) -> SSAValue | None:
-    """Sums of bytes in i32, less the zero point as often as there were addends."""
+    """Return sums of bytes in i32, less the zero point as often as there were addends."""
     source = op.input.owner
     if op.kind.data != "add" or op.accumulator is not None or not _is_requantized(op.output):
         return None
@@ -170,7 +170,7 @@ def _sums(emit: Emitter, op: PoolOp | ReduceOp, numbers: SSAValue, zero: float |
 
 
 def _is_requantized(value: SSAValue) -> bool:
-    """Whether `value` is quantized before anything but scaling and moving happens to it."""
+    """Return whether `value` is quantized before anything but scaling and moving happens to it."""
     passing = (ReshapeOp, TransposeOp, *(ELEMENTWISE[n] for n in ("mul", "maximum", "minimum")))
     while value.has_one_use():
         (use,) = value.uses

@@ -46,7 +46,7 @@ class RecomputeSubgraph:
 
 
 def copy_set(chosen: DecidedSet, numbers: Iterator[int]) -> RecomputeSubgraph:
-    """Puts copies of the members in front of the reader, which does not read them yet.
+    """Put copies of the members in front of the reader, which does not read them yet.
 
     Those of one fusion group are one of the next of `numbers`.
     """
@@ -68,7 +68,7 @@ def copy_set(chosen: DecidedSet, numbers: Iterator[int]) -> RecomputeSubgraph:
 
 
 def regroup(copies: Iterable[Operation], numbers: Iterator[int]) -> None:
-    """Fuses copies with each other where their ops are fused, and not with these.
+    """Fuse copies with each other where their ops are fused, and not with these.
 
     A group that is in two places could not be one kernel.
     """
@@ -83,7 +83,8 @@ def regroup(copies: Iterable[Operation], numbers: Iterator[int]) -> None:
 
 
 def _copy(op: Operation, mapping: dict[SSAValue, SSAValue], reader: Operation) -> Operation:
-    """A copy in front of `reader`; in another block one of its cluster, since these are in one.
+    """Return a copy in front of `reader`; in another block one of its cluster, since these are in
+    one.
 
     So is what reads such a copy: in its own cluster it would wait for that of its reader.
     """
@@ -107,7 +108,7 @@ def _placement(value: SSAValue) -> Placement | None:
 
 
 def _copy_views(value: SSAValue, mapping: dict[SSAValue, SSAValue], reader: Operation) -> None:
-    """Copies the views through which `value` shows what a copy makes."""
+    """Copy the views through which `value` shows what a copy makes."""
     views: list[Operation] = []
     while value not in mapping and isinstance(value, OpResult) and is_view(value.op):
         views.append(value.op)
@@ -118,13 +119,13 @@ def _copy_views(value: SSAValue, mapping: dict[SSAValue, SSAValue], reader: Oper
 
 
 def connect(subgraph: RecomputeSubgraph) -> None:
-    """Lets the reader read from the copies."""
+    """Let the reader read from the copies."""
     for index, value in zip(subgraph.source.operands, subgraph.values, strict=True):
         subgraph.source.reader.operands[index] = value
 
 
 def erase_unused(ops: Sequence[Operation]) -> None:
-    """Erases those of `ops`, and the views of them, that nothing reads any more."""
+    """Erase those of `ops`, and the views of them, that nothing reads any more."""
     for op in reversed(ops):
         for user in [use.operation for result in op.results for use in result.uses]:
             if is_view(user):
@@ -138,7 +139,7 @@ def mark_fused(
     rules: RematerializationRules,
     numbers: Iterator[int],
 ) -> None:
-    """Puts copies that fuse into their reader, at once or in steps, into a group with it.
+    """Put copies that fuse into their reader, at once or in steps, into a group with it.
 
     No cycle arises: only the reader's results leave the group. Groups get the next of `numbers`.
     """
@@ -158,7 +159,7 @@ def mark_fused(
 
 
 def recompute_sets(function: FuncOp, rules: RematerializationRules) -> None:
-    """Applies the sets decided on for `function`."""
+    """Apply the sets decided on for `function`."""
     numbers = count(first_free_number(function))
     sets = read_sets(function)
     subgraphs = [copy_set(chosen, numbers) for chosen in sets]
@@ -171,7 +172,7 @@ def recompute_sets(function: FuncOp, rules: RematerializationRules) -> None:
 
 
 def recompute_in_order(function: FuncOp) -> None:
-    """Applies `braid.order` of the function, in which ops may occur several times."""
+    """Apply `braid.order` of the function, in which ops may occur several times."""
     orders = plain_orders(function.attributes[ORDER])
     blocks = list(function.body.blocks)
     if orders is None or len(orders) != len(blocks):
@@ -222,7 +223,7 @@ class ApplyRematerializationPass(ModulePass):
     fusion_rules: str = "default"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Applies the decisions in every function that runs with the model."""
+        """Apply the decisions in every function that runs with the model."""
         rules = load_rules(self.fusion_rules)
         for function in runtime_functions(op):
             before = MemoryGraph.of(function.body.block).peak

@@ -30,7 +30,7 @@ class PlannedSet:
 
 
 def sets_of_function(function: FuncOp, criteria: Criteria) -> list[PlannedSet]:
-    """The sets that `criteria` pick in all blocks, outer blocks first.
+    """Return the sets that `criteria` pick in all blocks, outer blocks first.
 
     A set whose reader is control flow becomes one for each op in it that reads the tensor and is
     run itself. Where such an op is a member of sets of its own block, they get the members too:
@@ -68,7 +68,7 @@ def _note(
 def _join(
     planned: PlannedSet, members: tuple[Operation, ...], criteria: Criteria
 ) -> tuple[Operation, ...]:
-    """Adds ops of a block around, unless the set would have two anchors; gives what is new."""
+    """Add ops of a block around, unless the set would have two anchors, and return what is new."""
     more = tuple(member for member in members if member not in planned.members)
     if all(any(map(criteria.rules.is_anchor, ops)) for ops in (more, planned.members)):
         return ()

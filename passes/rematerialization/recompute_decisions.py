@@ -33,7 +33,7 @@ class DecidedSet:
 
 
 def write_sets(sets: Sequence[PlannedSet]) -> None:
-    """Adds `sets` to the decisions on ops, numbered from 0 on."""
+    """Add `sets` to the decisions on ops, numbered from 0 on."""
     for number, planned in enumerate(sets):
         for member in planned.members:
             numbers = [*_numbers(member, RECOMPUTE_SETS), number]
@@ -48,14 +48,14 @@ def write_sets(sets: Sequence[PlannedSet]) -> None:
 
 
 def clear_sets(function: Operation) -> None:
-    """Removes the decisions on the ops of `function`."""
+    """Remove the decisions on the ops of `function`."""
     for op in function.walk():
         op.attributes.pop(RECOMPUTE_SETS, None)
         op.attributes.pop(RECOMPUTE_OPERANDS, None)
 
 
 def read_sets(function: Operation) -> list[DecidedSet]:
-    """The sets decided on for `function`, by number.
+    """Return the sets decided on for `function`, by number.
 
     Raises BraidError where members, readers and operands do not fit together.
     """

@@ -16,7 +16,7 @@ from braid.support.errors import BraidError, Note
 
 
 def schedule_positions(graph: MemoryGraph, sequence: Sequence[int]) -> list[int]:
-    """The positions in the block that run the ops of the graph in `sequence`.
+    """Return the positions in the block that run the ops of the graph in `sequence`.
 
     Weights come first; a view stands before the first op that reads it, again after each time
     that what it shows is computed anew.
@@ -51,7 +51,7 @@ def schedule_positions(graph: MemoryGraph, sequence: Sequence[int]) -> list[int]
 
 
 def replay(block: Block, order: Sequence[int]) -> list[Operation]:
-    """Makes the ops of `block` run in `order`; returns the copies that are made for it.
+    """Make the ops of `block` run in `order`; returns the copies that are made for it.
 
     Every run reads what the last run before it made. The first run of an op is the op itself, so
     it keeps its identity; the others are copies with the same names. Ops without effects that do

@@ -29,7 +29,7 @@ class SolverOptions:
 
 
 def budget_problem(graph: MemoryGraph, seconds: OpSeconds) -> Problem:
-    """The graph as an instance; op i and tensor t keep their numbers.
+    """Return the graph as an instance; op i and tensor t keep their numbers.
 
     Inputs and weights have size 0, since they are not in the arena. Ops with side effects keep
     their order through tensors without bytes that follow the graph's own. A result that a kernel
@@ -64,7 +64,7 @@ def budget_problem(graph: MemoryGraph, seconds: OpSeconds) -> Problem:
 def fit_budget(
     graph: MemoryGraph, budget: int, options: SolverOptions, seconds: OpSeconds
 ) -> tuple[Problem, Schedule]:
-    """The instance and the shortest schedule found with a peak of at most `budget` bytes.
+    """Return the instance and the shortest schedule found with a peak of at most `budget` bytes.
 
     Raises InfeasibleError, with the smallest feasible budget that was found and the tensors to
     blame, where there is none or none was found.
@@ -85,7 +85,7 @@ def fit_budget(
 
 
 def describe(op: Operation) -> str:
-    """The stable names of `op`, or what it is."""
+    """Return the stable names of `op`, or what it is."""
     return ", ".join(names_of(op)) or op.name
 
 

@@ -30,7 +30,8 @@ class Parameters:
 
 
 def resolve(function: FuncOp, given: Mapping[str, Option | None]) -> Parameters:
-    """The parameters for `function`: options that are given, then its attribute, then the module's.
+    """Return the parameters for `function`: options that are given, then its attribute, then the
+    module's.
 
     Raises BraidError where neither a threshold nor a budget is given, where both are, and for
     values that make no sense.

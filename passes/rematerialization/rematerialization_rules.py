@@ -19,21 +19,21 @@ class RematerializationRules:
     anchors: frozenset[str]
 
     def allow(self, producer: Operation, consumer: Operation) -> bool:
-        """Whether `producer` can be fused with `consumer`, which reads its result."""
+        """Return whether `producer` can be fused with `consumer`, which reads its result."""
         return (rule_kind(producer), rule_kind(consumer)) in self.pairs
 
     def is_anchor(self, op: Operation) -> bool:
-        """Whether a recomputed set may hold only one op such as `op`."""
+        """Return whether a recomputed set may hold only one op such as `op`."""
         return rule_kind(op) in self.anchors
 
 
 def rule_kind(op: Operation) -> str:
-    """The kind of `op` in rules; an opaque op's is its own name."""
+    """Return the kind of `op` in rules; an opaque op's is its own name."""
     return op.kind.data if isinstance(op, OpaqueOp) else kind_of(op)
 
 
 def load_rules(name: str) -> RematerializationRules:
-    """The rules in the TOML file `name`, or the default ones for `default`.
+    """Return the rules in the TOML file `name`, or the default ones for `default`.
 
     Raises BraidError where the file cannot be read or is malformed.
     """

@@ -51,7 +51,8 @@ class RecomputeSet:
 
 
 def readers_of(graph: MemoryGraph, tensor: int, reader: int) -> list[Operation]:
-    """The ops that read a tensor where op `reader` of the graph does: itself, or in its regions.
+    """Return the ops that read a tensor where op `reader` of the graph does: itself, or in its
+    regions.
 
     A view reads nothing: it is what reads the view that does.
     """
@@ -64,7 +65,8 @@ def readers_of(graph: MemoryGraph, tensor: int, reader: int) -> list[Operation]:
 def select_sets(
     graph: MemoryGraph, criteria: Criteria
 ) -> tuple[list[RecomputeSet], frozenset[int]]:
-    """The sets that `criteria` pick, by reader and then by tensor, and the ops that run themselves.
+    """Return the sets that `criteria` pick, by reader and then by tensor, and the ops that run
+    themselves.
 
     A reader that will not be run itself, because all that reads it is served by sets, gets none.
     """
@@ -108,7 +110,7 @@ class _Selection:
     def _judge(self, tensor: int, reader: int) -> None:
         graph, producer = self.graph, self.graph.producer[tensor]
         readers = readers_of(graph, tensor, reader)
-        # What a region hands on is needed behind it: it stays.
+        # What a region hands on is needed after it: it stays.
         is_handed_on = any(op.has_trait(IsTerminator) for op in readers)
         is_tensor = isinstance(graph.tensors[tensor].type, TensorType)
         if not readers or is_handed_on or not is_tensor or not graph.can_recompute(producer):
@@ -121,7 +123,7 @@ class _Selection:
     def _criteria(
         self, tensor: int, reader: int, readers: Sequence[Operation]
     ) -> Iterator[tuple[str, bool]]:
-        """The criteria that are given, and whether they hold."""
+        """Yield the criteria that are given, and whether they hold."""
         graph, criteria = self.graph, self.criteria
         size, producer = graph.sizes[tensor], graph.producer[tensor]
         indirect = graph.has_indirect_path(producer, reader)
@@ -145,7 +147,7 @@ class _Selection:
             yield "fusion", indirect or all(self._fuses(producer, op) for op in readers)
 
     def _grow(self, tensor: int, reader: int) -> tuple[int, ...]:
-        """The producer of `tensor` with what it needs.
+        """Return the producer of `tensor` with what it needs.
 
         An op joins when its result should not exist either, because its own edge was picked; or
         when its result is as large as `tensor`, is not live at the reader anyway, and would have
@@ -176,18 +178,20 @@ class _Selection:
         return self.criteria.rules.is_anchor(self.graph.ops[op])
 
     def _fuses(self, producer: int, reader: Operation) -> bool:
-        """Whether a rule lets the producer fuse with the reader; not through a view."""
+        """Return whether a rule lets the producer fuse with the reader; not through a view."""
         first = self.graph.ops[producer]
         direct = any(operand.owner is first for operand in reader.operands)
         return direct and self.criteria.rules.allow(first, reader)
 
     def _inputs(self, members: tuple[int, ...]) -> set[int]:
-        """The tensors that the ops read and none of them makes."""
+        """Return the tensors that the ops read and none of them makes."""
         made = {tensor for op in members for tensor in self.graph.outputs[op]}
         return {tensor for op in members for tensor in self.graph.inputs[op]} - made
 
     def _input_sizes(self, members: tuple[int, ...]) -> list[int]:
-        """Bytes of the inputs; weights and constants take no memory while the model runs."""
+        """Return the bytes of the inputs; weights and constants take no memory while the model
+        runs.
+        """
         values = {tensor: self.graph.tensors[tensor] for tensor in self._inputs(members)}
         return [
             self.graph.sizes[tensor]

@@ -90,7 +90,7 @@ class SelectRematerializationPass(DecisionPass):
     fixed_order: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Decides for every function that runs with the model."""
+        """Decide for every function that runs with the model."""
         given: dict[str, Option | None] = {
             "tensor_threshold": self.tensor_threshold,
             "peak_threshold": self.peak_threshold,
@@ -110,7 +110,7 @@ class SelectRematerializationPass(DecisionPass):
                 self._fit_budget(function, parameters.budget, costs, counts)
 
     def _select_sets(self, function: FuncOp, criteria: Criteria) -> None:
-        """Decides for all blocks of the function; the remark counts the sets of all of them."""
+        """Decide for all blocks of the function; the remark counts the sets of all of them."""
         if ORDER in function.attributes:
             raise BraidError(
                 f"the function has {ORDER}, a decision that excludes sets to recompute",

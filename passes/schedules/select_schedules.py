@@ -39,9 +39,9 @@ class SelectSchedulesPass(DecisionPass):
     Records are those of `braid tune`. In: layouts and storage are decided. What says
     `braid.schedule` already keeps it. A record that no family has in its space any more does not
     count, and one whose result is a vendor's kernel does only where these are among what is chosen
-    (`--kernels=best`). Groups without a record have the default; with `--on-miss=library` the
+    (`--kernels=best`). Groups without a record have the default; with `--untuned=library` the
     vendor's kernel, where it has one. A remark says how many groups have a record. On devices whose
-    backend makes other groups (`selecting`), schedules are those of these.
+    backend makes other groups (`schedule_pass`), schedules are those of these.
 
     ```mlir
     %y = braid.fused(%x, %w) {braid.schedule = {family = "gemm", schedule = {rows = 4, …}}} : …
@@ -53,7 +53,7 @@ class SelectSchedulesPass(DecisionPass):
     target: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Looks up all groups of the model and of what it launches."""
+        """Look up all groups of the model and of what it launches."""
         target = target_of(op, self.target)
         selection = _Selection(load_tuned())
         for function in program_functions(op):
@@ -75,7 +75,7 @@ class _Selection:
         self._are_parts = dict[Device, bool]()
 
     def is_part(self, group: FusedOp, target: Target) -> bool:
-        """Whether the schedule is that of another group, which the backend makes itself."""
+        """Return whether the schedule is that of another group, which the backend makes itself."""
         device = device_of(group, target)
         if device not in self._are_parts:
             known = device.backend in backend_names()
@@ -83,7 +83,7 @@ class _Selection:
         return self._are_parts[device]
 
     def decides(self, group: FusedOp, device: Device) -> bool:
-        """Whether a record does; the default needs no attribute."""
+        """Return whether a record does; the default needs no attribute."""
         on_miss = device.settings.library_on_miss
         if not self._tuned and not on_miss:
             return False
@@ -97,7 +97,7 @@ class _Selection:
         return False
 
     def _follows(self, group: FusedOp, found: TunedKernel, device: Device) -> bool:
-        """Whether the record counts."""
+        """Return whether the record counts."""
         is_best = device.settings.kernels is Kernels.BEST
         library = KernelSchedule.of(found.vendor, {})
         if found.keeps_library and is_best and self._takes(group, library, device):
@@ -109,7 +109,7 @@ class _Selection:
     def _takes(
         self, group: FusedOp, chosen: KernelSchedule, device: Device, version: int | None = None
     ) -> bool:
-        """Writes the schedule on `group`, if a family, of this version, has it for the group."""
+        """Write the schedule on `group`, if a family, of this version, has it for the group."""
         if device not in self._matches:
             self._matches[device] = GroupMatches(kernel_families(device))
         match = find_match(self._matches[device].in_choice(group, stored_choice(group)), chosen)

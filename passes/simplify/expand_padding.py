@@ -38,7 +38,7 @@ def _expand(op: ConvOp | PoolOp) -> None:
 
 
 def _note_zeros(op: ConvOp) -> None:
-    """Says which elements of the input are zeros that were put around it."""
+    """Record which elements of the input are zeros of its padding."""
     zeros = np.zeros((2, len(shape_of(op.input))), np.int64)
     value = op.input
     while isinstance(value.owner, PadOp) and value.owner.value.value.data == 0:

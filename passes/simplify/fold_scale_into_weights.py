@@ -72,7 +72,7 @@ class _Known:
 
 
 def _link(op: Operation, expressions: ParameterExpressions) -> _Link | None:
-    """`op` as a link of a chain: affine, on floats, known on one side, shape unchanged."""
+    """Return `op` as a link of a chain: affine, on floats, known on one side, shape unchanged."""
     if not isinstance(op, ElementwiseOp) or op.ROW.name not in _SHIFTS | _SCALES:
         return None
     left, right = op.operands
@@ -87,7 +87,7 @@ def _link(op: Operation, expressions: ParameterExpressions) -> _Link | None:
 
 
 def _chain(last: _Link, expressions: ParameterExpressions) -> list[_Link]:
-    """The links up to `last`, first one first; values between them have no other use."""
+    """Return the links up to `last`, first one first; values between them have no other use."""
     links = [last]
     while True:
         owner = links[-1].input.owner
@@ -171,7 +171,7 @@ def _fold(last: _Link, known: _Known) -> None:
     folded = _foldable(product, _until_second_scale(links), known.values)
     if not folded or (len(folded) == 1 and not folded[0].is_scale):
         return
-    # What the last one is scaled or shifted by may be computed behind the first one.
+    # What the last one is scaled or shifted by may be computed after the first one.
     emit, value = _Emitter(folded[-1].op), links[0].input
     scale = next((link for link in folded if link.is_scale), None)
     if scale is not None:
@@ -215,7 +215,7 @@ def _shift(links: Sequence[_Link], emit: _Emitter) -> SSAValue | None:
 class FoldScaleIntoWeightsPass(ModulePass):
     """Makes what scales and shifts a product by known weights part of these, and one shift.
 
-    In: any module. Out: the same function, but for where products are rounded: the scale behind a
+    In: any module. Out: the same function, but for where products are rounded: the scale after a
     convolution or a matrix product with known weights is part of the weights if it is one number
     per output channel or one for all, and what is added is added up first. Only one scale is
     folded, only where the values of parameters are known (see `ModelContext`) and are such that

@@ -43,7 +43,7 @@ class InlinePass(ModulePass):
     name = "inline"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Inlines callees first, so that each body is complete when it is copied."""
+        """Inline callees first, so that each body is complete when it is copied."""
         functions = {f.sym_name.data: f for f in op.ops if isinstance(f, FuncOp)}
         calls = {name: _calls(function) for name, function in functions.items()}
         if not any(calls.values()):
@@ -65,7 +65,7 @@ def _calls(function: FuncOp) -> list[CallOp]:
 
 
 def _callees_first(functions: dict[str, FuncOp], calls: dict[str, list[CallOp]]) -> list[str]:
-    """The names of all functions, each behind those that it calls; without recursion."""
+    """Return the names of all functions, each after those that it calls; without recursion."""
     order: list[str] = []
     done: set[str] = set()
     for root in functions:
@@ -121,7 +121,7 @@ def _clusters(module: ModuleOp) -> Iterator[int]:
 
 
 def _inline(call: CallOp, function: FuncOp, free: Iterator[int]) -> None:
-    """Copies the body in front of the call, its clusters with `free` numbers, and erases it."""
+    """Copy the body in front of the call, its clusters with `free` numbers, and erase it."""
     block, outer = function.body.block, call.parent
     assert outer is not None
     mapping: dict[SSAValue, SSAValue] = dict(zip(block.args, call.operands, strict=True))
@@ -148,7 +148,7 @@ def _inline(call: CallOp, function: FuncOp, free: Iterator[int]) -> None:
 
 
 def _place(op: Operation, call: CallOp) -> None:
-    """Lets `op` run where the call does, unless it is for another device."""
+    """Let `op` run where the call does, unless it is for another device."""
     if device_name(op) in (None, device_name(call)):
         op.attributes |= {name: a for name in MARKS if (a := call.attributes.get(name)) is not None}
 

@@ -27,12 +27,12 @@ _FLOATS = (f32, f64)
 _VIEWS = (BroadcastOp, ReshapeOp, TransposeOp)
 
 _LARGEST_SCALE = 2.0**16
-"""Of what is scaled later, and one over it of the least: what such a scale keeps small or large may
-overflow or vanish without it only within this of the limits of the type."""
+"""The largest scale of what is scaled later, and one over it of the least: what such a scale keeps
+small or large may overflow or vanish without it only within this of the limits of the type."""
 
 _MOST_ROWS = 64
-"""Of a product by an operand that is repeated no longer. Of more rows a copy of it is small beside
-the product, and attention is made by tiles of heads."""
+"""The most rows of a product by an operand that is repeated no longer. For more rows a copy of it
+is small beside the product, and attention is made by tiles of heads."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class SimplifyProductsPass(ModulePass):
     """Scales small tensors instead of large ones, and repeats no operand for groups of batches.
 
     In: any module. Out: a number that the right operand of a `braid.matmul` of f32 or f64 is
-    multiplied or divided by, perhaps behind what moves it, is applied to the result, where that is
+    multiplied or divided by, perhaps after what moves it, is applied to the result, where that is
     smaller, or the left one is scaled too: so ONNX's attention scales its queries and keys. A right
     operand that is repeated for groups of batches, as keys are for several heads of queries, is
     not: rows of a group are rows of one product, up to 64. What converts it from 16 bits does so
@@ -62,7 +62,7 @@ class SimplifyProductsPass(ModulePass):
     devices: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites product by product."""
+        """Rewrite product by product."""
         target = target_of(op, self.target)
         for product in [inner for inner in op.walk() if isinstance(inner, MatmulOp)]:
             if runs_on(product, self.devices, target) and not _is_open(product):
@@ -78,10 +78,10 @@ def _is_open(product: MatmulOp) -> bool:
 
 
 def _scale_result(product: MatmulOp) -> MatmulOp:
-    """Applies scales of operands to the result; the product then.
+    """Apply scales of operands to the result, and return the product.
 
     That of the right operand, where the result is smaller; both, where both are scaled, since one
-    number behind the product takes the place of two passes over what it reads.
+    number after the product takes the place of two passes over what it reads.
     """
     if element_type_of(product.output) not in _FLOATS:
         return product
@@ -110,19 +110,21 @@ def _is_moderate(factor: float) -> bool:
 
 @dataclass(frozen=True)
 class _Scaled:
-    """An operand that is `scale`, which multiplies by `factor`, behind what moves it."""
+    """An operand that is `scale`, which multiplies by `factor`, after what moves it."""
 
     scale: ElementwiseOp
     factor: float
     views: list[Operation]
 
     def again(self, product: MatmulOp) -> SSAValue:
-        """The operand as it would be without the scale."""
+        """Return the operand as it would be without the scale."""
         return _again(self.views, self.scale.operands[0], product)
 
 
 def _scaled(operand: SSAValue) -> _Scaled | None:
-    """Of an operand that is multiplied or divided by one number, for one reader."""
+    """Return the product of an operand that is multiplied or divided by one number, for one
+    reader.
+    """
     value, views = _moved(operand)
     op = value.owner
     if not isinstance(op, ElementwiseOp) or op.ROW.name not in ("mul", "div"):
@@ -141,7 +143,7 @@ def _elements(value: SSAValue) -> int:
 
 
 def _as_row(product: MatmulOp) -> MatmulOp:
-    """Makes a product of floats by one column one of a row by the transpose; the product then."""
+    """Replace a product of floats by one column by one of a row by the transpose, and return it."""
     left, right = shape_of(product.lhs), shape_of(product.rhs)
     if right[-1] != 1 or left[-2] == 1 or element_type_of(product.lhs) not in _FLOATS:
         return product
@@ -153,7 +155,8 @@ def _as_row(product: MatmulOp) -> MatmulOp:
 
 
 def _convert_first(product: MatmulOp) -> MatmulOp:
-    """Moves the right operand behind its conversion from 16 bits, not before; the product then.
+    """Move the right operand after its conversion from 16 bits instead of before, and return the
+    product.
 
     Products read what is moved where it lies, and convert it as they load it.
     """
@@ -176,7 +179,7 @@ def _convert_first(product: MatmulOp) -> MatmulOp:
 
 
 def _moved(value: SSAValue) -> tuple[SSAValue, list[Operation]]:
-    """What `value` is moved from for one reader, and what moves it, in order."""
+    """Return what `value` is moved from for one reader, and what moves it, in order."""
     views: list[Operation] = []
     while isinstance(owner := value.owner, _VIEWS) and value.has_one_use():
         views.insert(0, owner)
@@ -185,7 +188,7 @@ def _moved(value: SSAValue) -> tuple[SSAValue, list[Operation]]:
 
 
 def _again(views: Sequence[Operation], value: SSAValue, product: MatmulOp) -> SSAValue:
-    """`value` moved by copies of `views`, before the product."""
+    """Return `value` moved by copies of `views`, before the product."""
     for view in views:
         copy = view.clone()
         copy.operands[0] = value
@@ -202,7 +205,7 @@ def _erase_unread(ops: Sequence[Operation]) -> None:
 
 
 def _number(factor: float, product: MatmulOp) -> SSAValue:
-    """A number, behind a product, with as many dims as its result."""
+    """Return a number, after a product, with as many dims as its result."""
     shape = [1] * len(shape_of(product.output))
     new = ConstantOp.of(np.full(shape, factor, to_numpy(element_type_of(product.output))))
     Rewriter.insert_op(new, InsertPoint.after(product))
@@ -210,7 +213,7 @@ def _number(factor: float, product: MatmulOp) -> SSAValue:
 
 
 def _merge_groups(product: MatmulOp) -> None:
-    """Makes batches that share their right operand rows of one batch."""
+    """Make batches that share their right operand rows of one batch."""
     turn = product.rhs.owner if isinstance(product.rhs.owner, TransposeOp) else None
     repeated = product.rhs if turn is None else turn.input
     shared = _shared(repeated)
@@ -231,7 +234,9 @@ def _merge_groups(product: MatmulOp) -> None:
 
 
 def _shared(value: SSAValue) -> SSAValue | None:
-    """What `value` repeats for groups of its last batch dim: `[…, groups, 1, rows, columns]`."""
+    """Return what `value` repeats for groups of its last batch dim:
+    `[…, groups, 1, rows, columns]`.
+    """
     joined = value.owner
     repeat = joined.input.owner if isinstance(joined, ReshapeOp) else None
     if not isinstance(repeat, BroadcastOp):
@@ -251,7 +256,7 @@ def _swap(rank: int) -> list[int]:
 
 
 def _makers(product: MatmulOp) -> list[Operation]:
-    """The views that make the right operand."""
+    """Return the views that make the right operand."""
     found: list[Operation] = []
     value = product.rhs
     while isinstance(owner := value.owner, _VIEWS):
@@ -261,7 +266,7 @@ def _makers(product: MatmulOp) -> list[Operation]:
 
 
 def _made(op: ReshapeOp | TransposeOp, product: MatmulOp) -> SSAValue:
-    """The result of `op`, which stands before the product, for it."""
+    """Return the result of `op`, which stands before the product, for it."""
     union_placements(op, product)
     op.location = product.location
     Rewriter.insert_op(op, InsertPoint.before(product))
@@ -269,7 +274,9 @@ def _made(op: ReshapeOp | TransposeOp, product: MatmulOp) -> SSAValue:
 
 
 def _product(product: MatmulOp, left: SSAValue, right: SSAValue) -> MatmulOp:
-    """The product of other operands, before `product`; it has its attributes, but no names."""
+    """Return the product of other operands, before `product`; it has its attributes, but no
+    names.
+    """
     new = MatmulOp.on(left, right, accumulator=product.accumulator)
     new.attributes |= {k: v for k, v in product.attributes.items() if k != NAME}
     new.location = product.location
@@ -278,7 +285,7 @@ def _product(product: MatmulOp, left: SSAValue, right: SSAValue) -> MatmulOp:
 
 
 def _replace(product: MatmulOp, last: TensorOp) -> None:
-    """Puts `last`, which ends what is made of another product, into the place of `product`."""
+    """Put `last`, which ends what is made of another product, into the place of `product`."""
     Rewriter.insert_op(last, InsertPoint.before(product))
     inherit_names(product, [last.results[0]], inserted=[last])
     product.output.replace_all_uses_with(last.results[0])

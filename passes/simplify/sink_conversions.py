@@ -1,6 +1,6 @@
 """`sink-conversions`: weights of 8 and 16 bits stay so until they are computed with.
 
-A conversion of a known tensor to f32, and a scale behind it, would be computed when the model is
+A conversion of a known tensor to f32, and a scale after it, would be computed when the model is
 compiled: the artifact would hold the tensor in f32, which is up to four times as large.
 """
 
@@ -32,10 +32,10 @@ _MUL = ELEMENTWISE["mul"]
 
 @dataclass(frozen=True)
 class SinkConversionsPass(ModulePass):
-    """Moves conversions to f32 of known tensors, and their scales, behind what reads these.
+    """Moves conversions to f32 of known tensors, and their scales, after what reads these.
 
     In: any module. Out: rows of a table of 8 or 16 bits are gathered before they are converted and
-    scaled. A product by known weights of so many bits is scaled instead of the weights, where the
+    scaled. A product by known weights of this many bits is scaled instead of the weights, where the
     scale is one number per column or one for all; `fuse-conversions` then leaves the weights as
     they are. With strict numerics products are not scaled.
 
@@ -75,7 +75,9 @@ class _Stored:
     scale: SSAValue | None = None
 
     def transposed(self, op: TransposeOp) -> "_Stored":
-        """Return what is stored of the transpose, which is computed when the model is compiled."""
+        """Return the transposed tensor as it is stored; the transpose is computed at
+        compile time.
+        """
 
         def turned(value: SSAValue) -> SSAValue:
             new = TransposeOp.get(value, op.permutation.get_values())
@@ -176,7 +178,7 @@ def _converted(narrow: SSAValue | TensorOp) -> TensorOp:
 
 
 def _replace(op: TensorOp, made: Mapping[str, TensorOp]) -> None:
-    """Put ops, by what they make of it, in place of `op`, whose result the last one gives."""
+    """Replace `op` by new ops, the last of which gives its result."""
     last = [*made.values()][-1]
     for what, new in made.items():
         new.location = op.location

@@ -34,7 +34,7 @@ Shape = Sequence[int]
 
 @dataclass(frozen=True)
 class SinkReshapesPass(ModulePass):
-    """Moves reshapes of a product's result behind the elementwise ops that read them.
+    """Moves reshapes of a product's result after the elementwise ops that read them.
 
     In: any module. Out: those ops are in the product's own shape, so that fusion can make them its
     epilogue; their other operands are reshaped, which moves nothing. Importers and exporters write
@@ -55,7 +55,7 @@ class SinkReshapesPass(ModulePass):
     name = "sink-reshapes"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """In order, so that a whole chain of ops moves in one pass."""
+        """Rewrite ops in order, so that a whole chain of them moves in one pass."""
         for func in runtime_functions(op):
             if count := _sink_all(func):
                 _canonicalize_reshapes(func)
@@ -64,7 +64,7 @@ class SinkReshapesPass(ModulePass):
 
 
 def _sink_all(func: Operation) -> int:
-    """How many ops moved; operands come before their readers."""
+    """Return how many ops moved; operands come before their readers."""
     # Results of products, and what was computed with one in its shape.
     made, count = set[SSAValue](), 0
     for op in list(func.walk()):
@@ -79,16 +79,16 @@ def _sink_all(func: Operation) -> int:
 
 
 def _follows(op: ElementwiseOp, made: Set[SSAValue]) -> bool:
-    """Whether `op` has the shape of a product that it reads."""
+    """Return whether `op` has the shape of a product that it reads."""
     shape = shape_of(op.output)
     return not made.isdisjoint(each for each in op.inputs if shape_of(each) == shape)
 
 
 def _sink(op: ElementwiseOp, made: Container[SSAValue]) -> ElementwiseOp | None:
-    """`op` in the shape of a product that it reads through reshapes, if it can be."""
+    """Return `op` in the shape of a product that it reads through reshapes, if it can be."""
     shape = shape_of(op.output)
     for value in op.inputs:
-        if shape_of(value) != shape or (product := _product_behind(value, made)) is None:
+        if shape_of(value) != shape or (product := _product_before(value, made)) is None:
             continue
         source = shape_of(product)
         shapes = [_shape_before(shape_of(operand), source, shape) for operand in op.inputs]
@@ -98,7 +98,7 @@ def _sink(op: ElementwiseOp, made: Container[SSAValue]) -> ElementwiseOp | None:
 
 
 def _moved(op: ElementwiseOp, shape: Shape, shapes: Sequence[Shape]) -> ElementwiseOp:
-    """Replaces `op` by one of result `shape` and its reshape; `shapes` are those of operands."""
+    """Replace `op` by one of result `shape` and its reshape; `shapes` are those of operands."""
     moved = op.clone()
     moved.operands = [
         _reshaped(operand, wanted, op) for operand, wanted in zip(op.inputs, shapes, strict=True)
@@ -114,14 +114,14 @@ def _moved(op: ElementwiseOp, shape: Shape, shapes: Sequence[Shape]) -> Elementw
 
 
 def _reshapes_of(value: SSAValue) -> Iterator[ReshapeOp]:
-    """The reshapes that make `value` of another one, the last one first."""
+    """Yield the reshapes that make `value` of another one, the last one first."""
     while isinstance(value.owner, ReshapeOp):
         yield value.owner
         value = value.owner.input
 
 
-def _product_behind(value: SSAValue, made: Container[SSAValue]) -> SSAValue | None:
-    """What a product, or what follows one, has made, and `value` is reshaped from."""
+def _product_before(value: SSAValue, made: Container[SSAValue]) -> SSAValue | None:
+    """Return what a product, or what follows one, has made, and `value` is reshaped from."""
     sources = (reshape.input for reshape in _reshapes_of(value))
     found = next((source for source in sources if source in made), None)
     if found is None or {0, DYNAMIC} & {*shape_of(found), *shape_of(value)}:
@@ -130,7 +130,7 @@ def _product_behind(value: SSAValue, made: Container[SSAValue]) -> SSAValue | No
 
 
 def _reshaped(value: SSAValue, shape: Shape, op: ElementwiseOp) -> SSAValue:
-    """`value` in another shape: what it was reshaped from, or a view before `op`."""
+    """Return `value` in another shape: what it was reshaped from, or a view before `op`."""
     sources = (value, *(reshape.input for reshape in _reshapes_of(value)))
     alike = [source for source in sources if shape_of(source) == tuple(shape)]
     if alike:
@@ -154,7 +154,7 @@ _PATTERNS = TensorPatterns()
 
 
 def _canonicalize_reshapes(func: Operation) -> None:
-    """Merges and folds those that are left, and drops what is not read any more."""
+    """Merge and fold those that are left, and drop what is not read any more."""
     names = PatternRewriterListener(operation_replacement_handler=[inherit_names])
     walker = PatternRewriteWalker(_Reshapes(), post_walk_func=erase_dead_ops, listener=names)
     for region in func.regions:
@@ -162,7 +162,8 @@ def _canonicalize_reshapes(func: Operation) -> None:
 
 
 def _shape_before(operand: Shape, source: Shape, result: Shape) -> list[int] | None:
-    """An operand's shape, which is repeated along dims of `result`, beside one of shape `source`.
+    """Return an operand's shape, which is repeated along dims of `result`, beside one of shape
+    `source`.
 
     None where it is repeated along a part only of dims that are one.
     """
@@ -179,7 +180,7 @@ def _shape_before(operand: Shape, source: Shape, result: Shape) -> list[int] | N
 
 
 def _groups(source: Shape, result: Shape) -> list[tuple[list[int], list[int]]]:
-    """Dims of both shapes that hold the same elements, as few at a time as can be."""
+    """Return the dims of both shapes that hold the same elements, as few at a time as can be."""
     groups: list[tuple[list[int], list[int]]] = []
     first = second = 0
     while first < len(source) or second < len(result):

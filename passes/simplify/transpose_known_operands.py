@@ -51,7 +51,7 @@ class TransposeKnownOperandsPass(ModulePass):
     name = "transpose-known-operands"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Products first: they may leave transposes of slabs."""
+        """Rewrite products first: they may leave transposes of slabs."""
         known = ParameterExpressions()
         for func in runtime_functions(op):
             products = [each for each in func.walk() if isinstance(each, MatmulOp)]
@@ -64,7 +64,7 @@ class TransposeKnownOperandsPass(ModulePass):
 
 
 def _turn_product(product: MatmulOp, known: ParameterExpressions) -> bool:
-    """Matrix times column becomes row times transposed matrix, for a known matrix."""
+    """Replace matrix times column by row times transposed matrix, for a known matrix."""
     matrix, column = product.operands
     *batch, rows, columns = shape_of(product.output)
     shapes = (*shape_of(matrix), *shape_of(column))
@@ -85,7 +85,7 @@ def _turn_product(product: MatmulOp, known: ParameterExpressions) -> bool:
 
 
 def _move_to_table(transpose: TransposeOp, known: ParameterExpressions) -> bool:
-    """Slabs are gathered from a transposed table, where only dims of slabs are exchanged."""
+    """Gather slabs from a transposed table, where only dims of slabs are exchanged."""
     gather = transpose.input.owner
     if not isinstance(gather, GatherOp | GatherNdOp) or not known.is_known(gather.data):
         return False
@@ -111,7 +111,7 @@ def _move_to_table(transpose: TransposeOp, known: ParameterExpressions) -> bool:
 
 
 def _is_from_known(product: MatmulOp, known: ParameterExpressions) -> bool:
-    """Whether the matrix of `product` is known, or gathered from a known table for it alone.
+    """Return whether the matrix of `product` is known, or gathered from a known table for it alone.
 
     What another device gathers would have to be transposed whenever the model runs.
     """
@@ -125,13 +125,13 @@ def _is_from_known(product: MatmulOp, known: ParameterExpressions) -> bool:
 
 
 def _swapped(value: SSAValue) -> tuple[int, ...]:
-    """The permutation that exchanges the last two dims."""
+    """Return the permutation that exchanges the last two dims."""
     rank = len(shape_of(value))
     return (*range(rank - 2), rank - 1, rank - 2)
 
 
 def _named(op: _OpT, source: Operation, what: str) -> _OpT:
-    """Inserts `op`, a part of `source`, before it."""
+    """Insert `op`, a part of `source`, before it."""
     derive_names(op, source, what)
     op.location = source.location
     Rewriter.insert_op(op, InsertPoint.before(source))

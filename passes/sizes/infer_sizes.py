@@ -85,7 +85,7 @@ def _sharpen(value: SSAValue, extents: Sequence[Extent]) -> None:
     """Give a value these extents where its type does not say its own."""
     own = extents_of(value)
     if len(own) != len(extents) or not fits(own, extents):
-        return  # the verifier tells
+        return  # the verifier reports it
     merged = [known if mine == DYNAMIC else mine for mine, known in zip(own, extents, strict=True)]
     _set_type(value, sized_type(element_type_of(value), merged))
 

@@ -80,7 +80,7 @@ def _name_dims(function: FuncOp) -> None:
 
 
 def _new_symbol(name: str, taken: set[str]) -> tuple[Extent, str]:
-    """Return a size of this name, with a number behind it where the name is taken."""
+    """Return a size of this name, with a number after it where the name is taken."""
     unique, count = name, 1
     while unique in taken:
         count += 1

@@ -20,7 +20,7 @@ from braid.support.sizes.simplification import Simplification
 class SimplifySizesPass(ModulePass):
     """Simplify the sizes in types and attributes by what is assumed of symbols and checked.
 
-    A run ends with an error where a check of the function does not hold, so that all code behind
+    A run ends with an error where a check of the function does not hold, so that all code after
     the checks may rely on them: `min(n, 1)` is 1 where a window needs n to be at least 1. Sizes
     that are equal are then often written alike, and slices of whole tensors are seen to be such.
     Where a check says that two sizes are equal, one of them is written as the other: an image that

@@ -27,7 +27,7 @@ class Slicer:
     through_concats: bool
 
     def slice(self, value: SSAValue, part: Part) -> SSAValue:
-        """The elements `part` of `value`."""
+        """Return the elements `part` of `value`."""
         shape = shape_of(value)
         if part.size == shape[part.dim]:
             return value
@@ -55,7 +55,9 @@ class Slicer:
         return insert_like(self.builder, SliceOp.get(value, offsets, extents), value)
 
     def _is_joined(self, value: SSAValue, dim: int) -> bool:
-        """Whether `value`, or all that it is concatenated from, is a concatenation along `dim`."""
+        """Return whether `value`, or all that it is concatenated from, is a concatenation along
+        `dim`.
+        """
         owner = value.owner
         if not isinstance(owner, ConcatOp):
             return False
@@ -63,7 +65,9 @@ class Slicer:
         return inside or owner.dim.value.data == dim
 
     def _slice_before(self, op: ReshapeOp, part: Part) -> SSAValue | None:
-        """The reshaped slice of what is reshaped, where that is a concatenation of such parts."""
+        """Return the reshaped slice of what is reshaped, where that is a concatenation of such
+        parts.
+        """
         shape, source = shape_of(op.output), shape_of(op.input)
         box = [(0, extent) for extent in shape]
         box[part.dim] = (part.start, part.size)
@@ -91,14 +95,14 @@ class Slicer:
 
 
 def joined(builder: Builder, values: Sequence[SSAValue], dim: int) -> SSAValue:
-    """The concatenation of `values` along `dim`; a single value as it is."""
+    """Return the concatenation of `values` along `dim`; a single value as it is."""
     if len(values) == 1:
         return values[0]
     return insert_like(builder, ConcatOp.get(values, dim), values[0])
 
 
 def insert_like(builder: Builder, op: Operation, value: SSAValue) -> SSAValue:
-    """Inserts an op of one result, and gives that the layout of `value`."""
+    """Insert an op of one result, and give that the layout of `value`."""
     layout = layout_of(value.type)
     set_result_types(op, [with_layout(result.type, layout) for result in op.results])
     return builder.insert(op).results[0]

@@ -26,7 +26,7 @@ from braid.support.errors import BraidError
 
 
 def decided_counts(op: Operation) -> dict[int, int]:
-    """The parts per dim that is split, in order of preference.
+    """Return the parts per dim that is split, in order of preference.
 
     Raises BraidError for a decision that does not fit the op.
     """
@@ -61,7 +61,7 @@ class _Splitter:
         self.slices: dict[tuple[SSAValue, Part], SSAValue] = {}
 
     def split(self, op: Operation, counts: Mapping[int, int]) -> list[SSAValue]:
-        """Inserts the parts of `op` (`op` itself if there is one) and what joins them.
+        """Insert the parts of `op` (`op` itself if there is one) and what joins them.
 
         Returns the whole results.
 
@@ -78,7 +78,7 @@ class _Splitter:
     def _part(
         self, op: Operation, dim: SplitDim, part: Part, rest: Mapping[int, int]
     ) -> list[SSAValue]:
-        """The results of one part of `op`, split along the other dims."""
+        """Return the results of one part of `op`, split along the other dims."""
         tile = dim.tile(part)
         if tile is None:
             raise _error(op, f"dim {dim.dim} cannot be split where {part.start} begins a part")
@@ -89,7 +89,7 @@ class _Splitter:
         return values
 
     def _op_of(self, op: Operation, part: PartTile) -> Operation:
-        """`op` on a part of its operands, not inserted yet."""
+        """Return `op` on a part of its operands, not inserted yet."""
         operands = [
             self._slice(value, part.operands[index]) if index in part.operands else value
             for index, value in enumerate(op.operands)
@@ -118,7 +118,7 @@ class _Splitter:
 
 
 def erase_unused_addressing(module: ModuleOp) -> None:
-    """Erases slices, concatenations and reshapes that nothing reads any more, readers first."""
+    """Erase slices, concatenations and reshapes that nothing reads any more, readers first."""
     addressing = [op for op in module.walk() if isinstance(op, SliceOp | ConcatOp | ReshapeOp)]
     for op in reversed(addressing):
         if not any(result.uses for result in op.results):
@@ -145,7 +145,7 @@ class ApplySplitsPass(ModulePass):
     through_concats: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Checks all decisions, then replaces the ops."""
+        """Check all decisions, then replace the ops."""
         decided: list[tuple[Operation, dict[int, int]]] = []
         for each in op.walk():
             if SPLIT in each.attributes:

@@ -15,7 +15,7 @@ SINGLE = 2
 def select_counts(
     op: Operation, dims: Sequence[SplitDim], limit: int, start: Mapping[int, int]
 ) -> dict[int, int] | None:
-    """The parts per dim with which every part fits `limit`, None if there are none.
+    """Return the parts per dim with which every part fits `limit`, None if there are none.
 
     The dims in their order, unless leaving out the first ones, or dividing the parts in another
     way among two dims, makes fewer. The first dim alone stays where that suffices, unless it makes
@@ -38,7 +38,7 @@ def select_counts(
 
 
 def counts_in_order(op: Operation, dims: Sequence[SplitDim], limit: int) -> dict[int, int] | None:
-    """The parts per dim with which every part fits `limit`, None if there are none.
+    """Return the parts per dim with which every part fits `limit`, None if there are none.
 
     Each dim into as few parts as suffice, or as many as there can be, before the next one.
     """
@@ -61,7 +61,7 @@ class _PartCountSearch:
         self.start = start
 
     def in_order(self, order: Sequence[SplitDim]) -> dict[int, int] | None:
-        """Splits one dim of `order` after the other, each into as few parts as suffice.
+        """Split one dim of `order` after the other, each into as few parts as suffice.
 
         Where none suffice, into as many as there can be; what later dims make unnecessary is
         taken back.
@@ -78,7 +78,7 @@ class _PartCountSearch:
         return {dim: count for dim, count in counts.items() if count > 1}
 
     def coarsened(self, counts: Mapping[int, int]) -> dict[int, int]:
-        """Puts whole parts together for as long as that fits, the least preferred dims first."""
+        """Put whole parts together for as long as that fits, the least preferred dims first."""
         made = dict(counts)
         for dim in reversed([d.dim for d in self.dims if d.dim in counts]):
             divisors = (n for n in range(1, made[dim] + 1) if made[dim] % n == 0)
@@ -86,7 +86,7 @@ class _PartCountSearch:
         return {dim: count for dim, count in made.items() if count > 1}
 
     def balanced(self, counts: dict[int, int]) -> dict[int, int]:
-        """Divides the parts otherwise among two dims for as long as that makes fewer."""
+        """Divide the parts otherwise among two dims for as long as that makes fewer."""
         improved = True
         while improved:
             improved = False
@@ -115,7 +115,8 @@ class _PartCountSearch:
         return part_bytes(self.op, self.dims, counts) <= self.limit
 
     def _fewest(self, counts: Mapping[int, int], dim: SplitDim) -> int:
-        """The least count of `dim` with which all fits; the largest possible where none does.
+        """Return the least count of `dim` with which all fits; the largest possible where none
+        does.
 
         By bisection, as parts only shrink when there are more of them.
         """
@@ -141,7 +142,7 @@ class _PartCountSearch:
 
 
 def _useful_counts(units: int, step: int) -> Iterator[int]:
-    """The multiples of `step` that make the largest part smaller than all counts below them.
+    """Yield the multiples of `step` that make the largest part smaller than all counts below them.
 
     These are at most about twice the square root of `units`.
     """

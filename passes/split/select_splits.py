@@ -32,13 +32,14 @@ from braid.targets.machines.target import Device, Target
 from braid.targets.simulator.steps import steps_of
 
 MARGIN = 8
-"""The default limit leaves one part in so many of the memory free, for code and constants."""
+"""The default limit leaves one part in this many of the memory free, for code and constants."""
 
 
 def memory_limits(
     memory: str | int | None, target: Target, devices: Collection[str] = ()
 ) -> Callable[[Operation], int]:
-    """Bytes that an op may use: `memory`, or the memory of its device's units less a margin.
+    """Return the bytes that an op may use: `memory`, or the memory of its device's units less a
+    margin.
 
     An op on several units may use the least of their memories, and one that does not run on
     `devices`, where these are given, as much as there can be.
@@ -68,12 +69,12 @@ def memory_limits(
 
 
 def is_splittable(op: Operation) -> bool:
-    """Whether `op` moves or computes something."""
+    """Return whether `op` moves or computes something."""
     return isinstance(op, FusedOp) or (isinstance(op, TensorOp) and not is_addressing(op))
 
 
 def splittable_ops(module: ModuleOp) -> Iterator[Operation]:
-    """The ops of the public functions that move or compute something, not those in groups."""
+    """Yield the ops of the public functions that move or compute something, not those in groups."""
 
     def visit(op: Operation) -> Iterator[Operation]:
         if is_splittable(op):
@@ -124,12 +125,12 @@ class SelectSplitsPass(DecisionPass):
     dims: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Writes the decision."""
+        """Write the decision."""
         limit_of = memory_limits(self.memory, target_of(op, self.target), self.devices)
         self.decide(list(splittable_ops(op)), limit_of)
 
     def decide(self, ops: Sequence[Operation], limit_of: Callable[[Operation], int]) -> None:
-        """Writes it on those of `ops`, in the order of data, that use more than their limit."""
+        """Write it on those of `ops`, in the order of data, that use more than their limit."""
         check_dim_names(self.dims)
         chosen: Chosen = {}
         for each in ops:

@@ -74,7 +74,7 @@ class SplitDim:
         self._largest: dict[int, Largest | None] = {}
 
     def parts(self, count: int) -> list[Part]:
-        """`count` parts whose sizes differ by at most one `unit`.
+        """Return `count` parts whose sizes differ by at most one `unit`.
 
         Twice as many parts are the halves of these parts, and so for every multiple.
         """
@@ -83,7 +83,9 @@ class SplitDim:
         return [Part(self.dim, begin, end - begin) for begin, end in itertools.pairwise(cuts)]
 
     def tile(self, part: Part) -> PartTile | None:
-        """How a part is computed; None where it cannot be, or needs an operand cut in two dims."""
+        """Return how a part is computed; None where it cannot be, or needs an operand cut in two
+        dims.
+        """
         if part not in self._tiles:
             self._tiles[part] = self._find_tile(part)
         return self._tiles[part]
@@ -132,7 +134,9 @@ class SplitDim:
         )
 
     def largest(self, count: int) -> Largest | None:
-        """What the largest of `count` parts takes; None where not all of them can be made."""
+        """Return what the largest of `count` parts takes; None where not all of them can be
+        made.
+        """
         if count not in self._largest:
             self._largest[count] = self._find_largest(count)
         return self._largest[count]
@@ -154,7 +158,7 @@ class SplitDim:
         return Largest(made, operands)
 
     def _typical_parts(self, count: int) -> list[Part]:
-        """Parts of which one needs the most.
+        """Return the parts of which one needs the most.
 
         What affine indices read is less at the ends, in the padding, and else as large as the
         part.
@@ -171,11 +175,12 @@ class SplitDim:
 def split_dims(
     op: Operation, reductions: bool = False, among: Collection[int] | None = None
 ) -> list[SplitDim]:
-    """The dims along which `op` may be split, the most preferred first; empty if it cannot be.
+    """Return the dims along which `op` may be split, the most preferred first; empty if it cannot
+    be.
 
     Convolutions, pooling, resizes: batch, channels, then spatial dims. Transposes: first the dims
     that stay in place. Others: outermost in storage first, but those with a halo last. Reduced
-    dims come behind all others and only with `reductions`, since their parts must be joined.
+    dims come after all others and only with `reductions`, since their parts must be joined.
     None where it is decided where tensors of `op` lie. With `among` only dims with these numbers.
     """
     if has_storage(op):
@@ -209,15 +214,17 @@ Extents = dict[int, int]
 
 
 def op_bytes(op: Operation) -> int:
-    """Bytes of all operands, each once, and results. Raises UnsupportedError for open dims."""
+    """Return the bytes of all operands, each once, and results. Raises UnsupportedError for open
+    dims.
+    """
     return sum(value_bytes(value) for value in (*dict.fromkeys(op.operands), *op.results))
 
 
 def part_bytes(op: Operation, dims: Sequence[SplitDim], counts: Mapping[int, int]) -> float:
-    """Bytes of the largest of the parts when each dim is split into `counts[dim]` parts.
+    """Return the bytes of the largest of the parts when each dim is split into `counts[dim]` parts.
 
     The largest parts along every dim are taken together; where a reduced dim is split, adding
-    two partial results counts as well. Infinite where a dim cannot be split into so many parts.
+    two partial results counts as well. Infinite where a dim cannot be split into this many parts.
     """
     cut: dict[int, Extents] = {}
     made: Extents = {}
@@ -239,7 +246,7 @@ def part_bytes(op: Operation, dims: Sequence[SplitDim], counts: Mapping[int, int
 
 
 def _bytes(op: Operation, cut: Mapping[int, Extents], made: Extents) -> int:
-    """An operand that is read twice counts once if both reads need the same part."""
+    """Return an operand that is read twice counts once if both reads need the same part."""
     distinct = {
         (operand, tuple(sorted(cut.get(index, {}).items())))
         for index, operand in enumerate(op.operands)

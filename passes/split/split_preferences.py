@@ -18,7 +18,7 @@ _DIGITS = 9
 
 
 def check_dim_names(names: Sequence[str]) -> None:
-    """Raises BraidError for a name that is neither a letter of an image's dims nor a number."""
+    """Raise BraidError for a name that is neither a letter of an image's dims nor a number."""
     for place, name in enumerate(names):
         is_number = name.isdecimal() and len(name) <= _DIGITS
         if not (name in _FROM_FRONT or name in _FROM_BACK or is_number):
@@ -33,7 +33,9 @@ def check_dim_names(names: Sequence[str]) -> None:
 def asked_first(
     op: Operation, dims: Sequence[SplitDim], names: Sequence[str]
 ) -> tuple[list[SplitDim], int]:
-    """`dims` of `op`, those with these names first and in their order, and how many these are."""
+    """Return `dims` of `op`, those with these names first and in their order, and how many these
+    are.
+    """
     rank = len(shape_of(op.results[0]))
     order = [_number(name, rank) for name in names]
     asked = [dim for number in order for dim in dims if dim.dim == number and not dim.combine]
@@ -41,7 +43,9 @@ def asked_first(
 
 
 def _number(name: str, rank: int) -> int | None:
-    """The dim that `name` means for a result of this rank: images have N and C, then others."""
+    """Return the dim that `name` means for a result of this rank: images have N and C, then
+    others.
+    """
     if name.isdecimal():
         return int(name)
     if name in _FROM_FRONT:
@@ -60,7 +64,7 @@ def aligned_counts(
     chosen: Mapping[SSAValue, dict[int, int]],
     partly: bool,
 ) -> Iterator[dict[int, int]]:
-    """The splits of the ops that make the operands, where they make the same parts here.
+    """Yield the splits of the ops that make the operands, where they make the same parts here.
 
     First those that cut an operand along no other dim; then, where `partly` the same parts are
     enough, those that do, and those that the pieces of a concatenation have in common.
@@ -82,7 +86,7 @@ def aligned_counts(
 
 
 def operand_dim(dim: SplitDim, index: int) -> int | None:
-    """The dim along which operand `index` is cut where the result is cut along `dim`."""
+    """Return the dim along which operand `index` is cut where the result is cut along `dim`."""
     tile = dim.tile(Part(dim.dim, 0, dim.unit)) if dim.combine is None else None
     needed = tile.operands.get(index) if tile is not None else None
     return None if needed is None else needed.dim
@@ -91,7 +95,9 @@ def operand_dim(dim: SplitDim, index: int) -> int | None:
 def _counts_of(
     value: SSAValue, chosen: Mapping[SSAValue, dict[int, int]], partly: bool
 ) -> dict[int, int]:
-    """The parts per dim in which `value` is made: as itself, in another shape, cut or joined."""
+    """Return the parts per dim in which `value` is made: as itself, in another shape, cut or
+    joined.
+    """
     if isinstance(value.owner, ReshapeOp):
         counts = _counts_of(value.owner.input, chosen, partly)
         return _reshaped_counts(counts, shape_of(value.owner.input), shape_of(value))
@@ -109,7 +115,7 @@ def _counts_of(
 def _reshaped_counts(
     counts: Mapping[int, int], source: Sequence[int], target: Sequence[int]
 ) -> dict[int, int]:
-    """`counts` of the dims of `target`; none where parts of `source` are not parts of it."""
+    """Return `counts` of the dims of `target`; none where parts of `source` are not parts of it."""
     found: dict[int, int] = {}
     for own, others in shared_dims(source, target):
         cut = [dim for dim in own if counts.get(dim, 1) > 1]
@@ -131,7 +137,7 @@ def _reshaped_counts(
 def readable_first(
     op: Operation, dims: Sequence[SplitDim], limit_of: Callable[[Operation], int]
 ) -> list[SplitDim]:
-    """`dims` of `op`, first those along which all readers that must be split can be cut.
+    """Return `dims` of `op`, first those along which all readers that must be split can be cut.
 
     A convolution needs all channels: an op before it is better split along its rows, so that
     parts flow from one to the other.

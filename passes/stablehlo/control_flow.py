@@ -15,19 +15,19 @@ from braid.passes.stablehlo.node import StablehloNode, converter
 
 @converter("if")
 def if_(t: StablehloNode) -> Sequence[SSAValue]:
-    """The first region where the operand is true."""
+    """Return the first region where the operand is true."""
     return if_else(t, t.value(0))
 
 
 @converter("while")
 def while_(t: StablehloNode) -> Sequence[SSAValue]:
-    """The condition, then the body."""
+    """Return the condition, then the body."""
     return while_loop(t)
 
 
 @converter("case")
 def case(t: StablehloNode) -> Sequence[SSAValue]:
-    """The region with the number of the operand, the last one for all other numbers."""
+    """Return the region with the number of the operand, the last one for all other numbers."""
     if not t.op.regions:
         t.fail("expected at least one region")
     *numbered, chosen = branches(t)
@@ -46,7 +46,7 @@ def _is_number(t: StablehloNode, number: int) -> SSAValue:
 
 
 def _inlined(t: StablehloNode, region: Region) -> Sequence[SSAValue]:
-    """What a region without arguments yields, with its ops at the place of this one."""
+    """Return what a region without arguments yields, with its ops at the place of this one."""
     end = region.block.last_op
     assert isinstance(end, scf.YieldOp), "it is a branch of scf"
     values = list(end.operands)

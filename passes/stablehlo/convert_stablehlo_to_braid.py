@@ -38,7 +38,7 @@ class ConvertStablehloToBraidPass(ModulePass):
     name = "convert-stablehlo-to-braid"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Converts every op of StableHLO in `op`, in place."""
+        """Convert every op of StableHLO in `op`, in place."""
         CONVERTERS.convert([inner for inner in op.walk() if isinstance(inner, StablehloOp)])
         if has_open_dims(op):
             infer_sizes(op)

@@ -132,13 +132,13 @@ def _shifted_right(t: StablehloNode, signedness: Signedness) -> SSAValue:
 
 @converter("square")
 def square(t: StablehloNode) -> SSAValue:
-    """`x · x`."""
+    """Return `x · x`."""
     return t.apply("mul", t.value(0), t.value(0))
 
 
 @converter("compare")
 def compare(t: StablehloNode) -> SSAValue:
-    """Floats by IEEE 754, integers by their type."""
+    """Compare floats by IEEE 754, integers by their type."""
     if t.text("compare_type") == "TOTALORDER":
         t.unsupported(
             "floats are compared by their total order", hint="compare by 'FLOAT' without NaNs"
@@ -158,7 +158,7 @@ def select(t: StablehloNode) -> SSAValue:
 
 @converter("clamp")
 def clamp(t: StablehloNode) -> SSAValue:
-    """No less than operand 0, no more than operand 2, which may be numbers."""
+    """Return operand 1 limited to operands 0 and 2, which may be numbers."""
     x = t.value(1)
     low, high = (t.repeat(t.value(index), extents_of(x)) for index in (0, 2))
     return t.clamp(x, low, high)
@@ -166,13 +166,13 @@ def clamp(t: StablehloNode) -> SSAValue:
 
 @converter("logistic")
 def logistic(t: StablehloNode) -> SSAValue:
-    """`1 / (1 + exp(-x))`."""
+    """Return `1 / (1 + exp(-x))`."""
     return t.sigmoid(t.value(0))
 
 
 @converter("log_plus_one")
 def log_plus_one(t: StablehloNode) -> SSAValue:
-    """`log(1 + x)` without the loss of digits of `1 + x`, after W. Kahan."""
+    """Return `log(1 + x)` without the loss of digits of `1 + x`, after W. Kahan."""
     x = t.value(0)
     one = t.scalar(1, x)
     u = t.apply("add", x, one)
@@ -185,7 +185,7 @@ def log_plus_one(t: StablehloNode) -> SSAValue:
 
 @converter("exponential_minus_one")
 def exponential_minus_one(t: StablehloNode) -> SSAValue:
-    """`exp(x) - 1` without the loss of digits of the difference, after W. Kahan."""
+    """Return `exp(x) - 1` without the loss of digits of the difference, after W. Kahan."""
     x = t.value(0)
     u = t.apply("exp", x)
     difference = t.apply("sub", u, t.scalar(1, x))
@@ -197,7 +197,9 @@ def exponential_minus_one(t: StablehloNode) -> SSAValue:
 
 @converter("cbrt")
 def cube_root(t: StablehloNode) -> SSAValue:
-    """The real root, which has the sign of its operand; of 16-bit floats with a third in f32."""
+    """Return the real root, which has the sign of its operand; of 16-bit floats with a third in
+    f32.
+    """
     element_type = element_type_of(t.value(0))
     x = t.cast(t.value(0), f32) if bytes_of(element_type) < bytes_of(f32) else t.value(0)
     root = t.apply("pow", t.apply("abs", x), t.scalar(1 / 3, x))
@@ -206,7 +208,7 @@ def cube_root(t: StablehloNode) -> SSAValue:
 
 @converter("round_nearest_afz")
 def round_away_from_zero(t: StablehloNode) -> SSAValue:
-    """To nearest, halves away from zero; what has a fraction of a half is exact below 2^23."""
+    """Round to nearest, halves away from zero; numbers below 2^23 with a half are exact."""
     x = t.value(0)
     size = t.apply("abs", x)
     whole = t.apply("floor", size)
@@ -218,28 +220,30 @@ def round_away_from_zero(t: StablehloNode) -> SSAValue:
 
 @converter("is_finite")
 def is_finite(t: StablehloNode) -> SSAValue:
-    """Neither infinite nor NaN."""
+    """Convert a test for neither infinity nor NaN."""
     x = t.value(0)
     return t.apply("not", t.apply("or", t.apply("isnan", x), t.apply("isinf", x)))
 
 
 @converter("is_pos_inf")
 def is_positive_infinity(t: StablehloNode) -> SSAValue:
-    """Infinite and above 0."""
+    """Convert a test for infinity above 0."""
     x = t.value(0)
     return t.apply("eq", x, t.scalar(float("inf"), x))
 
 
 @converter("is_neg_inf")
 def is_negative_infinity(t: StablehloNode) -> SSAValue:
-    """Infinite and below 0."""
+    """Convert a test for infinity below 0."""
     x = t.value(0)
     return t.apply("eq", x, t.scalar(float("-inf"), x))
 
 
 @converter("convert")
 def convert(t: StablehloNode) -> SSAValue:
-    """Floats become integers without their fraction, bools tell what is not 0."""
+    """Convert elements: floats to integers by truncation, and anything to bools by comparing with
+    0.
+    """
     x = t.value(0)
     if t.element_type == i1 and element_type_of(x) != i1:
         return t.apply("ne", x, t.scalar(0, x))
@@ -248,7 +252,7 @@ def convert(t: StablehloNode) -> SSAValue:
 
 @converter("batch_norm_inference")
 def batch_norm(t: StablehloNode) -> SSAValue:
-    """`(x - mean) / sqrt(variance + epsilon) * scale + offset` by features."""
+    """Return `(x - mean) / sqrt(variance + epsilon) * scale + offset` by features."""
     x, dim = t.value(0), t.integer("feature_index")
     shape: list[Extent] = [1] * len(shape_of(x))
     require_dim(dim, len(shape))
@@ -265,7 +269,7 @@ _BITS = {"bf16": (8, 7), "f16": (5, 10), "f32": (8, 23), "f64": (11, 52)}
 
 @converter("reduce_precision")
 def reduce_precision(t: StablehloNode) -> SSAValue:
-    """Only where nothing is lost."""
+    """Convert a change of precision, which is supported only where nothing is lost."""
     x = t.value(0)
     bits = (t.integer("exponent_bits"), t.integer("mantissa_bits"))
     if not is_float(element_type_of(x)) or bits != _BITS.get(str(element_type_of(x))):
@@ -278,5 +282,5 @@ def reduce_precision(t: StablehloNode) -> SSAValue:
 
 @converter("optimization_barrier")
 def barrier(t: StablehloNode) -> list[SSAValue]:
-    """Its operands."""
+    """Return the operands."""
     return list(t.op.operands)

@@ -19,7 +19,7 @@ from braid.support.sizes.expression import Extent
 
 @converter("dynamic_slice")
 def dynamic_slice(t: StablehloNode) -> SSAValue:
-    """Starts are scalars."""
+    """Start are scalars."""
     sizes = t.integers("slice_sizes")
     starts = [t.value(1 + dim) for dim in range(len(sizes))]
     return slice_at(t, t.value(0), range(len(sizes)), starts, sizes)
@@ -47,7 +47,7 @@ def slice_at(
 
 @converter("dynamic_update_slice")
 def dynamic_update_slice(t: StablehloNode) -> SSAValue:
-    """Every element comes from the update, where that covers it, or stays."""
+    """Take each element from the update where that covers it, else from the operand."""
     value, update = t.value(0), t.value(1)
     shape, sizes = t.extents(value), t.extents(update)
     if 0 in sizes:
@@ -145,7 +145,8 @@ def _gather_dims(t: StablehloNode, part: str) -> list[int]:
 def _index_tuples(
     t: StablehloNode, extents: Sequence[Extent], numbers: Sequence[int]
 ) -> tuple[SSAValue, list[int]]:
-    """The starts as `[batching…, others…, tuple]`, clamped; and which dims batch, without it.
+    """Return the starts as `[batching…, others…, tuple]`, clamped; and which dims batch, without
+    it.
 
     Of a tuple only the numbers in these places are taken, which have `extents`.
     """
@@ -169,24 +170,28 @@ def _index_tuples(
 
 
 def _batch_in_place(t: StablehloNode, read: SSAValue, order: Sequence[int], outer: int) -> SSAValue:
-    """`read`, whose first dims are those of the starts in `order`, with these in their own."""
+    """Return `read`, whose first dims are those of the starts in `order`, with these in their own
+    place.
+    """
     rank = len(shape_of(read))
     return t.transpose(read, [*(order.index(dim) for dim in range(outer)), *range(outer, rank)])
 
 
 def _start(t: StablehloNode, value: SSAValue, extent: Extent, size: Extent) -> SSAValue:
-    """The start of a slice of `size`, which is moved inside of `extent`; its shape is `[1]`."""
+    """Return the start of a slice of `size`, which is moved inside of `extent`; its shape
+    is `[1]`.
+    """
     start = t.reshape(_index(t, value, [extent]), [1])
     return t.clamp(start, t.scalar(0, start), t.size_scalar(extent - size, start))
 
 
 def _index(t: StablehloNode, value: SSAValue, extents: Sequence[Extent]) -> SSAValue:
-    """Indices in a type that has all numbers up to `extents`: theirs may be too narrow."""
+    """Return indices in a type that has all numbers up to `extents`: theirs may be too narrow."""
     most = np.iinfo(to_numpy(element_type_of(value))).max
     is_wide = all(isinstance(extent, int) and extent <= most for extent in extents)
     return value if is_wide or element_type_of(value) == i64 else t.cast(value, i64)
 
 
 def _counted(t: StablehloNode, count: Extent, like: SSAValue) -> SSAValue:
-    """The numbers below `count`, in the type of `like`."""
+    """Return the numbers below `count`, in the type of `like`."""
     return t.emit(IotaOp.of(0, tensor_type(element_type_of(like), [count])))

@@ -22,7 +22,7 @@ from braid.support.sizes.operators import ceildiv
 
 @converter("constant")
 def constant(t: StablehloNode) -> SSAValue:
-    """Constants stay in the IR; one number in all places is one number, repeated."""
+    """Keep constants in the IR; equal elements are one number, repeated."""
     values = t.elements("value")
     shape = values.get_shape()
     if np.prod(shape) > 1 and dense_is_splat(values):
@@ -33,7 +33,7 @@ def constant(t: StablehloNode) -> SSAValue:
 
 @converter("iota")
 def iota(t: StablehloNode) -> SSAValue:
-    """Every element is its own index along a dim."""
+    """Fill each element with its own index along a dim."""
     extents = t.declared_extents(0, [None] * t.result_type.get_num_dims())
     return t.emit(IotaOp.of(t.integer("iota_dimension"), tensor_type(t.element_type, extents)))
 
@@ -47,7 +47,7 @@ def dynamic_iota(t: StablehloNode) -> SSAValue:
 
 @converter("broadcast_in_dim")
 def broadcast_in_dim(t: StablehloNode) -> SSAValue:
-    """Dim i of the operand is dim `broadcast_dimensions[i]` of the result."""
+    """Broadcast: dim i of the operand is dim `broadcast_dimensions[i]` of the result."""
     x, places = t.value(0), t.integers("broadcast_dimensions")
     known: list[Extent | None] = [None] * t.result_type.get_num_dims()
     for dim, place in enumerate(places):
@@ -77,7 +77,7 @@ def _in_dims(
 
 @converter("broadcast")
 def broadcast(t: StablehloNode) -> SSAValue:
-    """New dims stand in front."""
+    """Convert a broadcast, whose new dims come first."""
     x = t.value(0)
     sizes = t.integers("broadcast_sizes")
     extents = t.extents(x)
@@ -86,7 +86,7 @@ def broadcast(t: StablehloNode) -> SSAValue:
 
 @converter("reshape")
 def reshape(t: StablehloNode) -> SSAValue:
-    """The shape is that of the result's type."""
+    """Convert a reshape, whose shape is that of the result's type."""
     return t.reshape_as_declared(t.value(0))
 
 
@@ -110,19 +110,19 @@ def set_dimension_size(t: StablehloNode) -> SSAValue:
 
 @converter("transpose")
 def transpose(t: StablehloNode) -> SSAValue:
-    """Dim i of the result is dim `permutation[i]`."""
+    """Transpose: dim i of the result is dim `permutation[i]`."""
     return t.transpose(t.value(0), t.integers("permutation"))
 
 
 @converter("concatenate")
 def concatenate(t: StablehloNode) -> SSAValue:
-    """The operands one after the other."""
+    """Return the operands one after the other."""
     return t.emit(ConcatOp.get(list(t.op.operands), t.integer("dimension")))
 
 
 @converter("slice")
 def slice_(t: StablehloNode) -> SSAValue:
-    """Every `strides`-th element from `start_indices` on, before `limit_indices`."""
+    """Return every `strides`-th element from `start_indices` on, before `limit_indices`."""
     starts, strides = t.integers("start_indices"), t.integers("strides")
     if any(stride < 1 for stride in strides):
         t.fail(f"its strides are {strides}, expected at least 1")
@@ -167,13 +167,13 @@ def _distances(t: StablehloNode) -> list[Extent] | None:
 
 @converter("reverse")
 def reverse(t: StablehloNode) -> SSAValue:
-    """The elements of some dims, the last one first."""
+    """Return the elements of some dims, the last one first."""
     return t.reverse(t.value(0), t.integers("dimensions"))
 
 
 @converter("pad")
 def pad(t: StablehloNode) -> SSAValue:
-    """Around and between elements; negative counts take elements away."""
+    """Pad around and between elements; negative counts remove elements."""
     number = t.known_number(1)
     steps = [count + 1 for count in t.integers("interior_padding")]
     low, high = t.integers("edge_padding_low"), t.integers("edge_padding_high")
@@ -193,7 +193,7 @@ def dynamic_pad(t: StablehloNode) -> SSAValue:
 
 @converter("bitcast_convert")
 def bitcast(t: StablehloNode) -> SSAValue:
-    """Between types of one width."""
+    """Cast bits between types of one width."""
     if not fits(t.extents(t.value(0)), t.result_type.get_shape()):
         t.unsupported(
             "the width of its elements changes", hint="bitcast between types of one width"

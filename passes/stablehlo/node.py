@@ -18,7 +18,7 @@ class StablehloNode(ForeignNode[StablehloOp]):
     """An op of StableHLO, with what it says about itself."""
 
     def dims(self, name: str, part: str) -> list[int]:
-        """The list `part` in a field of the dialect, empty where it is missing."""
+        """Return the list `part` in a field of the dialect, empty where it is missing."""
         match = re.search(rf"\b{part} = \[([0-9, ]*)\]", self.text(name))
         return [int(number) for number in match[1].split(",")] if match and match[1] else []
 
@@ -41,7 +41,7 @@ class StablehloNode(ForeignNode[StablehloOp]):
         ]
 
     def repeat(self, value: SSAValue, shape: Sequence[Extent]) -> SSAValue:
-        """A value of rank 0 in every place of `shape`, any other as it is."""
+        """Return a value of rank 0 in every place of `shape`, any other as it is."""
         if len(shape_of(value)) == len(shape):
             return value
         return self.broadcast(self.reshape(value, [1] * len(shape)), shape)

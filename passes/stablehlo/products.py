@@ -19,7 +19,9 @@ from braid.support.sizes.operators import product_of
 
 @converter("dot_general")
 def dot_general(t: StablehloNode) -> SSAValue:
-    """The result has the batch dims, then the free ones of the left and of the right operand."""
+    """Convert a `dot_general`: the result has the batch dims, then the free ones of the left and of
+    the right operand.
+    """
     batch, contracted = (
         [t.dims("dot_dimension_numbers", f"{side}_{kind}_dimensions") for side in ("lhs", "rhs")]
         for kind in ("batching", "contracting")
@@ -51,7 +53,7 @@ def dot(t: StablehloNode) -> SSAValue:
 
 
 def _others(t: StablehloNode, index: int, dims: Sequence[int]) -> list[int]:
-    """All dims of an operand but these."""
+    """Return all dims of an operand but these."""
     return [dim for dim in range(len(shape_of(t.value(index)))) if dim not in dims]
 
 
@@ -60,7 +62,7 @@ def _extents(t: StablehloNode, index: int, dims: Sequence[int]) -> list[Extent]:
 
 
 def _matrices(t: StablehloNode, index: int, groups: Sequence[Sequence[int]]) -> SSAValue:
-    """An operand with one dim for each group of dims, in the type of the result.
+    """Return an operand with one dim for each group of dims, in the type of the result.
 
     Bools are counted, since their sum is not an `or`.
     """
@@ -88,7 +90,7 @@ def _orders(t: StablehloNode) -> list[list[int]]:
 
 
 def _raw_orders(t: StablehloNode) -> list[list[int]]:
-    """Return the same for dims that are written one by one."""
+    """Return the orders of dims that are written one by one."""
     text = t.text("dimension_numbers")
     orders: list[list[int]] = []
     for of, leading in (
@@ -107,7 +109,9 @@ def _raw_orders(t: StablehloNode) -> list[list[int]]:
 
 @converter("convolution")
 def convolution(t: StablehloNode) -> SSAValue:
-    """Any order of dims; dilated inputs get zeros between their elements."""
+    """Convert a convolution with any order of dims; dilated inputs get zeros between their
+    elements.
+    """
     return _convolution(t, t.integers("padding", [0] * 2 * (len(shape_of(t.value(0))) - 2)))
 
 

@@ -26,7 +26,7 @@ _KINDS = {
 
 @converter("reduce")
 def reduce(t: StablehloNode) -> SSAValue:
-    """Over some dims, which go away, from an initial value on, in the type of the result."""
+    """Reduce some dims, which go away, from an initial value on, in the type of the result."""
     kind = combination(t)
     x, dims = t.cast(t.value(0), t.element_type), t.integers("dimensions")
     kept = [extent for dim, extent in enumerate(extents_of(x)) if dim not in dims]
@@ -58,7 +58,7 @@ def called_combination(t: StablehloNode) -> str:
         op for op in module.walk() if isinstance(op, FuncOp) and op.sym_name.data in names[:1]
     ]
     ops = list(functions[0].body.block.ops) if functions else []
-    # It stands before or behind the call, and may have been converted.
+    # It stands before or after the call, and may have been converted.
     kind = ops[0].name.partition(".")[2] if len(ops) == 2 else ""
     kind = _KINDS.get(kind, kind)
     if kind not in _KINDS.values() or set(ops[0].operands) != set(functions[0].args):
@@ -70,7 +70,7 @@ def called_combination(t: StablehloNode) -> str:
 
 
 def _only_op(block: Block) -> StablehloOp | None:
-    """The op that the block combines its arguments by, None if there are others."""
+    """Return the op that the block combines its arguments by, None if there are others."""
     ops = list(block.ops)
     if len(ops) != 2 or not isinstance(ops[0], StablehloOp) or not isinstance(ops[1], ReturnOp):
         return None
@@ -79,7 +79,7 @@ def _only_op(block: Block) -> StablehloOp | None:
 
 
 def with_initial(t: StablehloNode, kind: str, value: SSAValue) -> SSAValue:
-    """`value` combined with the initial value, operand 1."""
+    """Return `value` combined with the initial value, operand 1."""
     if is_neutral(t, kind):
         return value
     return t.apply(kind, value, t.repeat(t.value(1), extents_of(value)))

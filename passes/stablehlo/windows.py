@@ -88,7 +88,7 @@ def _pooled(
     low: Sequence[int],
     high: Sequence[int],
 ) -> SSAValue:
-    """Dims with windows become the last ones, all others channels."""
+    """Move the dims with windows to the end, all others to channels."""
     shape = t.extents(x)
     fields = zip(windows.sizes, windows.strides, low, high, strict=True)
     windowed = [dim for dim, field in enumerate(fields) if field != (1, 1, 0, 0)]
@@ -112,7 +112,7 @@ def _pooled(
 
 
 def _mirrored(t: StablehloNode, kind: str, x: SSAValue) -> SSAValue:
-    """For a minimum, the numbers in the opposite order, of which it is the maximum.
+    """Return numbers in the opposite order for a minimum, of which it is the maximum.
 
     `-x` would be out of range for the least integer, and in no order for unsigned ones; `~x` is
     the same distance from the other end of the range.

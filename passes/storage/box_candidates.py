@@ -23,14 +23,14 @@ class Box:
     steps: Index
 
     def strides(self, outer: Sequence[int]) -> Index:
-        """The strides of the box, by those of the tensor that it is a part of."""
+        """Return the strides of the box, by those of the tensor that it is a part of."""
         dims = layout_of(self.value.type).dims
         return tuple(
             stride * self.steps[stored.dim] for stored, stride in zip(dims, outer, strict=True)
         )
 
     def offset(self, outer: Sequence[int]) -> int:
-        """Elements of the tensor before the first one of the box."""
+        """Return the elements of the tensor before the first one of the box."""
         total = 0
         for stored, stride in zip(layout_of(self.value.type).dims, outer, strict=True):
             index = self.start[stored.dim] // stored.step
@@ -57,7 +57,9 @@ class Candidate:
 
 
 def candidate_of(group: FusedOp) -> Candidate | None:
-    """What `group` joins, pads or cuts; None if it does more, or stores its tensors differently."""
+    """Return what `group` joins, pads or cuts; None if it does more, or stores its tensors
+    differently.
+    """
     op = group.body.block.first_op
     if op is None or op.next_op is not group.terminator or len(group.results) != 1:
         return None
@@ -87,7 +89,7 @@ def candidate_of(group: FusedOp) -> Candidate | None:
 
 
 def _starts(op: Operation) -> list[Index] | None:
-    """Where each box begins in the whole."""
+    """Return where each box begins in the whole."""
     if isinstance(op, SliceOp):
         forward = min(op.strides.get_values(), default=1) > 0
         return [tuple(op.offsets.get_values())] if forward else None
@@ -104,7 +106,7 @@ def _starts(op: Operation) -> list[Index] | None:
 
 
 def _aligned(layout: Layout, whole: SSAValue, boxes: dict[int, Box]) -> bool:
-    """Whether boxes hold whole blocks of the layout, none of which has a padded tail."""
+    """Return whether boxes hold whole blocks of the layout, none of which has a padded tail."""
     extents = shape_of(whole)
     for dim in range(layout.rank):
         block = layout.block(dim)

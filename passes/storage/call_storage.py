@@ -11,7 +11,7 @@ from braid.passes.storage.storage_table import StorageTable
 
 
 def bind_call(table: StorageTable, call: CallOp) -> None:
-    """Results take the memory of operands that the kernel reads for the last time."""
+    """Let results take the memory of operands that the kernel reads for the last time."""
     taken: set[Storage] = set()
     pairs = in_place_pairs(table.kernel_of(call))
     for number, result in enumerate(call.results):
@@ -26,7 +26,7 @@ def bind_call(table: StorageTable, call: CallOp) -> None:
 
 
 def _may_overwrite(table: StorageTable, call: CallOp, operand: SSAValue, result: SSAValue) -> bool:
-    """Whether `call` is the last to read the storage of `operand`, and reads it once.
+    """Return whether `call` is the last to read the storage of `operand`, and reads it once.
 
     What a branch hands on is rather written where it is wanted, and so is what a loop carries.
     """
@@ -41,7 +41,7 @@ def _may_overwrite(table: StorageTable, call: CallOp, operand: SSAValue, result:
 
 
 def _others_are_done(table: StorageTable, storage: Storage, call: CallOp) -> bool:
-    """Whether all other ops that access `storage` have ended when `call` begins."""
+    """Return whether all other ops that access `storage` have ended when `call` begins."""
     if table.order.streams == 1:
         return True
     inside = table.order.in_body(call)

@@ -16,7 +16,7 @@ Visit = Callable[[Block], None]
 
 
 def bind_branches(table: StorageTable, op: scf.IfOp | scf.IndexSwitchOp, visit: Visit) -> None:
-    """All branches write what they yield into the storage of the result."""
+    """Let all branches write what they yield into the storage of the result."""
     for result in tensors(op.results):
         storage = table.new(result, op)
         storage.upper = max(storage.upper, table.numbering.span(op).end)
@@ -31,7 +31,7 @@ def bind_branches(table: StorageTable, op: scf.IfOp | scf.IndexSwitchOp, visit: 
 
 
 def bind_for(table: StorageTable, op: scf.ForOp, visit: Visit) -> None:
-    """What the loop carries is in one storage from the first iteration to the result."""
+    """Keep what the loop carries in one storage from the first iteration to the result."""
     block = op.body.block
     _carry(table, op, op.iter_args, block.args[1:], op.results)
     visit(block)
@@ -39,7 +39,7 @@ def bind_for(table: StorageTable, op: scf.ForOp, visit: Visit) -> None:
 
 
 def bind_while(table: StorageTable, op: scf.WhileOp, visit: Visit) -> None:
-    """As `bind_for`; what the condition hands on is another storage unless it is carried."""
+    """Bind as `bind_for` does; the condition hands on another storage unless it is carried."""
     before, after = op.before_region.block, op.after_region.block
     _carry(table, op, op.arguments, before.args, ())
     visit(before)
@@ -67,7 +67,7 @@ def _carry(
     arguments: Sequence[SSAValue],
     results: Sequence[SSAValue],
 ) -> None:
-    """One storage per carried tensor, live while the loop runs and its result is read.
+    """Keep one storage per carried tensor, live while the loop runs and its result is read.
 
     It may be that of the initial value, unless that is read later, perhaps through a view.
     """
@@ -84,7 +84,7 @@ def _carry(
 
 
 def _share_carried(table: StorageTable, block: Block, arguments: Sequence[SSAValue]) -> None:
-    """Kernels write the next iteration's value in place where the old one is not read."""
+    """Let kernels write the next iteration's value in place where the old one is not read."""
     terminator = block.last_op
     assert terminator is not None
     for value, argument in zip(terminator.operands, arguments, strict=True):
@@ -95,7 +95,7 @@ def _share_carried(table: StorageTable, block: Block, arguments: Sequence[SSAVal
 
 
 def _is_read_before(table: StorageTable, storage: Storage, value: OpResult, block: Block) -> bool:
-    """Whether the loop reads `storage` no more when it is written for `value`.
+    """Return whether the loop reads `storage` no more when it is written for `value`.
 
     The last read may be that of the kernel that makes `value`, if it may do so in place.
     """
@@ -110,7 +110,7 @@ def _is_read_before(table: StorageTable, storage: Storage, value: OpResult, bloc
 
 
 def _last_read(table: StorageTable, storage: Storage, block: Block) -> int:
-    """The last number inside the loop of `block` at which `storage` is read."""
+    """Return the last number inside the loop of `block` at which `storage` is read."""
     loop = block.parent_op()
     assert loop is not None
     span = table.numbering.span(loop)

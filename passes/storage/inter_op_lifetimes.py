@@ -12,7 +12,7 @@ from braid.solvers.packing.moments import moments
 
 
 def accesses(order: InterOpOrder, values: Iterable[SSAValue]) -> set[Operation]:
-    """The ops of the function's body that read or write the memory of `values`."""
+    """Return the ops of the function's body that read or write the memory of `values`."""
     found: set[Operation] = set()
     for value in values:
         owner = value.owner.parent_op() if isinstance(value.owner, Block) else value.owner
@@ -23,7 +23,7 @@ def accesses(order: InterOpOrder, values: Iterable[SSAValue]) -> set[Operation]:
 
 
 def write_moments(order: InterOpOrder, accessing: Mapping[Storage, Set[Operation]]) -> None:
-    """Writes when each storage is live, by the ops that access it.
+    """Write when each storage is live, by the ops that access it.
 
     One is dead before another one is live where every op that accesses it ends before every op
     that accesses the other begins, in all runs.
@@ -43,6 +43,8 @@ def write_moments(order: InterOpOrder, accessing: Mapping[Storage, Set[Operation
 
 
 def _together(ended: NDArray[np.int64], begun: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which storages are neither before nor behind each other; row by row, for the memory."""
+    """Return which storages may be live together, row by row: neither is dead before the other is
+    live.
+    """
     before = np.array([np.all(begun >= row, axis=1) for row in ended], dtype=bool)
     return ~(before | before.T)

@@ -51,7 +51,7 @@ class MemoryTimeline:
 
 
 def memory_timeline(function: FuncOp, target: str | None = None) -> MemoryTimeline:
-    """What is where at which step of a function after `plan-memory`."""
+    """Return what is where at which step of a function after `plan-memory`."""
     plan = Plan(function, MemorySpaces(target_of(function, target)))
     numbers = {n: op for n, op in _numbers(plan, function).items() if not is_leaf(op)}
     every = sorted(numbers)
@@ -64,7 +64,7 @@ def memory_timeline(function: FuncOp, target: str | None = None) -> MemoryTimeli
 
 
 def memory_report(function: FuncOp, target: str | None = None) -> MemoryReport:
-    """The report of a function after `plan-memory`."""
+    """Return the report of a function after `plan-memory`."""
     plan = Plan(function, MemorySpaces(target_of(function, target)))
     tensors = _tensors(plan)
     in_arena = {s: t for s, t in tensors.items() if t.space == "arena"}
@@ -94,7 +94,7 @@ def memory_report(function: FuncOp, target: str | None = None) -> MemoryReport:
 
 
 def _slot_bytes(function: FuncOp) -> int:
-    """What the channels behind launches hold, as the runtime lays their slots out."""
+    """Return what the channels after launches hold, as the runtime lays their slots out."""
     total = 0
     for op in function.body.block.ops:
         slots = op.attributes.get(SLOTS)
@@ -109,7 +109,7 @@ def _numbers(plan: Plan, function: FuncOp) -> dict[int, Operation]:
 
 
 def _tensors(plan: Plan) -> dict[Storage, TensorMemory]:
-    """Every buffer once, with the first value that is in it."""
+    """Return every buffer once, with the first value that is in it."""
     tensors: dict[Storage, TensorMemory] = {}
     for value, storage in plan.values.of.items():
         place = _place(value)
@@ -131,7 +131,7 @@ def _tensors(plan: Plan) -> dict[Storage, TensorMemory]:
 
 
 def _peak(storages: Sequence[Storage]) -> int:
-    """The first op or moment at which most bytes are live, -1 if none ever are."""
+    """Return the first op or moment at which most bytes are live, -1 if none ever are."""
     lifetimes = [(s.bytes, *interval) for s in storages for interval in s.lifetimes_apart]
     live = np.zeros(max((end for _, _, end in lifetimes), default=0), np.int64)
     for size, begin, end in lifetimes:

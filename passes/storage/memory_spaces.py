@@ -18,7 +18,7 @@ class MemorySpaces:
     """
 
     def __init__(self, target: Target | None = None) -> None:
-        """Those of `target`, by default one without a name or an end."""
+        """Add the memories of `target`, by default one without a name or an end."""
         self._of_device: dict[str, str] = {}
         self._known: dict[str, str] = {}
         self.bytes: dict[str, int] = {}
@@ -29,7 +29,7 @@ class MemorySpaces:
             self._add(target, device)
 
     def _add(self, target: Target, device: Device) -> None:
-        """Those of `device`, behind those of the devices that were added before."""
+        """Add the memories of `device` after those of the devices that were added before."""
         memories = target.backend_of(device).memories
         first = f"{device.backend}.{memories[0].name}" not in self._known if memories else True
         prefix = device.backend if first else device.name
@@ -43,7 +43,7 @@ class MemorySpaces:
         self._of_device[device.name] = MAIN if not self._of_device else main
 
     def of(self, op: Operation) -> str:
-        """Where `op` says that its results are: by a copy, or by the device it runs on."""
+        """Return where `op` says that its results are: by a copy, or by the device it runs on."""
         if not self._of_device:
             return MAIN
         named = op.memory if isinstance(op, CopyOp) else op.attributes.get(MEMORY)

@@ -19,7 +19,7 @@ from braid.targets.kernels.kernel_family import Overlap
 
 
 def select_overlaps(function: FuncOp, costs: DeviceCosts, memories: MemorySpaces) -> int:
-    """Writes `braid.overlap` on groups of `function`; returns by how many bytes the arena shrinks.
+    """Write `braid.overlap` on groups of `function`; returns by how many bytes the arena shrinks.
 
     Only where the operand is live at the peak of what has no place in an output, and without it
     the peak is lower, the scratch memory of the kernel counted: writing over operands costs
@@ -59,7 +59,7 @@ class _Choices:
         self._values: StorageAssignment
 
     def plan(self) -> list[Storage]:
-        """All storages, those that go there in the memory of outputs."""
+        """Return all storages, with those in the memory of outputs."""
         self._values = values = StorageAssignment(self._function, self._memories)
         link_overlaps(self._function, values)
         storages = list(dict.fromkeys(values.of.values()))
@@ -71,7 +71,7 @@ class _Choices:
         return storages
 
     def take_at_peak(self, storages: list[Storage]) -> list[FusedOp]:
-        """Takes what is left and has its operand at the peak of `storages`, the last plan."""
+        """Take what is left that has its operand at the peak of `storages`, the last plan."""
         peak = live_at_peak(storages)
         found = [
             group
@@ -86,12 +86,12 @@ class _Choices:
         return [group for group in found if group not in vain]
 
     def take(self, group: FusedOp) -> None:
-        """Lets `group` write over its operand."""
+        """Let `group` write over its operand."""
         self._taken.add(group)
         set_overlap(group, self.offers[group].operand)
 
     def leave(self, groups: Iterable[FusedOp]) -> None:
-        """Lets `groups` write elsewhere."""
+        """Let `groups` write elsewhere."""
         for group in groups:
             self._taken.discard(group)
             set_overlap(group, None)
@@ -102,7 +102,7 @@ class _Choices:
 
 
 def _offer(group: FusedOp, costs: DeviceCosts) -> Overlap | None:
-    """Over which operand the kernel of `group` can write."""
+    """Return over which operand the kernel of `group` can write."""
     if is_only_storage(group):
         return None
     match = costs.kernels.match(group, stored_choice(group))

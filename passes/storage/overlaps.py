@@ -12,7 +12,7 @@ from braid.passes.storage.storage_assignment import StorageAssignment
 
 
 def link_overlaps(function: FuncOp, assignment: StorageAssignment) -> None:
-    """Lets operands over which kernels write be the beginning of the results (`Storage.within`).
+    """Let operands over which kernels write be the beginning of the results (`Storage.within`).
 
     The kernel (or, before there is one, the decision on the group) says which operand. It must be
     alone in its storage, which nothing else reads any more; the result must begin there. Where ops
@@ -30,7 +30,7 @@ def link_overlaps(function: FuncOp, assignment: StorageAssignment) -> None:
 def _declared(
     op: Operation, assignment: StorageAssignment, functions: Mapping[str, FuncOp]
 ) -> Iterator[tuple[Storage, Storage]]:
-    """The storage of the operand that `op` may write over, with that of its result."""
+    """Yield the storage of the operand that `op` may write over, with that of its result."""
     speaker = functions.get(op.callee.string_value()) if isinstance(op, CallOp) else op
     number = None if speaker is None else overlap_of(speaker)
     if number is not None:

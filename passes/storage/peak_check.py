@@ -16,7 +16,9 @@ from braid.passes.storage.storage_assignment import StorageAssignment
 
 
 def planned_peak(function: FuncOp, memories: MemorySpaces) -> int:
-    """The most bytes of the main arena that are live at once, by the decisions on the groups."""
+    """Return the most bytes of the main arena that are live at once, by the decisions on the
+    groups.
+    """
     assignment = StorageAssignment(function, memories)
     return live_peak(list(dict.fromkeys(assignment.of.values())))
 
@@ -40,7 +42,7 @@ class PeakCheck:
         )
 
     def accept(self, candidate: Candidate) -> bool:
-        """Whether `candidate`, whose decision has just been written, keeps the limit.
+        """Return whether `candidate`, whose decision has just been written, keeps the limit.
 
         If it does, the next one is judged with it in place.
         """
@@ -60,7 +62,7 @@ class _LiveBytes:
             _add(self._bytes, storage, 1)
 
     def merge(self, candidate: Candidate, limit: int) -> bool:
-        """Makes the boxes of `candidate` a part of its whole if the peak is within `limit` then."""
+        """Make the boxes of `candidate` a part of its whole if the peak is within `limit` then."""
         whole = self._find(candidate.whole)
         parts = {whole, *(self._find(box.value) for box in candidate.boxes.values())}
         lower, upper = min(s.lower for s in parts), max(s.upper for s in parts)
@@ -83,6 +85,6 @@ class _LiveBytes:
 
 
 def _add(live: npt.NDArray[np.int64], storage: Storage, sign: int) -> None:
-    """Counts `storage` at the ops from its first to its last (arguments are before op 0)."""
+    """Count `storage` at the ops from its first to its last (arguments are before op 0)."""
     if storage.place is None and storage.memory == MAIN:
         live[storage.lower + 1 : storage.upper + 2] += sign * storage.bytes

@@ -89,12 +89,12 @@ class WeightsSection:
 
 
 def live_peak(storages: Sequence[Storage]) -> int:
-    """The most bytes of the main arena that are live at once."""
+    """Return the most bytes of the main arena that are live at once."""
     return LiveBytes(storages).peak
 
 
 def live_at_peak(storages: Sequence[Storage]) -> set[Storage]:
-    """The storages of the main arena that are live when most bytes are, whenever that is."""
+    """Return the storages of the main arena that are live when most bytes are, whenever that is."""
     live = LiveBytes(storages)
     moments = live.moments_at_peak()
     return {storage for storage, count in zip(live.storages, moments, strict=True) if count}
@@ -121,20 +121,20 @@ class LiveBytes:
         return int(self._live.max())
 
     def moments_at_peak(self) -> npt.NDArray[np.int64]:
-        """For each of `storages`, at how many moments of the peak it is live."""
+        """Return for each of `storages` at how many moments of the peak it is live."""
         before = np.concatenate(([0], np.cumsum(self._live == self.peak)))
         owner, begin, end = self._intervals.T
         weights = before[end] - before[begin]
         return np.bincount(owner, weights, len(self.storages)).astype(np.int64)
 
     def remove(self, storage: Storage) -> None:
-        """Takes away the bytes of one of `storages`."""
+        """Take away the bytes of one of `storages`."""
         for begin, end in storage.lifetimes_apart:
             self._live[begin:end] -= storage.bytes
 
 
 def place_in_outputs(storages: Sequence[Storage]) -> None:
-    """Puts what is dead when an output is first written into the memory of that output.
+    """Put what is dead when an output is first written into the memory of that output.
 
     Only what is live at the peak of the rest is moved, the largest first: nothing else would make
     the arena smaller. A caller's output is aligned to its elements only; what needs more begins at
@@ -150,7 +150,9 @@ def place_in_outputs(storages: Sequence[Storage]) -> None:
 
 
 def _chosen_for(storages: Sequence[Storage], output: Storage) -> dict[Storage, int]:
-    """The storages at the peak of the arena that are to live in `output` instead, and where."""
+    """Return the storages at the peak of the arena that are to live in `output` instead,
+    and where.
+    """
     live = LiveBytes(storages)
     sizes = np.array([storage.bytes for storage in live.storages], np.int64)
     movable = np.array(
@@ -181,7 +183,7 @@ class _BeforeOutput:
         self._rows = 0
 
     def add(self, storage: Storage) -> bool:
-        """Adds a storage where it fits beside the others, if need be by packing all anew."""
+        """Add a storage where it fits beside the others, if need be by packing all anew."""
         if storage.within is not self._output:
             beside = self._beside(storage)
             offset = self._lowest(storage, beside)
@@ -212,7 +214,7 @@ class _BeforeOutput:
         return storage.bytes + _padding(storage, self._output)
 
     def _beside(self, storage: Storage) -> npt.NDArray[np.int64]:
-        """Rows of what is live at the same time."""
+        """Return the rows of what is live at the same time."""
         taken = self._taken[: self._rows]
         meets = np.zeros(self._rows, bool)
         for begin, end in storage.lifetimes:
@@ -220,7 +222,7 @@ class _BeforeOutput:
         return taken[meets]
 
     def _lowest(self, storage: Storage, beside: npt.NDArray[np.int64]) -> int:
-        """Where there is room below and above the others."""
+        """Return where there is a gap below and above the others."""
         offset, size = 0, self._size(storage)
         spans: list[list[int]] = beside[:, 2:].tolist()
         for low, high in sorted(spans):
@@ -230,7 +232,7 @@ class _BeforeOutput:
         return offset
 
     def _is_too_much(self, storage: Storage, beside: npt.NDArray[np.int64]) -> bool:
-        """Whether more bytes would be live at once than the output has."""
+        """Return whether more bytes would be live at once than the output has."""
         for begin, end in storage.lifetimes:
             for moment in {begin, *beside[(begin <= beside[:, 0]) & (beside[:, 0] < end), 0]}:
                 live = beside[(beside[:, 0] <= moment) & (moment < beside[:, 1])]
@@ -240,7 +242,7 @@ class _BeforeOutput:
 
 
 def _is_before(first: Storage, second: Storage) -> bool:
-    """Whether `first` is dead when `second` is first written, or is where that begins."""
+    """Return whether `first` is dead when `second` is first written, or is where that begins."""
     if first.within is second:
         return True
     pairs = itertools.product(first.lifetimes, second.lifetimes)
@@ -248,12 +250,12 @@ def _is_before(first: Storage, second: Storage) -> bool:
 
 
 def _padding(storage: Storage, output: Storage) -> int:
-    """Bytes that are left out before `storage` in `output`, at most, to align it."""
+    """Return the bytes that are left out before `storage` in `output`, at most, to align it."""
     return ALIGNMENT - output.element_bytes if storage.element_bytes > output.element_bytes else 0
 
 
 def _pack_before(storages: Sequence[Storage], output: Storage) -> Packing:
-    """Packs what is in `output` before that is written."""
+    """Pack what is in `output` before that is written."""
     buffers = [
         replace(
             Buffer.live_in(s.lifetimes, s.bytes + _padding(s, output), ALIGNMENT),
@@ -265,7 +267,7 @@ def _pack_before(storages: Sequence[Storage], output: Storage) -> Packing:
 
 
 def _pack(storages: Sequence[Storage], time_limit: float) -> Packing:
-    """Packs storages, those within one another as one."""
+    """Pack storages, those within one another as one."""
     number = {storage: index for index, storage in enumerate(storages)}
 
     def buffer(storage: Storage) -> Buffer:
@@ -279,7 +281,7 @@ def _pack(storages: Sequence[Storage], time_limit: float) -> Packing:
 
 
 def place_in_arenas(storages: Sequence[Storage], time_limit: float) -> list[Arena]:
-    """Packs the storages without a place, each memory for itself; the main memory comes first."""
+    """Pack the storages without a place, each memory for itself; the main memory comes first."""
     movable = [storage for storage in storages if storage.place is None]
     arenas: list[Arena] = []
     for memory in dict.fromkeys((MAIN, *(storage.memory for storage in movable))):

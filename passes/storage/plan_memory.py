@@ -86,12 +86,12 @@ class Plan:
             write_moments(self.values.order, self._accesses())
 
     def storages(self) -> list[Storage]:
-        """Every storage once, in order of appearance."""
+        """Return every storage once, in order of appearance."""
         staging = (storage for entry in self.staging.values() for storage in entry.values())
         return list(dict.fromkeys((*self.values.of.values(), *self.scratch.values(), *staging)))
 
     def _accesses(self) -> dict[Storage, set[Operation]]:
-        """The ops of the function's body that access each storage."""
+        """Return the ops of the function's body that access each storage."""
         order = self.values.order
         values: dict[Storage, list[SSAValue]] = {}
         for value, storage in self.values.of.items():
@@ -121,7 +121,7 @@ class Plan:
 
 
 def targets_of(terminator: Operation) -> Sequence[SSAValue]:
-    """The values that become what `terminator` hands on, one for each."""
+    """Return the values that become what `terminator` hands on, one for each."""
     parent = terminator.parent_op()
     if isinstance(parent, scf.ForOp):
         return parent.body.block.args[1:]
@@ -131,7 +131,7 @@ def targets_of(terminator: Operation) -> Sequence[SSAValue]:
 
 
 def record(plan: Plan) -> None:
-    """Writes the buffers as attributes of the ops."""
+    """Write the buffers as attributes of the ops."""
 
     def buffers(values: Sequence[SSAValue]) -> ArrayAttr[Attribute]:
         places = [plan.values.place_of(value) for value in values]
@@ -155,7 +155,7 @@ def record_sections(
     sections: Mapping[str | None, WeightsSection],
     homes: Mapping[str | None, str | None],
 ) -> None:
-    """Writes where the weights of each device are, the model's own first, and their bytes."""
+    """Write where the weights of each device are, the model's own first, and their bytes."""
     begins: dict[str | None, int] = {}
     size = 0
     for device, section in sections.items():
@@ -184,7 +184,7 @@ def _homes(module: ModuleOp) -> dict[str | None, str | None]:
 
 
 def _leave_open(function: func.FuncOp, storages: Sequence[Storage]) -> None:
-    """Number the buffers of the arena, and write what is needed to place them for each run."""
+    """Give the buffers of the arena numbers, and record what placing them in each run needs."""
     movable = [storage for storage in storages if storage.place is None]
     for number, storage in enumerate(movable):
         if storage.memory != MAIN:
@@ -218,7 +218,7 @@ class PlanMemoryPass(ModulePass):
     other memories. Weights of the host that `expansion_of` knows have places in the space
     `expanded`, of `braid.expanded_bytes`, and `braid.stored_buffer` in the weights, perhaps of a
     `braid.stored_type`. Functions on
-    one device, or on devices that take turns, share their weights; those of devices stand behind
+    one device, or on devices that take turns, share their weights; those of devices stand after
     the model's, each at `braid.weights_offset`. A tensor may live in the memory of an output until
     that is written. In a function with streams, tensors share bytes only where all that accesses
     the one ends before anything that accesses the other begins, whichever stream is faster. Where
@@ -238,11 +238,11 @@ class PlanMemoryPass(ModulePass):
     time_limit: float = 5.0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Plans each function that is a program."""
+        """Plan each function that is a program."""
         self.plan(op, MemorySpaces(target_of(op, self.target)))
 
     def plan(self, module: ModuleOp, memories: MemorySpaces) -> None:
-        """The same with `memories`, whatever the target."""
+        """Plan each function that is a program with `memories`, whatever the target."""
         sections: dict[str | None, WeightsSection] = {
             None: WeightsSection(narrow_parameters(module))
         }
@@ -285,11 +285,11 @@ class PlanMemoryPass(ModulePass):
             lower_bound=arena.lower_bound,
             gap=arena.gap,
         )
-        room = memories.bytes.get(arena.memory, arena.size)
-        if arena.size > room:
+        available = memories.bytes.get(arena.memory, arena.size)
+        if arena.size > available:
             raise InfeasibleError(
                 f"the tensors in memory '{arena.memory}' take {arena.size} bytes at once, it has "
-                f"{room}",
+                f"{available}",
                 location=source_location(function),
                 hint="split the ops that need them, or keep fewer of them there",
             )

@@ -37,7 +37,9 @@ _MOST_TRIALS = 400
 
 
 def candidates_in(function: FuncOp) -> list[Candidate]:
-    """What could be spared; wholes come before the boxes in them, so that strides are known."""
+    """Return what could be spared; wholes come before the boxes in them, so that strides
+    are known.
+    """
     found: list[Candidate] = []
     for block in blocks_outside_groups(function):
         for op in list(block.ops):
@@ -76,7 +78,7 @@ class SelectStoragePass(ModulePass):
     backend: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Decides for every function that runs with the model."""
+        """Decide for every function that runs with the model."""
         target = target_of(op, self.target)
         device = target.device_with(self.backend) if self.backend else target.default_device
         costs = CostSource(target).on(device)
@@ -121,7 +123,7 @@ def _place(
     seconds: EqualGroups[float | None],
     accept: Callable[[Candidate], bool],
 ) -> dict[FusedOp, float]:
-    """The candidates that are spared, and how many seconds each saves."""
+    """Return the candidates that are spared, and how many seconds each saves."""
     placement = StoragePlacement(seconds)
     saved = ((c.group, placement.place(c, accept)) for c in candidates)
     return {group: spared for group, spared in saved if spared is not None}

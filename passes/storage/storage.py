@@ -84,5 +84,5 @@ def tensor_bytes(tensor: Attribute, op: Operation) -> Extent:
 
 
 def element_bytes(tensor: Attribute) -> int:
-    """Bytes of one element of a tensor type."""
+    """Return the bytes of one element of a tensor type."""
     return bytes_of(cast(AnyTensor, tensor).element_type)

@@ -54,14 +54,14 @@ class StorageAssignment(StorageTable):
                     self._compute(op)
 
     def _compute(self, op: Operation) -> None:
-        """Results are storages of their own, in which operands may lie."""
+        """Give results storages of their own, in which operands may lie."""
         for result in tensors(op.results):
             self.new(result, op)
         for operand, begin in boxes_of(op).items():
             self.move_into(op.operands[operand], op.results[0], begin)
 
     def _share_results(self, function: func.FuncOp) -> None:
-        """What the function returns is in the memory of its outputs."""
+        """Place what the function returns in the memory of its outputs."""
         terminator = function.body.block.last_op
         assert terminator is not None
         for index, value in enumerate(terminator.operands):

@@ -68,11 +68,11 @@ class StoragePlacement:
     placed: set[SSAValue] = field(default_factory=set[SSAValue])
 
     def strides_of(self, value: SSAValue) -> Strides:
-        """The strides of a tensor as decided so far."""
+        """Return the strides of a tensor as decided so far."""
         return self.strides.get(value) or dense_strides(value)
 
     def place(self, candidate: Candidate, accept: Callable[[Candidate], bool]) -> float | None:
-        """Lets the boxes of `candidate` lie in its whole, if all kernels take that.
+        """Let the boxes of `candidate` lie in its whole, if all kernels take that.
 
         Returns the seconds that are saved, or None where nothing was changed: a kernel cannot, it
         would not save time, or `accept`, called with the decision written, does not.
@@ -98,7 +98,9 @@ class StoragePlacement:
         return saved
 
     def _spread(self, candidate: Candidate) -> dict[SSAValue, Strides] | None:
-        """The strides of all values that are the memory of a box; None where one cannot move."""
+        """Return the strides of all values that are the memory of a box; None where one cannot
+        move.
+        """
         found: dict[SSAValue, Strides] = {}
         if candidate.is_view and any(_root(r) in self.placed for r in candidate.group.results):
             return None  # The slice is computed inside another tensor already.
@@ -125,7 +127,7 @@ class StoragePlacement:
     def _follow(
         self, value: SSAValue, strides: Strides, end: Candidate, found: dict[SSAValue, Strides]
     ) -> bool:
-        """Gives strides to `value` and to all that is the same memory."""
+        """Give strides to `value` and to all that is the same memory."""
         if value in found:
             return found[value] == strides
         found[value] = strides
@@ -146,7 +148,7 @@ class StoragePlacement:
         return all(s is not None and self._follow(v, s, end, found) for v, s in links)
 
     def _groups(self, values: Iterable[SSAValue], candidate: Candidate) -> list[FusedOp]:
-        """The groups that read or write `values`, without those that are only storage."""
+        """Return the groups that read or write `values`, without those that are only storage."""
         groups: dict[FusedOp, None] = {}
         for value in values:
             ops = [value.owner, *(use.operation for use in value.uses)]
@@ -154,7 +156,7 @@ class StoragePlacement:
         return [g for g in groups if g is not candidate.group and not is_only_storage(g)]
 
     def _write(self, candidate: Candidate, touched: Sequence[FusedOp]) -> None:
-        """Writes the decision on the groups, for families to look at."""
+        """Write the decision on the groups, for families to look at."""
         width = bytes_of(element_type_of(candidate.whole))
         outer = self.strides_of(candidate.whole)
         offsets = {i: width * box.offset(outer) for i, box in candidate.boxes.items()}
@@ -168,14 +170,16 @@ class StoragePlacement:
                 self._update_boxes(group)
 
     def _update_boxes(self, group: FusedOp) -> None:
-        """Offsets in a whole that now has other strides."""
+        """Update the offsets in a whole that now has other strides."""
         moved = candidate_of(group)
         assert moved is not None
         width, outer = bytes_of(element_type_of(moved.whole)), self.strides_of(moved.whole)
         set_boxes(group, {i: width * box.offset(outer) for i, box in moved.boxes.items()})
 
     def _group_strides(self, group: FusedOp) -> list[Strides | None]:
-        """What `braid.strides` says: nothing for tensors on their own, or that are not touched."""
+        """Return what `braid.strides` says: nothing for tensors on their own, or that are not
+        touched.
+        """
         boxes = boxes_of(group)
         values = [None if i in boxes else v for i, v in enumerate(group.operands)]
         return [
@@ -189,7 +193,7 @@ def _decision(group: FusedOp) -> dict[str, Attribute]:
 
 
 def clear_decision(group: FusedOp) -> None:
-    """Removes what was decided on `group`."""
+    """Remove what was decided on `group`."""
     for name in _DECISION:
         group.attributes.pop(name, None)
 
@@ -200,14 +204,14 @@ def _restore(group: FusedOp, decision: dict[str, Attribute]) -> None:
 
 
 def _root(value: SSAValue) -> SSAValue:
-    """What `value` is a whole view of."""
+    """Return what `value` is a whole view of."""
     while isinstance(value, OpResult) and is_view(value.op):
         value = value.op.operands[0]
     return value
 
 
 def _through(view: Operation, target: SSAValue, strides: Strides) -> Strides | None:
-    """The strides of one end of a view (`target`), by those of the other end."""
+    """Return the strides of one end of a view (`target`), by those of the other end."""
     source = view.operands[0] if target is view.results[0] else view.results[0]
     if strides == dense_strides(source):
         return dense_strides(target)

@@ -29,22 +29,23 @@ class StorageTable:
         self.offset: dict[SSAValue, int] = {}
 
     def memory_of(self, op: Operation) -> str:
-        """The memory in which the results of `op` are."""
+        """Return the memory in which the results of `op` are."""
         return self._memories.of(op)
 
     def kernel_of(self, call: CallOp) -> FuncOp | None:
-        """What `call` calls, if it is in the module."""
+        """Return what `call` calls, if it is in the module."""
         return self._functions.get(call.callee.root_reference.data)
 
     def place_of(self, value: SSAValue) -> BufferAttr | None:
-        """Where `value` begins; None for what is not a tensor."""
+        """Return where `value` begins; None for what is not a tensor."""
         storage = self.of.get(value)
         if storage is None or storage.place is None:
             return None
         return storage.place.after(self.offset.get(value, 0))
 
     def copies(self, terminator: Operation, targets: Sequence[SSAValue]) -> list[tuple[int, bool]]:
-        """Operands that `terminator` must copy to `targets`: (operand, needs a staging buffer).
+        """Return the operands that `terminator` must copy to `targets`: (operand, needs a staging
+        buffer).
 
         A staging buffer is needed where the operand is another target, which a copy before it
         may overwrite.
@@ -59,7 +60,7 @@ class StorageTable:
         return result
 
     def new(self, value: SSAValue, op: Operation, place: BufferAttr | None = None) -> Storage:
-        """Gives `value`, a result or an argument of `op`, a storage of its own."""
+        """Give `value`, a result or an argument of `op`, a storage of its own."""
         number = self.numbering.definition(value)
         size, memory = tensor_bytes(value.type, op), self._memories.of(op)
         storage = Storage(size, number, number, element_bytes(value.type), memory, place)
@@ -67,13 +68,13 @@ class StorageTable:
         return storage
 
     def bind(self, value: SSAValue, storage: Storage) -> None:
-        """Puts `value` into `storage`, which is live for it as well."""
+        """Put `value` into `storage`, which is live for it as well."""
         storage.lower = min(storage.lower, self.numbering.definition(value))
         storage.upper = max(storage.upper, self.numbering.last_use(value))
         self.of[value] = storage
 
     def view(self, source: SSAValue, view: SSAValue, begin: int) -> None:
-        """Lets `view` be the memory of `source` from byte `begin` of that on.
+        """Let `view` be the memory of `source` from byte `begin` of that on.
 
         A view that leaves through a terminator is read where the terminator stands.
         """
@@ -82,11 +83,11 @@ class StorageTable:
         self.offset[view] = self.offset.get(source, 0) + begin
 
     def values_in(self, storage: Storage) -> list[SSAValue]:
-        """The values that are in `storage`."""
+        """Return the values that are in `storage`."""
         return [value for value, other in self.of.items() if other is storage]
 
     def move_into(self, box: SSAValue, whole: SSAValue, begin: int) -> None:
-        """Lets all that is in the storage of `box` lie in that of `whole`, from a byte on."""
+        """Let all that is in the storage of `box` lie in that of `whole`, from a byte on."""
         source, storage = self.of[box], self.of[whole]
         assert source.place is None and self.offset.get(box, 0) == 0
         storage.lower = min(storage.lower, source.lower)
@@ -96,7 +97,7 @@ class StorageTable:
             self.offset[value] = self.offset.get(value, 0) + begin
 
     def share(self, value: SSAValue, storage: Storage, block: Block) -> None:
-        """Makes `value` live in `storage` if it is computed in `block` and nowhere else bound."""
+        """Make `value` live in `storage` if it is computed in `block` and nowhere else bound."""
         source = self.of[value]
         written = self.values_in(source)
         movable = (

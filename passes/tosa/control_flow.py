@@ -10,11 +10,11 @@ from braid.passes.tosa.node import TosaNode, converter
 
 @converter("cond_if")
 def cond_if(t: TosaNode) -> Sequence[SSAValue]:
-    """The first region where operand 0 is true; the others are the arguments of both."""
+    """Return the first region where operand 0 is true; the others are the arguments of both."""
     return if_else(t, t.value(0), t.op.operands[1:])
 
 
 @converter("while_loop")
 def while_(t: TosaNode) -> Sequence[SSAValue]:
-    """The condition, then the body."""
+    """Return the condition, then the body."""
     return while_loop(t)

@@ -37,7 +37,7 @@ class ConvertTosaToBraidPass(ModulePass):
     name = "convert-tosa-to-braid"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Converts every op of TOSA in `op`, in place."""
+        """Convert every op of TOSA in `op`, in place."""
         ops = [inner for inner in op.walk() if isinstance(inner, TosaOp)]
         CONVERTERS.convert([inner for inner in ops if not is_const_shape(inner)])
         for inner in filter(is_const_shape, ops):

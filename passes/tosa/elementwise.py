@@ -54,19 +54,19 @@ for _name, _same_name in _SAME.items():
 
 @converter("identity")
 def identity(t: TosaNode) -> SSAValue:
-    """The operand."""
+    """Return the operand."""
     return t.value(0)
 
 
 @converter("sigmoid")
 def sigmoid(t: TosaNode) -> SSAValue:
-    """`1 / (1 + exp(-x))`."""
+    """Return `1 / (1 + exp(-x))`."""
     return t.sigmoid(t.value(0))
 
 
 @converter("clamp")
 def clamp(t: TosaNode) -> SSAValue:
-    """No less than `min_val`, no more than `max_val`."""
+    """Return x limited to `min_val` and `max_val`."""
     t.require_nan_propagation()
     x = t.value(0)
     return t.clamp(x, t.scalar(t.number("min_val"), x), t.scalar(t.number("max_val"), x))
@@ -74,7 +74,9 @@ def clamp(t: TosaNode) -> SSAValue:
 
 @converter("cast")
 def cast(t: TosaNode) -> SSAValue:
-    """Floats become integers by rounding to nearest, halves to even, and saturating."""
+    """Convert elements: floats to integers by rounding to nearest, halves to even, and
+    saturating.
+    """
     x = t.value(0)
     source, target = element_type_of(x), t.element_type
     if target == i1:

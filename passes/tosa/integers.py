@@ -12,7 +12,7 @@ from braid.passes.tosa.node import TosaNode, converter
 
 @converter("arithmetic_right_shift")
 def arithmetic_right_shift(t: TosaNode) -> SSAValue:
-    """Rounding adds the last bit that is shifted out."""
+    """Convert an arithmetic shift; with `round`, the last bit that is shifted out is added."""
     x, distance = t.value(0), t.value(1)
     shifted = t.apply("shift_right", x, distance)
     if not t.flag("round"):
@@ -26,7 +26,7 @@ def arithmetic_right_shift(t: TosaNode) -> SSAValue:
 
 @converter("negate")
 def negate(t: TosaNode) -> SSAValue:
-    """`-(x - zero point) + zero point`, saturated, for integers."""
+    """Return `-(x - zero point) + zero point`, saturated, for integers."""
     x = t.value(0)
     if is_float(element_type_of(x)):
         return t.apply("neg", x)
@@ -37,7 +37,7 @@ def negate(t: TosaNode) -> SSAValue:
 
 @converter("mul")
 def mul(t: TosaNode) -> SSAValue:
-    """Products of 32-bit integers may be shifted to the right, rounded to nearest."""
+    """Multiply; products of 32-bit integers may be shifted to the right, rounded to nearest."""
     a, b = t.value(0), t.value(1)
     shift = t.known_number(2)
     if not shift:
@@ -48,7 +48,7 @@ def mul(t: TosaNode) -> SSAValue:
 
 @converter("rescale")
 def rescale(t: TosaNode) -> SSAValue:
-    """`(x - zero point) · multiplier / 2^shift + zero point`, rounded and saturated.
+    """Return `(x - zero point) · multiplier / 2^shift + zero point`, rounded and saturated.
 
     The multiplier and the shift are one number, or one for each channel, the last dim.
     """
@@ -73,21 +73,21 @@ def rescale(t: TosaNode) -> SSAValue:
 
 
 def _rounding_shift(t: TosaNode, x: SSAValue, shift: SSAValue) -> SSAValue:
-    """`(x + 2^(shift - 1)) / 2^shift` rounded down, for shifts of at least 1."""
+    """Return `(x + 2^(shift - 1)) / 2^shift` rounded down, for shifts of at least 1."""
     one = t.scalar(1, x)
     half = t.apply("shift_left", one, t.apply("sub", shift, one))
     return t.apply("shift_right", t.apply("add", x, half), shift)
 
 
 def saturated(t: TosaNode, x: SSAValue, target: Attribute) -> SSAValue:
-    """Integers in a narrower type, or the nearest that it has."""
+    """Return the integers in a narrower type, or the nearest that it has."""
     limits = iinfo(to_numpy(target))
     return t.cast(t.clamp(x, t.scalar(limits.min, x), t.scalar(limits.max, x)), target)
 
 
 @converter("table")
 def table(t: TosaNode) -> SSAValue:
-    """An entry for each of the 256 values of an 8-bit integer."""
+    """Return an entry for each of the 256 values of an 8-bit integer."""
     x = t.value(0)
     if to_numpy(element_type_of(x)) != np.int8:
         t.unsupported(

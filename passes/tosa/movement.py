@@ -11,31 +11,31 @@ from braid.passes.tosa.node import TosaNode, converter
 
 @converter("const")
 def constant(t: TosaNode) -> SSAValue:
-    """Constants stay in the IR."""
+    """Keep constants in the IR."""
     return t.emit(ConstantOp.on(value=t.elements("values")))
 
 
 @converter("reshape")
 def reshape(t: TosaNode) -> SSAValue:
-    """The shape is that of the result's type, of which one dim may be open."""
+    """Convert a reshape, whose shape is that of the result's type; one of its dims may be open."""
     return t.reshape_as_declared(t.value(0))
 
 
 @converter("transpose")
 def transpose(t: TosaNode) -> SSAValue:
-    """Dim i of the result is dim `perms[i]`."""
+    """Transpose: dim i of the result is dim `perms[i]`."""
     return t.transpose(t.value(0), t.integers("perms"))
 
 
 @converter("concat")
 def concat(t: TosaNode) -> SSAValue:
-    """The operands one after the other."""
+    """Return the operands one after the other."""
     return t.emit(ConcatOp.get(list(t.op.operands), t.integer("axis")))
 
 
 @converter("slice")
 def slice_(t: TosaNode) -> SSAValue:
-    """`size` elements from `start` on."""
+    """Return `size` elements from `start` on."""
     starts, sizes = t.known_integers(1), t.known_integers(2)
     extents = zip(starts, sizes, t.extents(t.value(0)), strict=True)
     # -1 is the rest of a dim.
@@ -45,20 +45,20 @@ def slice_(t: TosaNode) -> SSAValue:
 
 @converter("reverse")
 def reverse(t: TosaNode) -> SSAValue:
-    """The elements of one dim, the last one first."""
+    """Return the elements of one dim, the last one first."""
     return t.reverse(t.value(0), [t.integer("axis")])
 
 
 @converter("pad")
 def pad(t: TosaNode) -> SSAValue:
-    """Pads are pairs, one for each dim; the value is a constant."""
+    """Convert a padding, whose pads are pairs, one for each dim, and whose value is a constant."""
     pads = t.known_integers(1)
     return t.emit(PadOp.get(t.value(0), pads[::2], pads[1::2], t.known_number(2)))
 
 
 @converter("tile")
 def tile(t: TosaNode) -> SSAValue:
-    """Every dim gets a new one in front, along which it is repeated."""
+    """Repeat every dim along a new one before it."""
     x = t.value(0)
     shape, counts = t.extents(x), t.known_integers(1)
     spread = [extent for n in shape for extent in (1, n)]
@@ -69,7 +69,7 @@ def tile(t: TosaNode) -> SSAValue:
 
 @converter("gather")
 def gather(t: TosaNode) -> SSAValue:
-    """`values[n, indices[n, w], c]` at `[n, w, c]`."""
+    """Return `values[n, indices[n, w], c]` at `[n, w, c]`."""
     indices = t.value(1)
     tuples = t.reshape(indices, [*t.extents(indices), 1])
     return t.emit(GatherNdOp.get(t.value(0), tuples, batch_dims=1))

@@ -22,18 +22,18 @@ class TosaNode(ForeignNode[TosaOp]):
         return _SHAPE_OPERANDS.get(self.op.short_name(), ())
 
     def known(self, value: SSAValue) -> Array | None:
-        """The elements of a constant or of a list of extents, None for any other value."""
+        """Return the elements of a constant or of a list of extents, None for any other value."""
         owner = value.owner
         if isinstance(owner, TosaOp) and is_const_shape(owner):
             return np.array(TosaNode(owner).elements("values").get_values())
         return super().known(value)
 
     def known_integers(self, index: int) -> list[int]:
-        """The elements of operand `index`, a constant, as numbers."""
+        """Return the elements of operand `index`, a constant, as numbers."""
         return [int(number) for number in self.known_operand(index).reshape(-1)]
 
     def zero_point(self, index: int) -> int:
-        """The zero point in operand `index`, 0 where the op has no such operand."""
+        """Return the zero point in operand `index`, 0 where the op has no such operand."""
         if index >= len(self.op.operands):
             return 0
         numbers = {*self.known_integers(index)}

@@ -29,7 +29,7 @@ for _name, _kind in _KINDS.items():
 
 @converter("argmax")
 def argmax(t: TosaNode) -> SSAValue:
-    """The dim goes away."""
+    """Return the dim goes away."""
     t.require_nan_propagation()
     axis = t.integer("axis")
     found = t.emit(ArgReduceOp.get(t.value(0), "max", axis))

@@ -28,13 +28,13 @@ class _Positions:
     extent: int
 
     def clipped(self, positions: Array) -> Array:
-        """Positions outside are those of the nearest element."""
+        """Return positions; those outside are those of the nearest element."""
         return np.clip(positions, 0, self.extent - 1)
 
 
 @converter("resize")
 def resize(t: TosaNode) -> SSAValue:
-    """Along height, then width."""
+    """Resize along height, then width."""
     mode = t.text("mode", "NEAREST_NEIGHBOR")
     numbers = t.known_integers(1)
     offsets = t.known_integers(2)

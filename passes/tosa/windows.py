@@ -19,26 +19,26 @@ from braid.passes.tosa.node import TosaNode, converter
 
 
 def channels_first(t: TosaNode, value: SSAValue) -> SSAValue:
-    """`[N, spatial…, C]` as `[N, C, spatial…]`."""
+    """Return `[N, spatial…, C]` as `[N, C, spatial…]`."""
     rank = len(shape_of(value))
     return t.transpose(value, [0, rank - 1, *range(1, rank - 1)])
 
 
 def channels_last(t: TosaNode, value: SSAValue) -> SSAValue:
-    """`[N, C, spatial…]` as `[N, spatial…, C]`."""
+    """Return `[N, C, spatial…]` as `[N, spatial…, C]`."""
     rank = len(shape_of(value))
     return t.transpose(value, [0, *range(2, rank), 1])
 
 
 @converter("conv2d", "conv3d")
 def convolution(t: TosaNode) -> SSAValue:
-    """Weights are `[O, window…, I]`."""
+    """Convert a convolution, whose weights are `[O, window…, I]`."""
     return _with_bias(t, _convolve(t, channels_first(t, _weight(t)), groups=1))
 
 
 @converter("depthwise_conv2d")
 def depthwise_convolution(t: TosaNode) -> SSAValue:
-    """Weights are `[KH, KW, C, M]`: M results for each channel."""
+    """Convert a depthwise convolution with weights `[KH, KW, C, M]`: M results for each channel."""
     weight = _weight(t)
     height, width, channels, multiplier = t.numbers(weight)
     ordered = t.transpose(weight, [2, 3, 0, 1])
@@ -48,7 +48,9 @@ def depthwise_convolution(t: TosaNode) -> SSAValue:
 
 @converter("transpose_conv2d")
 def transposed_convolution(t: TosaNode) -> SSAValue:
-    """Weights are `[O, KH, KW, I]`; `out_pad` adds zeros to the result, or cuts it off."""
+    """Convert a transposed convolution with weights `[O, KH, KW, I]`; `out_pad` pads or cuts the
+    result.
+    """
     pads = t.integers("out_pad")
     top_left, bottom_right = pads[::2], pads[1::2]
     y = t.emit(
@@ -89,7 +91,7 @@ def _weight(t: TosaNode) -> SSAValue:
 
 
 def without_zero_point(t: TosaNode, value: SSAValue, zero_point: int) -> SSAValue:
-    """`value` in the element type of the result, from which the zero point is taken."""
+    """Return `value` in the element type of the result, from which the zero point is taken."""
     wide = t.cast(value, t.element_type)
     return t.apply("sub", wide, t.scalar(zero_point, wide)) if zero_point else wide
 
@@ -103,14 +105,14 @@ def _with_bias(t: TosaNode, value: SSAValue) -> SSAValue:
 
 @converter("max_pool2d")
 def max_pool(t: TosaNode) -> SSAValue:
-    """The largest element of every window."""
+    """Return the largest element of every window."""
     t.require_nan_propagation()
     return channels_last(t, _pool(t, "max", channels_first(t, t.value(0))))
 
 
 @converter("avg_pool2d")
 def average_pool(t: TosaNode) -> SSAValue:
-    """The mean of the elements of every window, without its padding."""
+    """Return the mean of the elements of every window, without its padding."""
     x = channels_first(t, t.value(0))
     element_type = element_type_of(x)
     if not is_float(element_type):
@@ -142,7 +144,7 @@ def _pool(t: TosaNode, kind: str, x: SSAValue) -> SSAValue:
 
 
 def _window_sizes(t: TosaNode, extents: Sequence[int], results: Sequence[int]) -> Array:
-    """Elements of every window that are not padding."""
+    """Return the elements of every window that are not padding."""
     fields = (t.integers("kernel"), t.integers("stride"), t.integers("pad")[::2])
     sizes: list[Array] = []
     require_table(math.prod(results), "elements of the windows")
@@ -154,13 +156,13 @@ def _window_sizes(t: TosaNode, extents: Sequence[int], results: Sequence[int]) -
 
 @converter("matmul")
 def matmul(t: TosaNode) -> SSAValue:
-    """Products of batches of matrices; those of integers have zero points."""
+    """Multiply batches of matrices; integers have zero points."""
     return _product(t, transpose=False)
 
 
 @converter("matmul_t")
 def matmul_transposed(t: TosaNode) -> SSAValue:
-    """As `matmul`, with the right operand transposed."""
+    """Multiply as `matmul` does, with the right operand transposed."""
     return _product(t, transpose=True)
 
 

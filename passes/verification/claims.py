@@ -1,4 +1,4 @@
-"""What a decision pass claims, as its remarks say it, against what is found in the IR."""
+"""Checks of what a decision pass claims in its remarks against what is found in the IR."""
 
 import math
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ TOLERANCE = 1e-6
 
 
 def require_equal(remark: Remark, what: str, found: float) -> None:
-    """Raises WrongClaimError unless `remark` claims `found` for `what`, up to rounding."""
+    """Raise WrongClaimError unless `remark` claims `found` for `what`, up to rounding."""
     claimed = number(remark, what)
     if not math.isclose(claimed, found, rel_tol=TOLERANCE, abs_tol=1e-15):
         raise WrongClaimError(f"{about(remark)}: {what} {claimed:.9g} claimed, {found:.9g} found")
 
 
 def require_at_most(remark: Remark, what: str, limit: float, meaning: str) -> None:
-    """Raises WrongClaimError where `remark` claims more than `limit`, which `meaning` names."""
+    """Raise WrongClaimError where `remark` claims more than `limit`, which `meaning` names."""
     claimed = number(remark, what)
     if claimed > limit + TOLERANCE * abs(limit):
         raise WrongClaimError(
@@ -31,7 +31,7 @@ def require_at_most(remark: Remark, what: str, limit: float, meaning: str) -> No
 
 
 def require_bound(remark: Remark, cost: float) -> None:
-    """Checks that the bound is not above the cost that was found, and that the gap is theirs.
+    """Check that the bound is not above the cost that was found, and that the gap is theirs.
 
     A remark may claim no gap.
     """
@@ -47,7 +47,7 @@ def require_bound(remark: Remark, cost: float) -> None:
 
 
 def number(remark: Remark, what: str) -> float:
-    """The number that `remark` gives for `what`."""
+    """Return the number that `remark` gives for `what`."""
     value = remark.data.get(what)
     if not isinstance(value, int | float):
         raise WrongClaimError(f"{about(remark)}: no {what} claimed")
@@ -55,12 +55,12 @@ def number(remark: Remark, what: str) -> float:
 
 
 def about(remark: Remark) -> str:
-    """What `remark` is about, for people."""
+    """Return what `remark` is about, for people."""
     return name_of(remark.op)
 
 
 def name_of(op: Operation) -> str:
-    """The function `op`, or the op and the function that it is in."""
+    """Return the function `op`, or the op and the function that it is in."""
     outer: Operation | None = op
     while outer is not None and "sym_name" not in outer.properties:
         outer = outer.parent_op()
@@ -82,10 +82,10 @@ class AppliedCopy:
         self._copies = {original: copy for copy, original in pairs}
 
     def of(self, op: Operation) -> Operation:
-        """The copy of `op`."""
+        """Return the copy of `op`."""
         return self._copies[op]
 
 
 def claims_about(remarks: Sequence[Remark], pass_: ModulePass, key: str) -> list[Remark]:
-    """The remarks of `pass_` that say something about `key`."""
+    """Return the remarks of `pass_` that say something about `key`."""
     return [r for r in remarks if r.pass_name == pass_.name and key in r.data]

@@ -48,7 +48,7 @@ from braid.targets.costs.layout_costs import LayoutCosts
 def check_layouts(
     context: Context, pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]
 ) -> None:
-    """Raises WrongClaimError where cost, bound, peak or number of reorders are wrong."""
+    """Raise WrongClaimError where cost, bound, peak or number of reorders are wrong."""
     assert isinstance(pass_, SelectLayoutsPass)
     copy = AppliedCopy(module)
     try:
@@ -89,7 +89,7 @@ class LayoutTotal:
     """Adds up what the ops of a function cost after `apply-layouts`.
 
     `weights` are the layouts in which the functions added before read each weight, on each device:
-    a function that reads one in another pays for the copy. It is told of those of this function.
+    a function that reads one in another pays for the copy. It is given those of this function.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class LayoutTotal:
         self._expressions = ParameterExpressions()
 
     def add(self, function: FuncOp) -> None:
-        """Adds the ops of `function`; raises WrongClaimError for one that cannot run so."""
+        """Add the ops of `function`; raises WrongClaimError for one that cannot run so."""
         read: list[tuple[_Weight, Layout]] = []
         for op in ops_outside_groups(function):
             if not (op.results and self._expressions.is_known(op.results[0])):
@@ -116,7 +116,7 @@ class LayoutTotal:
             self._weights.setdefault(weight, set()).add(layout)
 
     def _copies(self, op: Operation) -> Iterator[tuple[_Weight, Layout]]:
-        """The layouts of the weights that `op` reads; adds what those cost that are new."""
+        """Yield the layouts of the weights that `op` reads; adds what those cost that are new."""
         original = self._copy.origin.get(op)
         if original is None:
             return
@@ -137,7 +137,7 @@ class LayoutTotal:
         self.cost += self._counts.of_block(op.parent) * once
 
     def _once(self, op: Operation) -> float:
-        """What one run of `op` costs."""
+        """Return what one run of `op` costs."""
         original = self._copy.origin.get(op)
         if original is None:
             return self._inserted(op)
@@ -146,7 +146,7 @@ class LayoutTotal:
         return 0.0
 
     def _inserted(self, op: Operation) -> float:
-        """A reorder, or a view: also what is left of a group that moves nothing."""
+        """Return a reorder, or a view: also what is left of a group that moves nothing."""
         if isinstance(op, FusedOp):
             inner = op.body.block.first_op
             assert isinstance(inner, ReorderOp)
@@ -162,7 +162,9 @@ class LayoutTotal:
         return self._costs.reorder(op.input.type, source, target, devices)
 
     def _in_types(self, op: Operation, original: Operation) -> float:
-        """What `original` costs in the layouts of the types of `op`, infinity if it cannot."""
+        """Return what `original` costs in the layouts of the types of `op`, infinity if it
+        cannot.
+        """
         operands = tuple(layout_of(value.type) for value in op.operands)
         results = tuple(layout_of(value.type) for value in op.results)
         fitting = [

@@ -49,20 +49,20 @@ RECOMPUTED = Count(handed_on=True, in_place=False, views_read=False)
 
 
 def shown(value: SSAValue) -> SSAValue:
-    """The tensor whose memory `value` is."""
+    """Return the tensor whose memory `value` is."""
     while isinstance(value, OpResult) and is_view(value.op):
         value = value.op.operands[0]
     return value
 
 
 def read_by(op: Operation) -> Iterator[SSAValue]:
-    """What `op` and the ops in its regions read."""
+    """Yield what `op` and the ops in its regions read."""
     for inner in op.walk():
         yield from inner.operands
 
 
 def block_peak(block: Block, count: Count, inner: Count | None = None) -> int:
-    """The most bytes that ops of `block` make and that are live while one of them runs.
+    """Return the most bytes that ops of `block` make and that are live while one of them runs.
 
     An op with regions adds the peak of the largest while it runs, counted by `inner`.
     """
@@ -108,7 +108,7 @@ def _leaving(block: Block) -> set[SSAValue]:
 def _spared(
     op: Operation, made: list[OpResult], dying: list[SSAValue], leaving: set[SSAValue]
 ) -> int:
-    """Bytes of the largest operand that `op` may write its only result over."""
+    """Return the bytes of the largest operand that `op` may write its only result over."""
     if len(made) != 1 or len(op.results) != 1:
         return 0
     result = made[0]
@@ -122,7 +122,7 @@ def _spared(
 
 
 def _reads_as_it_writes(op: Operation, value: SSAValue) -> bool:
-    """Whether `op` needs an element of `value` only for the same element of its result.
+    """Return whether `op` needs an element of `value` only for the same element of its result.
 
     So do elementwise ops and groups of them, where nothing else shows them the same memory.
     """
@@ -144,7 +144,7 @@ def _only_elementwise(value: SSAValue) -> bool:
 
 
 def linear_peak(function: FuncOp) -> int:
-    """The most bytes of all tensors that ops in `function` make, in the order of its text.
+    """Return the most bytes of all tensors that ops in `function` make, in the order of its text.
 
     What a loop reads from outside stays until the loop ends. What control flow carries counts as
     its result; arguments of the function, weights, constants and views do not count.
@@ -168,7 +168,7 @@ def linear_peak(function: FuncOp) -> int:
 
 
 def _readers(value: SSAValue) -> Iterator[Operation]:
-    """The ops that read `value`, and those that read views of it."""
+    """Yield the ops that read `value`, and those that read views of it."""
     for use in value.uses:
         yield use.operation
         if is_view(use.operation):
@@ -176,7 +176,7 @@ def _readers(value: SSAValue) -> Iterator[Operation]:
 
 
 def _read_at(reader: Operation, maker: Operation, begin: dict[Operation, int]) -> int:
-    """When `reader` reads for the last time what `maker` made: in a loop, when that ends."""
+    """Return when `reader` reads for the last time what `maker` made: in a loop, when that ends."""
     last, op = begin[reader], reader
     while op.parent is not maker.parent:
         outer = op.parent_op()
@@ -188,7 +188,9 @@ def _read_at(reader: Operation, maker: Operation, begin: dict[Operation, int]) -
 
 
 def _stored_bytes(value: SSAValue) -> int:
-    """Bytes of a tensor, the logical ones in an abstract layout; a reorder keeps declared ones."""
+    """Return the bytes of a tensor, the logical ones in an abstract layout; a reorder keeps
+    declared ones.
+    """
     source = value
     while isinstance(source.owner, FusedOp) and isinstance(only_op(source.owner), ReorderOp):
         source = source.owner.operands[0]

@@ -38,7 +38,7 @@ from braid.passes.verification.tagged_run import TaggedRun
 def check_plan(
     context: Context, pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]
 ) -> None:
-    """Raises WrongClaimError for a plan that loses data, and for sizes that are not its own."""
+    """Raise WrongClaimError for a plan that loses data, and for sizes that are not its own."""
     for function in program_functions(module):
         if is_open(function):  # its buffers are placed when sizes are known
             _check_weights(function)
@@ -65,7 +65,7 @@ def check_plan(
 
 
 def arena_sizes(function: FuncOp) -> dict[str, int]:
-    """The bytes of each arena of `function` by the name of its space, the main one first."""
+    """Return the bytes of each arena of `function` by the name of its space, the main one first."""
     sizes = {"arena": cast(IntegerAttr, function.attributes[ARENA_BYTES]).value.data}
     others = function.attributes.get(ARENAS)
     if isinstance(others, DictionaryAttr):
@@ -75,7 +75,7 @@ def arena_sizes(function: FuncOp) -> dict[str, int]:
 
 
 def _check_weights(function: FuncOp) -> None:
-    """Weights of different keys must not overlap, neither as they are stored nor expanded."""
+    """Check that weights of different keys do not overlap, neither stored nor expanded."""
     places: dict[Attribute, list[tuple[str, int, int]]] = {}
     for op in function.walk():
         if not isinstance(op, ConstantOp | ParameterOp):

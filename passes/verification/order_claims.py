@@ -48,7 +48,7 @@ from braid.targets.simulator.steps import step_seconds, steps_of, transfers_of
 def check_order(
     context: Context, pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]
 ) -> None:
-    """Raises WrongClaimError where value before, value, bound or gap of a block are wrong."""
+    """Raise WrongClaimError where value before, value, bound or gap of a block are wrong."""
     assert isinstance(pass_, SearchOrderPass)
     copy = AppliedCopy(module)
     try:
@@ -74,13 +74,15 @@ def check_order(
 
 
 def _searched(owner: Operation) -> list[Block]:
-    """The blocks of `owner` in which ops can change places, and of which there is a remark."""
+    """Return the blocks of `owner` in which ops can change places, and of which there is a
+    remark.
+    """
     blocks = (block for region in owner.regions for block in region.blocks)
     return [block for block in blocks if len(list(movable_ops(block))) > 1]
 
 
 def movable_ops(block: Block) -> Iterator[Operation]:
-    """The ops that have a place in an order: neither constants nor the terminator."""
+    """Yield the ops that have a place in an order: neither constants nor the terminator."""
     for op in block.ops:
         fixed = isinstance(op, ConstantOp | ParameterOp | arith.ConstantOp)
         if not fixed and not op.has_trait(IsTerminator):
@@ -112,7 +114,7 @@ def _check_seconds(remark: Remark, ordered: Block, backend: BackendDescription) 
 
 
 def _launches(op: Operation) -> bool:
-    """Whether the function that `op` is or is in launches others."""
+    """Return whether the function that `op` is or is in launches others."""
     while not isinstance(op, FuncOp) and (around := op.parent_op()) is not None:
         op = around
     return any(isinstance(inner, LaunchOp) for inner in op.walk())
@@ -125,7 +127,7 @@ def _check_launches(remark: Remark, ordered: Block, target: Target) -> None:
 
 
 def run_launches(block: Block, target: Target) -> float:
-    """Seconds until the host and all devices are through with `block`.
+    """Return the seconds until the host and all devices have finished `block`.
 
     The host takes op by op. What it launches waits in the queue of its device for what it depends
     on; then operands are copied in, the function runs, and results are copied out, each when what
@@ -168,7 +170,7 @@ def run_launches(block: Block, target: Target) -> float:
 
 
 def _launched_on(op: Operation, times: LaunchTimes) -> set[str]:
-    """The devices that get launches while the host is at `op`."""
+    """Return the devices that get launches while the host is at `op`."""
     if not isinstance(op, LaunchOp):
         return {
             name for inner in op.walk() if inner is not op for name in _launched_on(inner, times)
@@ -184,7 +186,9 @@ def _makers(op: Operation) -> Iterator[Operation]:
 
 
 def _moved(target: Target, source: str, destination: str, values: Iterable[SSAValue]) -> float:
-    """Seconds of copies one by one; none where there is no link, since memory is shared."""
+    """Return the seconds of copies one by one; none where there is no link, since memory is
+    shared.
+    """
     link = next(
         (k for k in target.links if (k.source, k.destination) == (source, destination)), None
     )
@@ -195,7 +199,7 @@ def _moved(target: Target, source: str, destination: str, values: Iterable[SSAVa
 
 
 def run_units(block: Block, backend: BackendDescription) -> tuple[float, float]:
-    """Seconds until all ops of `block` have run, and those of the busiest unit.
+    """Return the seconds until all ops of `block` have run, and those of the busiest unit.
 
     Each unit runs what it is given in the order of the ops; of units that differ by name alone,
     the one that is free first is given a step. An op's steps run one after the other and begin
@@ -231,13 +235,13 @@ def _work(op: Operation, backend: BackendDescription) -> Iterator[tuple[int, flo
 
 
 def _alike(number: int, backend: BackendDescription) -> list[int]:
-    """The units that share the work of one."""
+    """Return the units that share the work of one."""
     facts = replace(backend.units[number], name="")
     return [n for n, unit in enumerate(backend.units) if replace(unit, name="") == facts]
 
 
 def _runs(block: Block, op: Operation) -> float:
-    """How often `block` is expected to run each time that `op`, which it is in, does."""
+    """Return how often `block` is expected to run each time that `op`, which it is in, does."""
     module = op
     while (around := module.parent_op()) is not None:
         module = around

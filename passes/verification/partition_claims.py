@@ -36,7 +36,7 @@ from braid.targets.machines.resolve import device_of, target_of
 from braid.targets.machines.target import Device, Target
 
 Seconds = Callable[[Operation, str], float]
-"""Of one run of an op on a device."""
+"""The seconds of one run of an op on a device."""
 Places = tuple[str, ...]
 """A device and those that take turns with it: each has its part of the runs."""
 
@@ -44,7 +44,7 @@ Places = tuple[str, ...]
 def check_assignment(
     context: Context, pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]
 ) -> None:
-    """Raises WrongClaimError where an op cannot run where it is, or a cost or bound is wrong."""
+    """Raise WrongClaimError where an op cannot run where it is, or a cost or bound is wrong."""
     assert isinstance(pass_, AssignDevicesPass)
     target = target_of(module, pass_.target)
     for remark in claims_about(remarks, pass_, "strategy"):
@@ -62,7 +62,7 @@ def check_assignment(
 
 
 def assigned_ops(function: FuncOp) -> list[Operation]:
-    """The ops that run on devices, without what is known before."""
+    """Return the ops that run on devices, without what is known before."""
     known = ParameterExpressions()
     inner = ops_outside_groups(function)
     return [op for op in inner if is_placed(op) and not known.all_known(op.results)]
@@ -129,7 +129,7 @@ class Recount:
     held: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     def cost(self, of_one: bool) -> float:
-        """The seconds of one request where devices take turns, or of the busiest device."""
+        """Return the seconds of one request where devices take turns, or of the busiest device."""
         return sum(self.loads.values()) if of_one else max(self.loads.values(), default=0.0)
 
 
@@ -140,7 +140,7 @@ def recount(
     target: Target,
     counts: ExecutionCounts,
 ) -> Recount:
-    """What every device takes in a run of `function` where ops are on `devices`.
+    """Return what every device takes in a run of `function` where ops are on `devices`.
 
     Of devices that take turns, each takes its part of what the dearest of them would.
     """
@@ -201,7 +201,7 @@ class _Walk:
         self.values: list[_Value] = []
 
     def block(self, block: Block, entered: Sequence[_Value], outer: _Outer) -> _Value | None:
-        """Notes all of a block, and of those in it; returns what its last op is."""
+        """Note all of a block, and of those in it; returns what its last op is."""
         here: dict[SSAValue, _Value] = {}
         runs = self._counts.of_block(block)
 

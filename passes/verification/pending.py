@@ -19,21 +19,23 @@ class Pending:
         self._writes: dict[SSAValue, list[Place]] = {}
 
     def begin(self, op: LaunchOp, reads: Sequence[Place], writes: Sequence[Place]) -> None:
-        """From here on `op` runs, until a wait for its token or for one behind it."""
+        """Note that `op` runs from here on, until a wait for its token or for one that depends on
+        it.
+        """
         self._reads[op.token], self._writes[op.token] = list(reads), list(writes)
 
     def end(self, tokens: Iterable[SSAValue]) -> None:
-        """What the tokens are of has ended, and what that waited for."""
-        for token in _behind(tokens):
+        """Note that the ops of `tokens` have ended, and all that they waited for."""
+        for token in _ended_by(tokens):
             self._reads.pop(token, None)
             self._writes.pop(token, None)
 
     def require_no_writer(self, op: Operation, place: Place, memory: Memory) -> None:
-        """Raises WrongClaimError where what `op` reads may still be written."""
+        """Raise WrongClaimError where what `op` reads may still be written."""
         self._require(op, place, memory, (self._writes,))
 
     def require_unused(self, op: Operation, place: Place, memory: Memory) -> None:
-        """Raises WrongClaimError where what `op` writes may still be read or written."""
+        """Raise WrongClaimError where what `op` writes may still be read or written."""
         self._require(op, place, memory, (self._reads, self._writes))
 
     def _require(
@@ -43,14 +45,14 @@ class Pending:
         memory: Memory,
         used: Sequence[dict[SSAValue, list[Place]]],
     ) -> None:
-        ended = _behind(op.dependencies) if isinstance(op, LaunchOp) else set[SSAValue]()
+        ended = _ended_by(op.dependencies) if isinstance(op, LaunchOp) else set[SSAValue]()
         for token, places in itertools.chain.from_iterable(table.items() for table in used):
             if token not in ended and any(memory.overlap(place, other) for other in places):
                 raise WrongClaimError(f"{name_of(op)} uses memory of a launch that may still run")
 
 
-def _behind(tokens: Iterable[SSAValue]) -> set[SSAValue]:
-    """The tokens, and those that their launches waited for."""
+def _ended_by(tokens: Iterable[SSAValue]) -> set[SSAValue]:
+    """Return the tokens, and those that their launches waited for."""
     found: set[SSAValue] = set()
     todo = list(tokens)
     while todo:

@@ -13,7 +13,7 @@ from braid.dialects.braid.dtypes import bytes_of
 
 
 def overwritable(kernel: Operation | None, result: int) -> dict[int, bool]:
-    """The operands that `kernel` may write a result over; True: its beginning."""
+    """Return the operands that `kernel` may write a result over; True: its beginning."""
     if kernel is None:
         return {}
     pairs = cast(Iterable[tuple[int, int]], _arrays(kernel, IN_PLACE))
@@ -23,7 +23,9 @@ def overwritable(kernel: Operation | None, result: int) -> dict[int, bool]:
 
 
 def planned_strides(op: Operation, index: int) -> tuple[int, ...] | None:
-    """In elements, of operand or behind these result number `index`; None if it is dense."""
+    """Return the strides in elements of operand, or after these result, number `index`; None if
+    dense.
+    """
     attribute = op.attributes.get(STRIDES)
     if not isinstance(attribute, ArrayAttr):
         return None
@@ -32,12 +34,12 @@ def planned_strides(op: Operation, index: int) -> tuple[int, ...] | None:
 
 
 def pairs_of(op: Operation, name: str) -> dict[int, int]:
-    """An array of pairs of integers, as a dictionary; empty where there is none."""
+    """Return an array of pairs of integers, as a dictionary; empty where there is none."""
     return dict(cast(Iterable[tuple[int, int]], _arrays(op, name)))
 
 
 def _arrays(op: Operation, name: str) -> list[tuple[int, ...]]:
-    """An array of arrays of integers; empty where there is none."""
+    """Return an array of arrays of integers; empty where there is none."""
     attribute = op.attributes.get(name)
     if not isinstance(attribute, ArrayAttr):
         return []
@@ -49,7 +51,7 @@ def _integers(attribute: Attribute) -> tuple[int, ...]:
 
 
 def buffers_of(op: Operation, name: str) -> list[BufferAttr | None]:
-    """An array of buffers, None for each value without one; empty where there is none."""
+    """Return an array of buffers, None for each value without one; empty where there is none."""
     attribute = op.attributes.get(name)
     if not isinstance(attribute, ArrayAttr):
         return []
@@ -58,5 +60,5 @@ def buffers_of(op: Operation, name: str) -> list[BufferAttr | None]:
 
 
 def element_bytes(value: SSAValue) -> int:
-    """The bytes of one element of a tensor."""
+    """Return the bytes of one element of a tensor."""
     return bytes_of(cast(AnyTensor, value.type).element_type)

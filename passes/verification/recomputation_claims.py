@@ -39,13 +39,13 @@ from braid.targets.machines.resolve import target_of
 def check_selection(
     context: Context, pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]
 ) -> None:
-    """Raises WrongClaimError where peaks, times or counts of what is recomputed are wrong."""
+    """Raise WrongClaimError where peaks, times or counts of what is recomputed are wrong."""
     assert isinstance(pass_, SelectRematerializationPass)
     copy = AppliedCopy(module)
     _apply(context, copy.module)
     for remark in claims_about(remarks, pass_, "sets"):
         _check_counts(remark)
-    # Whether there was a profile is told by the module: its only mark may be on what was erased.
+    # The module says whether there was a profile: its only mark may be on what was erased.
     counts = ExecutionCounts(ExecutionCounts.of(module).is_profiled)
     seconds = CostSource(target_of(copy.module)).expected_seconds(counts)
     for remark in claims_about(remarks, pass_, "peak_bytes"):
@@ -65,14 +65,14 @@ def check_selection(
 def check_application(
     context: Context, pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]
 ) -> None:
-    """Raises WrongClaimError where the peak that is left is another one."""
+    """Raise WrongClaimError where the peak that is left is another one."""
     for remark in claims_about(remarks, pass_, "peak_bytes"):
         assert isinstance(remark.op, FuncOp)
         require_equal(remark, "peak_bytes", block_peak(remark.op.body.block, COUNT))
 
 
 def _apply(context: Context, module: ModuleOp) -> None:
-    """Carries the decisions out, and checks what that claims."""
+    """Apply the decisions, and check what that claims."""
     functions = [op for op in module.ops if isinstance(op, FuncOp) and op.body.blocks]
     before = {function: block_peak(function.body.block, COUNT) for function in functions}
     apply = ApplyRematerializationPass()
@@ -88,7 +88,7 @@ def _apply(context: Context, module: ModuleOp) -> None:
 
 
 def _check_counts(remark: Remark) -> None:
-    """The sets and their members, as the attributes of ops have them."""
+    """Check the numbers of sets and members that the attributes of ops have."""
     numbers: set[int] = set()
     members = 0
     for op in remark.op.walk():

@@ -23,7 +23,7 @@ class SideBySide:
     """The ops of a function's body, gone through in their order; which have ended is known.
 
     A call on a stream begins when the one before it on that stream has ended, and those that made
-    its operands; everything else that runs waits for all before it, and all behind wait for it.
+    its operands; everything else that runs waits for all before it, and all after wait for it.
     """
 
     def __init__(self, function: FuncOp) -> None:
@@ -37,7 +37,7 @@ class SideBySide:
         self._writes: dict[Operation, list[_Used]] = {}
 
     def enter(self, op: Operation) -> None:
-        """What follows is read and written by `op`, if that is an op of the body."""
+        """Take what follows as read and written by `op`, if that is an op of the body."""
         if op.parent is not self._body or self._streams == 1:
             return
         self._now = None
@@ -54,11 +54,11 @@ class SideBySide:
                 table.clear()
 
     def read(self, place: Place, memory: Memory) -> None:
-        """Raises WrongClaimError where another call may still write what is read."""
+        """Raise WrongClaimError where another call may still write what is read."""
         self._note((place, ()), memory, self._reads, (self._writes,))
 
     def write(self, place: Place, memory: Memory, kept: Sequence[Place] = ()) -> None:
-        """Raises WrongClaimError where another call may still use what is written.
+        """Raise WrongClaimError where another call may still use what is written.
 
         What is `kept` of the place is left as it is.
         """
@@ -85,14 +85,14 @@ class SideBySide:
 
 
 def _meet(first: _Used, second: _Used, memory: Memory) -> bool:
-    """Whether two calls use a byte in common."""
+    """Return whether two calls use a byte in common."""
     if not memory.overlap(first[0], second[0]):
         return False
     return not (first[1] or second[1]) or memory.overlap_but(first, second)
 
 
 def _runs(op: Operation) -> bool:
-    """Whether an op that has no stream does anything when the function runs."""
+    """Return whether an op that has no stream does anything when the function runs."""
     if isinstance(op, ConstantOp | ParameterOp) or is_view(op) or is_only_storage(op):
         return False
     has_tensors = any(isinstance(v.type, TensorType) for v in (*op.operands, *op.results))
@@ -100,7 +100,7 @@ def _runs(op: Operation) -> bool:
 
 
 def _makers(value: SSAValue) -> Iterator[Operation]:
-    """The ops that wrote what `value` shows."""
+    """Yield the ops that wrote what `value` shows."""
     owner = value.owner
     if not isinstance(owner, Operation):
         return

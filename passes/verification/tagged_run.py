@@ -68,7 +68,7 @@ class TaggedRun:
         self._number = itertools.count(1)
 
     def run(self) -> None:
-        """Raises WrongClaimError where an op would not find what it reads.
+        """Raise WrongClaimError where an op would not find what it reads.
 
         An output of a caller is aligned to its elements only, so that where its first aligned byte
         is differs: both extremes are run.
@@ -89,9 +89,9 @@ class TaggedRun:
             self._block(self._function.body.block)
 
     def _granule(self) -> int:
-        """A number of bytes of which all that begins or ends in a memory is a multiple.
+        """Return a number of bytes of which all that begins or ends in a memory is a multiple.
 
-        Dense tensors may be taken as larger: what is behind them begins at a multiple too.
+        Dense tensors may be taken as larger: what is after them begins at a multiple too.
         """
         found = ALIGNMENT
         for op in self._function.walk():
@@ -137,7 +137,7 @@ class TaggedRun:
                 self._compute(op)
 
     def _show(self, op: Operation, result: SSAValue, value: SSAValue) -> None:
-        """`result` is the memory of `value`, from where the plan says on."""
+        """Check that `result` is the memory of `value`, from where the plan says on."""
         self._bind(op)
         begin = self._places[value]
         if isinstance(offset := op.attributes.get(VIEW_OFFSET), IntegerAttr):
@@ -149,7 +149,7 @@ class TaggedRun:
         self._tags[result] = self._tag(value)
 
     def _compute(self, op: Operation) -> None:
-        """Reads the operands, and then writes scratch memory and the results."""
+        """Read the operands, and then write scratch memory and the results."""
         self._bind(op)
         boxes = pairs_of(op, BOXES)
         reads: list[tuple[int, Place]] = []
@@ -193,7 +193,7 @@ class TaggedRun:
         reads: Sequence[tuple[int, Place]],
         over: dict[int, bool],
     ) -> None:
-        """What an op writes must not be what it reads, unless its kernel says that it may.
+        """Check that `op` writes nothing that it reads, unless its kernel says that it may.
 
         `over` are the operands that it may write over, if both begin at the same byte: all of
         such an operand, or (True) also one that is smaller than the result.
@@ -206,7 +206,7 @@ class TaggedRun:
                 raise WrongClaimError(f"{name_of(op)} writes over operand {number} as it reads it")
 
     def _require_begin(self, op: Operation, value: SSAValue, begin: int) -> None:
-        """What lies in a result must begin where the op says."""
+        """Check that an operand within a result begins where the op says."""
         place = self._dense(value)
         if place.begin != begin:
             raise WrongClaimError(
@@ -273,7 +273,7 @@ class TaggedRun:
         self._join(ends)
 
     def _share(self, arguments: Sequence[SSAValue], results: Sequence[SSAValue]) -> None:
-        """The arguments of a loop's region are where its results are."""
+        """Place the arguments of a loop's region where its results are."""
         for argument, result in zip(arguments, results, strict=True):
             if isinstance(result.type, TensorType):
                 self._places[argument] = self._places[result]
@@ -281,7 +281,7 @@ class TaggedRun:
     def _enter(
         self, op: Operation, initial: Sequence[SSAValue], slots: Sequence[SSAValue]
     ) -> list[int]:
-        """Copies what a loop begins with to where it is carried; returns the tags there."""
+        """Copy what a loop begins with to where it is carried, and return the tags there."""
         tags = [next(self._number) for _ in slots]
         for value, slot, tag in zip(initial, slots, tags, strict=True):
             if isinstance(value.type, TensorType):
@@ -292,7 +292,7 @@ class TaggedRun:
         return tags
 
     def _hand_on(self, block: Block, targets: Sequence[SSAValue], tags: Sequence[int]) -> None:
-        """Copies what the terminator of `block` hands on; what is staged is copied first."""
+        """Copy what the terminator of `block` hands on; what is staged is copied first."""
         end = block.last_op
         assert end is not None
         values = list(end.operands)[isinstance(end, scf.ConditionOp) :]
@@ -364,10 +364,10 @@ class TaggedRun:
             self._write(op, target, tag)
 
     def _read(self, op: Operation, place: Place, tag: int) -> None:
-        """Inputs and weights, which nothing writes, hold what they should."""
+        """Check that inputs and weights, which nothing writes, hold what they should."""
         if place.space not in self.memory.tags:
             return
-        self._require_room(op, place)
+        self._require_capacity(op, place)
         self._pending.require_no_writer(op, place, self.memory)
         self._streams.read(place, self.memory)
         if not (self.memory.cells(place) == tag).all():
@@ -379,12 +379,12 @@ class TaggedRun:
     def _write(self, op: Operation, place: Place, tag: int, kept: Sequence[Place] = ()) -> None:
         if place.space not in self.memory.tags:
             raise WrongClaimError(f"{name_of(op)} writes to {place.space}")
-        self._require_room(op, place)
+        self._require_capacity(op, place)
         self._pending.require_unused(op, place, self.memory)
         self._streams.write(place, self.memory, kept)
         self.memory.cells(place)[...] = tag
 
-    def _require_room(self, op: Operation, place: Place) -> None:
+    def _require_capacity(self, op: Operation, place: Place) -> None:
         if place.end > self._sizes[place.space]:
             raise WrongClaimError(
                 f"{name_of(op)} has a tensor up to byte {place.end} of {place.space}, which has "

@@ -29,11 +29,11 @@ class Place:
 
     @property
     def end(self) -> int:
-        """The byte behind the last one."""
+        """The byte after the last one."""
         return self.begin + self.size
 
     def begins_with(self, other: "Place") -> bool:
-        """Whether both begin at the same byte."""
+        """Return whether both begin at the same byte."""
         return (self.space, self.begin) == (other.space, other.begin)
 
 
@@ -48,7 +48,7 @@ class Memory:
         self.tags = {space: _tags(size, granule) for space, size in sizes.items()}
 
     def cells(self, place: Place) -> Tags:
-        """The tags of a place, to be read or written."""
+        """Return the tags of a place, to be read or written."""
         tags, granule = self.tags[place.space], self.granule
         begin = place.begin // granule
         if place.strides is None:
@@ -57,7 +57,7 @@ class Memory:
         return np.lib.stride_tricks.as_strided(tags[begin:], place.shape, steps)
 
     def overlap(self, first: Place, second: Place) -> bool:
-        """Whether two places have a byte in common."""
+        """Return whether two places have a byte in common."""
         apart = first.end <= second.begin or second.end <= first.begin
         if first.space != second.space or apart:
             return False
@@ -70,7 +70,9 @@ class Memory:
     def overlap_but(
         self, first: tuple[Place, Sequence[Place]], second: tuple[Place, Sequence[Place]]
     ) -> bool:
-        """Whether two places of one space have a byte in common, without those listed with each."""
+        """Return whether two places of one space have a byte in common, without those listed with
+        each.
+        """
         used: list[Tags] = []
         for place, kept in (first, second):
             probe = Memory({place.space: max(first[0].end, second[0].end)}, self.granule)
@@ -81,13 +83,13 @@ class Memory:
         return bool((used[0] & used[1]).any())
 
     def copy(self) -> "Memory":
-        """The same tags, to go another way."""
+        """Return a copy of the tags, which then changes independently."""
         other = Memory({}, self.granule)
         other.tags = {space: tags.copy() for space, tags in self.tags.items()}
         return other
 
     def meet(self, other: "Memory") -> None:
-        """Keeps what is the same on another way that leads here too."""
+        """Keep what is the same on another way that leads here too."""
         for space, tags in self.tags.items():
             tags[tags != other.tags[space]] = NOTHING
 

@@ -12,13 +12,14 @@ import numpy.typing as npt
 Integers = npt.NDArray[np.int64]
 
 MOST_LOOPS = 6
-"""Of a sequence; one with more is no nest of loops."""
+"""The most loops of a sequence; one with more is no nest of loops."""
 
 
 @dataclass(frozen=True)
 class Reads:
     """What each pass reads: `addresses[pass, bank]`, and for each lane that it gives the lane
-    `lanes[pass, i]` of the word of bank `banks[pass, i]`."""
+    `lanes[pass, i]` of the word of bank `banks[pass, i]`.
+    """
 
     addresses: Integers
     banks: Integers
@@ -26,7 +27,8 @@ class Reads:
 
 
 def fewest_passes(order: Integers, words: int, beat: int, banks: int) -> int:
-    """Passes for a beat of so many numbers, of a memory of so many words in so many banks.
+    """Return the fewest passes for a beat of `beat` elements, of a memory of `words` words in
+    `banks` banks.
 
     `order` has the place of each number that is read among those that were written. Each pass
     gives as many numbers, next to each other, and reads one word of each bank.
@@ -39,7 +41,7 @@ def fewest_passes(order: Integers, words: int, beat: int, banks: int) -> int:
 
 
 def _conflicts(order: Integers, words: int, group: int, banks: int) -> bool:
-    """Whether so many numbers next to each other need two words of a bank."""
+    """Return whether this many numbers next to each other need two words of a bank."""
     word = (order // (order.size // words)).reshape(-1, group)
     passes = np.arange(len(word))[:, None]
     needed = np.unique(passes * words + word)
@@ -47,7 +49,9 @@ def _conflicts(order: Integers, words: int, group: int, banks: int) -> bool:
 
 
 def reads_of(order: Integers, words: int, beat: int, banks: int, passes: int) -> Reads:
-    """Of an order without conflicts; banks that a pass needs nothing of read any address."""
+    """Return the reads of an order without conflicts; banks that a pass does not need read any
+    address.
+    """
     width = order.size // words
     word, lane = order // width, order % width
     word, lane = (one.reshape(-1, beat // passes) for one in (word, lane))
@@ -75,7 +79,7 @@ class Loops:
 
 
 def loops_of(numbers: Integers) -> Loops | None:
-    """The nest whose numbers these are; None where there is none of `MOST_LOOPS` loops."""
+    """Return the nest whose numbers these are; None where there is none of `MOST_LOOPS` loops."""
     extents: list[int] = []
     strides: list[int] = []
     left = numbers
@@ -95,7 +99,7 @@ def loops_of(numbers: Integers) -> Loops | None:
 
 
 def _repeats(numbers: Integers, extent: int, stride: int) -> bool:
-    """Whether each so many numbers follow each other by this stride."""
+    """Return whether each this many numbers follow each other by this stride."""
     if numbers.size % extent:
         return False
     rows = numbers.reshape(-1, extent)

@@ -58,7 +58,7 @@ def estimate(design: Design, operators: Operators) -> Estimate:
 
 
 def _ticks(process: Process, plan: tuple[Schedule, ...]) -> tuple[int, dict[Side, Integers]]:
-    """Cycles of a process that never waits, and in which of them it uses each FIFO."""
+    """Return the cycles of a process that never waits, and in which of them it uses each FIFO."""
     base = 0
     parts: dict[Side, list[Integers]] = {}
     for nest, one in zip(process.nests, plan, strict=True):
@@ -76,7 +76,9 @@ def _ticks(process: Process, plan: tuple[Schedule, ...]) -> tuple[int, dict[Side
 def _classes(
     design: Design, sides: list[dict[Side, Integers]]
 ) -> tuple[dict[Fifo, int], list[int]]:
-    """FIFOs used by the same processes at the same ticks have the same times: one number each."""
+    """Return a number for each FIFO; those that the same processes use at the same ticks
+    share one.
+    """
     users: dict[Fifo, list[tuple[int, bool, bytes]]] = {}
     for number, own in enumerate(sides):
         for (fifo, writes), ticks in own.items():
@@ -98,7 +100,9 @@ def _tokens(sides: Mapping[Side, Integers], numbers: Mapping[Fifo, int]) -> tupl
 
 
 def _after(design: Design) -> list[tuple[int, ...]]:
-    """Processes that each waits for: those before it that store to an array which it uses."""
+    """Return for each process those that it waits for: earlier ones that store to an array which it
+    uses.
+    """
     waits: list[tuple[int, ...]] = []
     writers: dict[str, set[int]] = {}
     for number, process in enumerate(design.processes):

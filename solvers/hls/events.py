@@ -25,7 +25,7 @@ class Access:
 
 
 def values_of(loops: Sequence[Loop]) -> Iterator[dict[str, int]]:
-    """All values of these loops' variables, the last fastest."""
+    """Return all values of these loops' variables, the last fastest."""
     for values in product(*(range(loop.trips) for loop in loops)):
         yield {loop.name: value for loop, value in zip(loops, values, strict=True)}
 
@@ -33,7 +33,7 @@ def values_of(loops: Sequence[Loop]) -> Iterator[dict[str, int]]:
 def remaining(
     guards: Sequence[Condition], values: dict[str, int], trips: dict[str, int]
 ) -> frozenset[Condition] | None:
-    """The conditions that still depend on other variables; None where one never holds."""
+    """Return the conditions that still depend on other variables; None where one never holds."""
     kept: list[Condition] = []
     for guard in guards:
         value = guard.value.at(values)
@@ -46,7 +46,7 @@ def remaining(
 
 
 def iterations_where(nest: Nest, conditions: frozenset[Condition]) -> Integers:
-    """Numbers of the iterations in which all hold."""
+    """Return the numbers of the iterations in which all hold."""
     shape = tuple(loop.trips for loop in nest.loops)
     axes = {loop.name: axis for axis, loop in enumerate(nest.loops)}
     holds = np.ones((1,) * len(shape), np.bool_)
@@ -62,7 +62,7 @@ def iterations_where(nest: Nest, conditions: frozenset[Condition]) -> Integers:
 
 @lru_cache(512)
 def accesses_of(nest: Nest) -> tuple[Access, ...]:
-    """Of all FIFOs; unrolled ops whose conditions are the same share an array."""
+    """Return the accesses of all FIFOs; unrolled ops with the same conditions share an array."""
     known: dict[frozenset[Condition], Integers] = {}
     found: list[Access] = []
     for number, op in enumerate(nest.body):

@@ -16,7 +16,7 @@ class Affine:
 
     @staticmethod
     def of(constant: int, terms: Mapping[str, int]) -> "Affine":
-        """Leaves out what is 0 and sorts the rest."""
+        """Leave out zero terms and sort the rest."""
         kept = ((name, factor) for name, factor in terms.items() if factor)
         return Affine(constant, tuple(sorted(kept)))
 
@@ -32,16 +32,18 @@ class Affine:
         return Affine.of(self.constant + other.constant, terms)
 
     def scaled(self, by: int) -> "Affine":
-        """`by` times this."""
+        """Return this expression times `by`."""
         return Affine.of(self.constant * by, {name: factor * by for name, factor in self.terms})
 
     def at(self, values: Mapping[str, int]) -> "Affine":
-        """With these variables replaced by numbers."""
+        """Return the expression with these variables replaced by numbers."""
         constant = self.constant + sum(f * values[n] for n, f in self.terms if n in values)
         return Affine(constant, tuple((n, f) for n, f in self.terms if n not in values))
 
     def limits(self, trips: Mapping[str, int]) -> tuple[int, int]:
-        """Least and greatest value, where each variable runs from 0 below its trip count."""
+        """Return the least and greatest value, where each variable runs from 0 below its trip
+        count.
+        """
         ends = [(trips[name] - 1) * factor for name, factor in self.terms]
         return (
             self.constant + sum(min(end, 0) for end in ends),
@@ -98,7 +100,7 @@ class Nest:
 
     @property
     def iterations(self) -> int:
-        """Of the flattened loop."""
+        """Iterations of the flattened loop."""
         count = 1
         for loop in self.loops:
             count *= loop.trips

@@ -8,11 +8,12 @@ from braid.solvers.hls.nests import MEMORY, Affine, Array, Design, Nest, Op
 from braid.solvers.hls.schedule import Operators, Schedule, Sum, sums_of
 
 BLOCK_BITS = 18 * 1024
-"""Of a memory block (`BRAM_18K`)."""
+"""The bits of a memory block (`BRAM_18K`)."""
 LUT_RAM_BITS = 1024
 """FIFOs and banks up to this size are made of LUTs."""
 FIFO_BLOCKS = 1
-"""At most for a FIFO: the tool makes those smaller that need not be so deep (`config_dataflow`)."""
+"""The most blocks of a FIFO: the tool makes those smaller that need not be so deep
+(`config_dataflow`)."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Resources:
 
 
 def dsps_of(nest: Nest, plan: Schedule, operators: Operators) -> int:
-    """Operators that one iteration needs, shared by as many as fit into the interval.
+    """Return the operators that one iteration needs, shared by as many as fit into the interval.
 
     Where a sum goes around in fewer cycles than adders with DSPs need, those on its longest chain
     have none: they are faster. The other adders of such a sum can be shared less well.
@@ -50,7 +51,8 @@ def dsps_of(nest: Nest, plan: Schedule, operators: Operators) -> int:
 
 
 def address_multipliers(nest: Nest, arrays: Mapping[str, Array]) -> int:
-    """DSPs that multiply rows by their length and add the column: one for each row and length.
+    """Return the DSPs that multiply rows by their length and add the column: one per row and
+    length.
 
     A length of two signed digits needs two shifts instead. Tools move what depends on outer loops
     alone out of the body, and conditions keep the body apart from there: a product whose column is
@@ -79,7 +81,7 @@ def address_multipliers(nest: Nest, arrays: Mapping[str, Array]) -> int:
 
 
 def signed_digits(number: int) -> int:
-    """Powers of two that add up to it, of either sign, as few as can be (Reitwiesner 1960).
+    """Return the fewest powers of two of either sign that add up to the number (Reitwiesner 1960).
 
     A product with it is that many shifts, and sums of them.
     """
@@ -93,7 +95,9 @@ def _hurried(one: Sum, plan: Schedule, operators: Operators) -> bool:
 
 
 def _blocks(depth: int, bits: int) -> int:
-    """Of a memory of `depth` numbers: as few as 18 Kib each in one of their shapes allow."""
+    """Return the block RAMs of a memory of `depth` words: as few of 18 Kib as one of their shapes
+    allows.
+    """
     if depth * bits <= LUT_RAM_BITS:
         return 0
     shapes = ((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1))
@@ -109,7 +113,9 @@ def _array_blocks(array: Array, copies: int) -> int:
 def resources(
     design: Design, plans: tuple[tuple[Schedule, ...], ...], operators: Operators
 ) -> Resources:
-    """Arrays between processes are double; those outside the design cost nothing."""
+    """Return the resources; arrays between processes are double-buffered, those outside the design
+    cost nothing.
+    """
     dsps = sum(
         dsps_of(nest, plan, operators) + address_multipliers(nest, design.arrays)
         for process, own in zip(design.processes, plans, strict=True)
@@ -127,7 +133,9 @@ def resources(
 
 
 def _copies(design: Design, name: str) -> int:
-    """Of an array: two where one process stores and another loads, none if nothing has to load."""
+    """Return the copies of an array: two where one process stores and another loads, none if
+    nothing loads.
+    """
     users: set[str] = set()
     loaded = False
     for process in design.processes:
@@ -139,7 +147,7 @@ def _copies(design: Design, name: str) -> int:
 
 
 def _loads(body: Sequence[Op], name: str) -> bool:
-    """Whether an element is loaded that the same iteration has not surely stored before."""
+    """Return whether an element is loaded that the same iteration has not surely stored before."""
     known: list[Op] = []
     for op in body:
         if op.name != name:

@@ -18,7 +18,7 @@ from braid.solvers.hls.nests import MEMORY, STREAMS, Affine, Array, Loop, Nest, 
 
 @dataclass(frozen=True)
 class Operators:
-    """What a tool builds: cycles of operators and memories, and DSPs of each operator.
+    """The operators that a tool builds: their cycles and those of memories, and the DSPs of each.
 
     `latencies` are those of operators with time to spare; `carried[i]` is what a sum that goes on
     in the next iteration takes where a tree of i levels adds its terms (1 term; 2; 3 or 4; 5 to 8;
@@ -41,20 +41,20 @@ class Operators:
     shared: float = 1.0
 
     def latency(self, kind: str) -> int:
-        """Cycles from the operands to the result."""
+        """Return the cycles from the operands to the result."""
         fixed = {"load": self.load, "store": self.store, "read": self.read, "write": self.write}
         return fixed.get(kind, self.latencies.get(kind, 0))
 
     def carried_by(self, terms: int) -> int:
-        """Cycles around a sum of so many terms an iteration."""
+        """Return the cycles around a sum of `terms` terms in each iteration."""
         return self.carried[min(levels(terms), len(self.carried) - 1)]
 
     def links(self, terms: int) -> int:
-        """Adders around such a sum, each of which takes what a single one does."""
+        """Return the adders around such a sum, each of which has the latency of one."""
         return self.carried_by(terms) // self.carried[0]
 
     def unhurried(self, terms: int) -> int:
-        """Cycles around such a sum where its adders have DSPs, with load and store."""
+        """Return the cycles around such a sum where its adders have DSPs, with load and store."""
         return self.links(terms) * self.latencies["slow_add"] + self.load + self.store
 
 
@@ -72,7 +72,7 @@ class Sum:
     distance: int | None
 
     def around(self, nest: Nest, operators: Operators) -> int:
-        """Cycles from the load to the next one that needs what was stored."""
+        """Return the cycles from the load to the next one that needs what was stored."""
         if all(nest.body[one].kind in ("add", "sub") for one in self.adders):
             cycles = operators.carried_by(self.terms)
         else:
@@ -83,7 +83,7 @@ class Sum:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Of a nest: `interval`, `depth` (cycles of one iteration), the start of each op.
+    """The schedule of a nest: `interval`, `depth` (cycles of one iteration), the start of each op.
 
     `bound_by` says what the interval follows from.
     """
@@ -95,24 +95,24 @@ class Schedule:
 
 
 def levels(terms: int) -> int:
-    """Of a balanced tree over so many numbers."""
+    """Return the levels of a balanced tree over `count` numbers."""
     return (terms - 1).bit_length()
 
 
 def absent(index: Sequence[Affine], loops: Sequence[Loop]) -> list[int]:
-    """Positions of loops that an index does not depend on."""
+    """Return the positions of loops that an index does not depend on."""
     used = frozenset[str]().union(*(one.variables for one in index))
     return [at for at, loop in enumerate(loops) if loop.name not in used and loop.trips > 1]
 
 
 def distance(index: Sequence[Affine], loops: Sequence[Loop]) -> int | None:
-    """Iterations until the same element comes again; None where it never does."""
+    """Return the iterations until the same element comes again; None where it never does."""
     missing = absent(index, loops)
     return prod(loop.trips for loop in loops[missing[-1] + 1 :]) if missing else None
 
 
 def _paths(body: Sequence[Op], to: int) -> dict[int, list[int]]:
-    """Ops that op `to` depends on, with the most ops that stand in between."""
+    """Return the ops that op `to` depends on, with the most ops that stand in between."""
     found: dict[int, list[int]] = {to: []}
     for at in range(to, -1, -1):
         for operand in body[at].operands if at in found else ():
@@ -123,7 +123,7 @@ def _paths(body: Sequence[Op], to: int) -> dict[int, list[int]]:
 
 
 def sums_of(nest: Nest) -> Iterator[Sum]:
-    """Stores of what a load of the same element went into."""
+    """Yield the sums of a nest: stores of values that depend on a load of the same element."""
     for number, op in enumerate(nest.body):
         for start, between in _paths(nest.body, number).items() if op.kind == "store" else ():
             load = nest.body[start]
@@ -135,7 +135,9 @@ def sums_of(nest: Nest) -> Iterator[Sum]:
 
 @lru_cache(512)
 def _busiest(nest: Nest, fixed: tuple[Array, ...]) -> tuple[tuple[str, int], ...]:
-    """Names of these arrays with how often an iteration uses one bank, and FIFOs likewise."""
+    """Return the names of these arrays with how often an iteration uses one bank, and FIFOs
+    likewise.
+    """
     banks_of = {array.name: array.banks for array in fixed}
     seen: set[tuple[str, tuple[int, ...], object]] = set()
     for number, op in enumerate(nest.body):
@@ -159,7 +161,7 @@ def _busiest(nest: Nest, fixed: tuple[Array, ...]) -> tuple[tuple[str, int], ...
 
 
 def schedule(nest: Nest, arrays: Mapping[str, Array], operators: Operators) -> Schedule:
-    """As soon as possible, with the least interval that the bounds allow.
+    """Schedule as soon as possible, with the least interval that the bounds allow.
 
     Arrays inside a design are taken to have as many banks as an iteration needs, as the tool
     partitions them by itself. Those outside have the banks that were asked for, and so has a sum

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from ortools.sat.python import cp_model
 
 Uses = tuple[int, ...]
-"""Of each resource."""
+"""The amount that is used of each resource."""
 
 _PRICE = 1 << 20
-"""Of all of a resource in the integer program."""
+"""The price of all of a resource in the integer program."""
 
 
 @dataclass(frozen=True)
@@ -48,24 +48,25 @@ Measure = Callable[[int, int], Uses]
 
 
 def total(stages: Stages, picked: Sequence[int]) -> Uses:
-    """Of all stages."""
+    """Return the total of all stages."""
     uses = [stage[one].uses for stage, one in zip(stages, picked, strict=True)]
     return tuple(map(sum, zip(*uses, strict=True)))
 
 
 def least(stages: Stages) -> Uses:
-    """What no selection goes below, resource by resource."""
+    """Return what no selection goes below, resource by resource."""
     each = [tuple(map(min, zip(*(one.uses for one in stage), strict=True))) for stage in stages]
     return tuple(map(sum, zip(*each, strict=True)))
 
 
 def fits(uses: Sequence[int], budget: Sequence[int]) -> bool:
-    """Whether no resource is exceeded."""
+    """Return whether no resource is exceeded."""
     return all(used <= given for used, given in zip(uses, budget, strict=True))
 
 
 def fastest(stages: Stages, budget: Uses, work: float = 10.0) -> Selection | None:
-    """The selection within `budget` whose slowest stage has the fewest cycles; None without one.
+    """Return the selection within `budget` whose slowest stage has the fewest cycles; None without
+    one.
 
     Of as many cycles it is the cheapest, in shares of the budget. An integer program that takes
     more than `work`, about seconds, is taken to have no answer; the lower bound does not rely on
@@ -97,11 +98,11 @@ def fastest_measured(
     measures: int = 128,
     work: float = 10.0,
 ) -> Selection | None:
-    """As `fastest`, of choices whose `uses` are not more than what `measure` says they take.
+    """Return the fastest choices as `fastest` does, where `measure` says what they really use.
 
     What is picked is measured and picked again, until all of it is: then it is the fastest of all
-    choices as they would be measured. After so many rounds, it is the fastest of those that were,
-    if these fit. So it is after so many `measures` if no other is faster: then others may be
+    choices as they would be measured. After this many rounds, it is the fastest of those that were,
+    if these fit. So it is after this many `measures` if no other is faster: then others may be
     cheaper, by what many stages would take long to measure.
     """
     known = [list(stage) for stage in stages]
@@ -142,7 +143,9 @@ def _of_these(
 def cheapest(
     stages: Stages, limit: int, budget: Uses, work: float = 10.0
 ) -> tuple[tuple[int, ...] | None, bool]:
-    """The cheapest choices of at most `limit` cycles that fit, and whether that is proven."""
+    """Return the cheapest choices of at most `limit` cycles that fit, and whether that is
+    proven.
+    """
     fitting = [[at for at, one in enumerate(stage) if one.cycles <= limit] for stage in stages]
     if not all(fitting):
         return None, True
@@ -160,7 +163,7 @@ def cheapest(
 
 
 def price(uses: Uses, budget: Uses) -> float:
-    """Of what is used: the sum of its shares of the budget."""
+    """Return the price of resources: the sum of their shares of the budget."""
     return sum(used / max(given, 1) for used, given in zip(uses, budget, strict=True))
 
 
@@ -199,7 +202,7 @@ def _by_integer_program(
 
 
 def work_bound(stages: Stages, budget: Uses) -> int:
-    """Cycles that no selection goes below: those in which the budget does the work of all stages.
+    """Return a lower bound of cycles: those in which the budget does the work of all stages.
 
     In T cycles, a resource of which there are B does B · T of cycles times uses; each stage needs
     what the best of its choices does.

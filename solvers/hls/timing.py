@@ -82,7 +82,7 @@ class _Process:
         self.end = given.length
 
     def run(self, begin: int) -> None:
-        """Times from bounds."""
+        """Time from bounds."""
         delays = np.maximum.accumulate(
             np.maximum(self.bound[self.order] - self.ticks, np.int64(begin))
         )[self.together]
@@ -92,7 +92,7 @@ class _Process:
 
 
 def ends_of(processes: Sequence[Clocked], fifos: Fifos) -> Ends:
-    """Earliest times; `processes` in an order in which writers stand before readers.
+    """Return the earliest times; `processes` come in an order in which writers precede readers.
 
     Raises `Deadlock` where FIFOs are too small for any time, or tokens are read that none writes.
     """

@@ -48,7 +48,7 @@ class Graph:
         return tuple(order)
 
     def is_order(self, order: Sequence[int]) -> bool:
-        """Whether `order` has every op once, after its predecessors."""
+        """Return whether `order` has every op once, after its predecessors."""
         position = {op: place for place, op in enumerate(order)}
         return len(position) == len(order) == len(self) and all(
             position[before] < position[op]

@@ -6,7 +6,7 @@ of a model to the next, where every tile of a layer waits for all of those befor
 heads and tails of J. Carlier, "The one-machine sequencing problem", EJOR 1982, adjusted by the
 sets of J. Carlier and E. Pinson, "An algorithm for solving the job-shop problem", Management
 Science 1989. Where a set has ops between which something must be loaded (see `job_graph`), it takes
-at least the work of these and their setups; what must be loaded behind the last of them comes
+at least the work of these and their setups; what must be loaded after the last of them comes
 before the job as well (see `reloads`). Two units together have a bound of their own (see
 `upstream_units`). Units of a kind count as one that is as fast as all of them (see
 `latency_bounds`).
@@ -38,7 +38,7 @@ class JobBounds:
 
     jobs: JobGraph
     setups: Mapping[int, Setup]
-    """By op."""
+    """The setups, by op."""
     reloads: Reloads | None = None
     counts: Sequence[int] = ()
     """Units by kind, one where that does not say."""
@@ -92,7 +92,7 @@ class JobBounds:
 
     @cached_property
     def _groups(self) -> list[tuple[NDArray[np.bool_], Indices, Floats]]:
-        """For each group of setups: its jobs, and for each job its own operand and the setup."""
+        """The jobs of each group of setups, with the own operand and the setup of each job."""
         size = len(self.jobs)
         found: dict[int, tuple[NDArray[np.bool_], Indices, Floats]] = {}
         for op, setup in self.setups.items():
@@ -103,9 +103,9 @@ class JobBounds:
         return list(found.values())
 
     def _distances(self, seconds: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-        """Row job: the least time from the end of each ancestor to its start, or -inf.
+        """Return per job the least time from the end of each ancestor to its start, or -inf.
 
-        Also tells which jobs are followed by more than the longest path.
+        Also finds which jobs are followed by more than the longest path.
         """
         size = len(self.jobs)
         table, raised = np.full((size, size), -inf), np.zeros(size, bool)
@@ -114,7 +114,7 @@ class JobBounds:
             for before in predecessors:
                 np.maximum(row, table[before] + seconds[before], out=row)
                 row[before] = max(row[before], 0.0)
-            waits = self.reloads.waits_behind(job, table) if self.reloads else None
+            waits = self.reloads.waits_after(job, table) if self.reloads else None
             if waits is not None:
                 raised |= waits > row
                 np.maximum(row, waits, out=row)
@@ -129,7 +129,9 @@ class JobBounds:
         marks: Sequence[tuple[int, ...]],
         reloads: Reloads | None = None,
     ) -> Floats:
-        """The earliest start of each job; those of the same predecessors and marks together."""
+        """Return the earliest start of each job; those of the same predecessors and marks
+        together.
+        """
         heads = np.zeros(len(self.jobs))
         known: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {}
         for job in order:
@@ -150,7 +152,9 @@ class JobBounds:
         heads: Floats,
         reloads: Reloads | None,
     ) -> float:
-        """When the jobs at a `distance` are done, each unit's from some head on at a time."""
+        """Return when the jobs at a `distance` are done, each unit's from some head on at a
+        time.
+        """
         latest = 0.0
         for own in self._by_unit:
             found = own[distance[own] > -inf]
@@ -165,7 +169,9 @@ class JobBounds:
         return latest
 
     def _work(self, found: Indices, seconds: Floats) -> Floats:
-        """The least time for the first of `found`, jobs of one unit; for the first two; and on."""
+        """Return the least time for the first of `found`, jobs of one unit; for the first two; and
+        on.
+        """
         work = np.cumsum(seconds[found])
         for jobs, operands, setups in self._groups:
             own = jobs[found]

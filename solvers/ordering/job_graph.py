@@ -1,11 +1,11 @@
 """What the units of a chip do in every order, and the jobs of one of them.
 
 Ops of one unit that share all operands but one form a group. Where the operands and the result of
-any of them leave no room for the other one's own operand, that operand comes onto the chip after
-the op before it in the group has run, and until then the op waits: a setup, as in a sequence on
-one machine with sequence-dependent setup times. Whatever else runs meanwhile, a group takes its
-work and a setup for each own operand but the first; which that is, an order decides, so that the
-longest is left out.
+any of them leave too little memory for the other one's own operand, that operand comes onto the
+chip after the op before it in the group has run, and until then the op waits: a setup, as in a
+sequence on one machine with sequence-dependent setup times. Whatever else runs meanwhile, a group
+takes its work and a setup for each own operand but the first; which that is, an order decides, so
+that the longest is left out.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from braid.solvers.ordering.graph import Graph
 from braid.solvers.ordering.traffic import NO_TRAFFIC, Traffic
 
 NO_UNIT = -1
-"""Of jobs that only wait."""
+"""The unit of jobs that only wait."""
 
 
 @dataclass
@@ -39,10 +39,10 @@ class JobGraph:
         stages: Sequence[Sequence[tuple[int, float, bool]]],
         traffic: Traffic | None,
     ) -> "JobGraph":
-        """The jobs of ops with `stages` of (unit, seconds, waits).
+        """Return the jobs of ops with `stages` of (unit, seconds, waits).
 
-        A part of stored values is loaded behind their stores, where all ops that read it come
-        behind those that make them.
+        A part of stored values is loaded after their stores, where all ops that read it come
+        after those that make them.
         """
         jobs, moved = JobGraph(), traffic or NO_TRAFFIC
         ends = [0] * len(graph)
@@ -55,12 +55,12 @@ class JobGraph:
                 value = moved.values[v]
                 if value.is_leaf and v not in loads:
                     makers = {s: moved.values[s].producer for s in value.sources if s in stores}
-                    behind = [
+                    waits = [
                         stores[s]
                         for s, maker in makers.items()
                         if all(above[user] >> (maker or 0) & 1 for user in value.consumers)
                     ]
-                    loads[v] = jobs._add(moved.load_unit, value.load, behind)
+                    loads[v] = jobs._add(moved.load_unit, value.load, waits)
                 if v in loads:
                     needs.append(loads[v])
             ends[op] = jobs._issue(stages[op], needs)
@@ -93,7 +93,7 @@ class JobGraph:
 
 
 def _ancestors(graph: Graph, ops: set[int]) -> dict[int, int]:
-    """The ancestors of each of `ops` as the bits of a number."""
+    """Return the ancestors of each of `ops` as the bits of a number."""
     if not ops:
         return {}
     above = [0] * len(graph)
@@ -146,7 +146,7 @@ class Setup:
 
 
 def setups(stages: Stages, traffic: Traffic) -> dict[int, Setup]:
-    """The setups by op, of ops with one stage; `stages` are (unit, seconds, waits) by op."""
+    """Return the setups by op, of ops with one stage; `stages` are (unit, seconds, waits) by op."""
     groups: dict[tuple[int, tuple[int, ...]], list[tuple[int, int]]] = {}
     for op, reads in traffic.reads.items():
         leaves = [(traffic.values[v].size, v) for v in reads if traffic.values[v].is_leaf]
@@ -156,13 +156,15 @@ def setups(stages: Stages, traffic: Traffic) -> dict[int, Setup]:
             groups.setdefault((stages[op][0][0], shared), []).append((op, own))
     found: dict[int, Setup] = {}
     for number, members in enumerate(groups.values()):
-        room = traffic.capacity - min(_held(traffic, op) for op, _ in members)
-        if min(traffic.values[own].size for _, own in members) > room:
+        free = traffic.capacity - min(_held(traffic, op) for op, _ in members)
+        if min(traffic.values[own].size for _, own in members) > free:
             found |= {op: Setup(number, own, traffic.values[own].load) for op, own in members}
     return found
 
 
 def _held(traffic: Traffic, op: int) -> int:
-    """Bytes on the chip while `op` runs, whether or not its result lies over an operand."""
+    """Return the bytes on the chip while `op` runs, whether or not its result lies over an
+    operand.
+    """
     made = () if op in traffic.over else traffic.makes.get(op, ())
     return sum(traffic.values[v].size for v in (*traffic.reads.get(op, ()), *made))

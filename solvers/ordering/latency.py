@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class UnitStage:
     """A part of an op: `duration` seconds on one unit of the kind `unit`.
 
-    `waits` tells whether it needs the op's predecessors; loading weights does not.
+    `waits` says whether it needs the op's predecessors; loading weights does not.
     """
 
     unit: int
@@ -110,7 +110,7 @@ class LatencyProblem:
 
     @cached_property
     def aheads(self) -> tuple[int, ...]:
-        """By how many ops loads may come early.
+        """Numbers of ops by which loads may come early.
 
         Bounds of partial orders (`latency_ideals`) take it that the unit that loads does this in
         the order of the ops, and that only stores come between.
@@ -130,11 +130,11 @@ class LatencyProblem:
         return min(self.aheads, key=lambda ahead: self.seconds(order, ahead))
 
     def seconds(self, order: Sequence[int], ahead: int) -> float:
-        """Return the makespan of `order` where loads come so many ops early."""
+        """Return the makespan of `order` where loads come this many ops early."""
         return self.timeline(ahead).seconds(order)
 
     def timeline(self, ahead: int) -> Timeline:
-        """Return what makes schedules with loads so many ops early."""
+        """Return what makes schedules with loads this many ops early."""
         if ahead not in self._timelines:
             self._timelines[ahead] = Timeline(self._native, ahead)
         return self._timelines[ahead]
@@ -148,7 +148,7 @@ class LatencyProblem:
         return {}
 
     def __getstate__(self) -> dict[str, object]:
-        """The fields: what follows from them is made anew in another process."""
+        """Return the fields: what follows from them is made anew in another process."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property

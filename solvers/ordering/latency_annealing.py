@@ -22,7 +22,7 @@ HOT, COLD = 0.5, 0.005
 """Temperatures in the average time of an op."""
 
 ROUNDING = 1e-9
-"""Of a time: annealing takes a target that is missed by less as reached."""
+"""The share by which a target may be missed and counts as reached."""
 
 Contender = tuple[float, int, list[int]]
 """Seconds, by how many ops loads come early, and the order."""
@@ -68,6 +68,6 @@ def anneal(
 
 
 def _share(deadline: float, contenders: int) -> float:
-    """When the first of some contenders ends; the last one may use up all time."""
+    """Return when the first of some contenders ends; the last one may use up all time."""
     now = monotonic()
     return now + (deadline - now) / contenders

@@ -47,7 +47,7 @@ class LatencyBounds:
 
     @cached_property
     def stores(self) -> tuple[float, ...]:
-        """The seconds of the longest store behind each op."""
+        """The seconds of the longest store after each op."""
         found = [0.0] * len(self.graph)
         for value in self.traffic.values if self.traffic else ():
             if value.output and value.producer is not None:
@@ -86,7 +86,7 @@ class LatencyBounds:
         return work
 
     def _loaded(self, closure: NDArray[np.bool_]) -> Floats:
-        """Seconds of loading before each op can start: what it or its ancestors read."""
+        """Return the seconds of loading before each op can start: what it or its ancestors read."""
         total = np.zeros(len(self.graph))
         for seconds, users in self.leaves:
             needs: NDArray[np.bool_] = np.any(closure[:, list(users)], axis=1)
@@ -162,7 +162,7 @@ class LatencyBounds:
         return max([path, *(one_machine_bound(self.jobs(unit)) for unit in units)])
 
     def jobs(self, unit: int) -> list[Job]:
-        """What the units of a kind execute in every order, as if they were one."""
+        """Return what the units of a kind execute in every order, as if they were one."""
         jobs: list[Job] = []
         for op, own in enumerate(self.stages):
             head = 0.0

@@ -73,7 +73,7 @@ class IssueSearch:
                 self.stores[value.producer].append(value.store)
 
     def _jobs(self, unit: int) -> list[_Job]:
-        """What `unit` executes: the ops with any of which it is done, seconds, and tail.
+        """Return what `unit` executes: the ops with any of which it is done, seconds, and tail.
 
         Longest tails first: Jackson's schedule of jobs that are all ready.
         """
@@ -175,7 +175,7 @@ class IssueSearch:
         return bounds
 
     def _bound_of_many(self, ideal: int, free: Sequence[float], jobs: Sequence[_Job]) -> float:
-        """When units that are `free` ascending can have done what is left of `jobs`."""
+        """Return when units that are `free` ascending can have done what is left of `jobs`."""
         work = bound = 0.0
         for done, seconds, tail in jobs:
             if not ideal & done:
@@ -229,7 +229,9 @@ class BranchAndBound:
         return state.bound, -self.search.problem.tails[state.op]
 
     def _dominated(self, state: IssueState) -> bool:
-        """Whether some state of the same ideal was no later in anything, else remember it."""
+        """Return whether some state of the same ideal was no later in anything, else
+        remember it.
+        """
         vector = (*state.free, *(state.ends[op] for op in sorted(state.ends)), state.bound)
         front = self.fronts.setdefault(state.ideal, [])
         for other in front:

@@ -55,7 +55,7 @@ def post_order(graph: Graph) -> list[int]:
 class ListSchedule:
     """Issues the ops of `problem`, the ready ones within `window` of `reference` in any order.
 
-    Loads wait for no room here; an op for which there is none is not preferred to the first.
+    Loads do not wait for free memory here; an op that does not fit is not preferred to the first.
     """
 
     def __init__(self, problem: LatencyProblem, reference: Sequence[int], window: int) -> None:

@@ -32,7 +32,7 @@ class Timeline:
     """The schedules of orders of a problem with loads up to `ahead` ops early."""
 
     def __init__(self, chip: NativeChip, ahead: int) -> None:
-        """Raises MemoryError."""
+        """Raise MemoryError."""
         self._chip = chip
         library = load_library()
         self._handle = library.braid_timeline_open(byref(chip.struct), ahead)
@@ -41,7 +41,7 @@ class Timeline:
         weakref.finalize(self, library.braid_timeline_close, self._handle)
 
     def seconds(self, order: Sequence[int]) -> float:
-        """When `order` ends.
+        """Return when `order` ends.
 
         Raises ValueError where the values of an op do not fit the capacity, and MemoryError.
         """

@@ -72,7 +72,7 @@ class MemoryProblem:
 
     @cached_property
     def reused(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """For each op the tensors that it may write over, and how many bytes that spares."""
+        """The tensors that each op may write over, and how many bytes that spares."""
         return tuple(
             tuple(
                 (index, min(self.tensors[index].size, self.outputs[op]))

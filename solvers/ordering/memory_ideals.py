@@ -78,7 +78,7 @@ class IdealSearch:
         self.root = State(0, problem.initial, sources, (), None)
 
     def spend(self, deadline: Deadline, step: float = _STEP) -> None:
-        """Says what the steps since the last time took."""
+        """Record the seconds of the steps since the last time."""
         deadline.spend(step * self._steps)
         self._steps = 0
 

@@ -81,7 +81,7 @@ def load_library() -> ctypes.CDLL:
 
 
 PlainStages = Sequence[Sequence[tuple[int, float, bool]]]
-"""By op, the stages: on which kind of unit, for how long, and whether predecessors come first."""
+"""The stages of each op: the kind of unit, the seconds, and whether predecessors come first."""
 
 PRECISION = 50
 """Bits of a time that no schedule reaches."""
@@ -93,7 +93,7 @@ class NativeChip:
     def __init__(
         self, graph: Graph, stages: PlainStages, traffic: Traffic | None, slots: Slots, units: int
     ) -> None:
-        """Describe `graph`, whose ops have these `stages` on so many kinds of `units`."""
+        """Describe `graph`, whose ops have these `stages` on this many kinds of `units`."""
         self._arrays = Arrays()
         self._longest = _longest(stages, traffic)
         self._shift = PRECISION - frexp(self._longest)[1]
@@ -149,7 +149,7 @@ class NativeChip:
 
 
 def _longest(stages: PlainStages, traffic: Traffic | None) -> float:
-    """Seconds that no order takes: everything one after the other, each read with a reload."""
+    """Return an upper bound of seconds: everything one after the other, each read with a reload."""
     computing = sum(seconds for own in stages for _, seconds, _ in own)
     values = traffic.values if traffic else ()
     moving = sum(v.load * (1 + len(v.consumers)) + v.store for v in values)

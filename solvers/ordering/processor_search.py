@@ -74,7 +74,7 @@ def search_processors(
 def scheduled(
     problem: ProcessorProblem, choice: Choice, lower_bound: float = 0.0
 ) -> ProcessorSchedule:
-    """The schedule of `choice`, whose bound is at least `lower_bound`."""
+    """Return the schedule of `choice`, whose bound is at least `lower_bound`."""
     placed = problem.place(choice)
     bound = min(max(lower_bound, problem.bounds.critical_path, problem.bounds.work), placed.value)
     order, wide = choice
@@ -105,7 +105,9 @@ def list_schedules(
 
 
 def _greedy(problem: ProcessorProblem, wide: Sequence[bool]) -> list[int]:
-    """The order that always takes the op that can start first, of these the most critical."""
+    """Return the order that always takes the op that can start first, of these the most
+    critical.
+    """
     graph, tails = problem.graph, problem.bounds.tails
     missing = [len(before) for before in graph.predecessors]
     ends = [0.0] * len(problem)
@@ -140,7 +142,7 @@ def _greedy(problem: ProcessorProblem, wide: Sequence[bool]) -> list[int]:
 
 
 class _Ready:
-    """Ops that start when they are ready and a processor is free, which is ever later."""
+    """The ops that start when they are ready and a processor is free, at times that only grow."""
 
     def __init__(self, tails: Sequence[float]) -> None:
         self._tails = tails
@@ -148,11 +150,11 @@ class _Ready:
         self._startable: list[tuple[float, int]] = []  # were ready when the processor got free
 
     def add(self, op: int, time: float) -> None:
-        """Notes that `op` is ready at `time`."""
+        """Note that `op` is ready at `time`."""
         heappush(self._waiting, (time, -self._tails[op], op))
 
     def first(self, free: float) -> tuple[float, float, int] | None:
-        """When it starts, its criticality, and the op that is next if a processor is free then."""
+        """Return when the next op starts if a processor is free, its criticality, and the op."""
         while self._waiting and self._waiting[0][0] <= free:
             _, tail, op = heappop(self._waiting)
             heappush(self._startable, (tail, op))
@@ -161,7 +163,7 @@ class _Ready:
         return self._waiting[0] if self._waiting else None
 
     def take(self) -> None:
-        """Removes the op that `first` gave."""
+        """Remove the op that `first` gave."""
         if self._startable:
             heappop(self._startable)
         else:
@@ -169,7 +171,7 @@ class _Ready:
 
 
 def _pieces(problem: ProcessorProblem, reference: Sequence[int]) -> list[list[int]]:
-    """The ops between key nodes, each key node on its own: nothing runs beside it."""
+    """Return the ops between key nodes, each key node on its own: nothing runs beside it."""
     keys = set(key_nodes(problem.graph))
     pieces: list[list[int]] = [[]]
     for op in reference:
@@ -215,7 +217,7 @@ def _improve(
 
 
 def _changed(problem: ProcessorProblem, choice: Choice, random: Random) -> Choice:
-    """Another op on all processors, or no longer, or an op at another place in the order."""
+    """Change a schedule: another op on all processors, or no longer, or an op at another place."""
     order, wide = list(choice[0]), list(choice[1])
     place = random.randrange(len(order))
     op = order[place]

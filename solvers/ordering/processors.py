@@ -1,10 +1,10 @@
 """Ops on identical processors that run side by side: P | prec | Cmax in three-field notation.
 
-An op runs on one processor, or on all of them at once, which is faster by itself but leaves no room
-for others (a moldable task). A schedule is an order of ops and which of them run on all processors:
-taken in this order, each op starts as early as it can. Ordered by their starts, the ops of every
-schedule start no later that way, because at any time no more processors are busy; so an order and a
-choice of least makespan are among those that are searched.
+An op runs on one processor, or on all of them at once, which is faster by itself but leaves no
+processor for others (a moldable task). A schedule is an order of ops and which of them run on all
+processors: taken in this order, each op starts as early as it can. Ordered by their starts, the ops
+of every schedule start no later that way, because at any time no more processors are busy; so an
+order and a choice of least makespan are among those that are searched.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
 INTERVAL_OPS = 250
-"""Of larger graphs only the paths and the work of whole graphs are looked at."""
+"""The most ops of a graph whose intervals are looked at; of larger ones only paths and the work of
+whole graphs are."""
 
 Floats = NDArray[np.float64]
 
@@ -88,8 +89,8 @@ class ProcessorBounds:
         return bound
 
     def _intervals(self) -> float:
-        """The bound of E. B. Fernandez and B. Bussell, "Bounds on the number of processors and
-        time for multiprocessor optimal schedules" (IEEE Transactions on Computers, 1973).
+        """Return the bound of E. B. Fernandez and B. Bussell, "Bounds on the number of processors
+        and time for multiprocessor optimal schedules" (IEEE Transactions on Computers, 1973).
 
         Were the longest path the makespan, an interval in which more than all processors' time
         had to be worked would be too short by the rest: the makespan is that much longer.
@@ -110,7 +111,7 @@ class ProcessorBounds:
         return length + most
 
     def _least(self, op: int, seconds: Sequence[float], begin: float, ends: Floats) -> Floats:
-        """How long `op` runs at least in the interval from `begin` to each of `ends`."""
+        """Return how long `op` runs at least in the interval from `begin` to each of `ends`."""
         length = self.critical_path
         if not np.isfinite(seconds[op]):
             return np.full_like(ends, np.inf)
@@ -225,7 +226,7 @@ def earliest(free: Sequence[float], ready: float, near: int | None) -> int:
 
 
 TICKS = 10**9
-"""Of the best known makespan: durations are whole numbers of them, rounded down."""
+"""The ticks of the best known makespan; durations are whole numbers of them, rounded down."""
 COARSE = 10**5
 """Ticks of a makespan up to which durations are whole numbers of what divides them all.
 
@@ -290,7 +291,9 @@ def exact_processors(
 
 
 def _tick(problem: ProcessorProblem, value: float) -> float:
-    """The largest number that divides all durations, unless that is too small a part of `value`."""
+    """Return the largest number that divides all durations, unless that is too small a part of
+    `value`.
+    """
     divisor = Fraction(0)
     for seconds in (*problem.alone, *problem.together):
         if isfinite(seconds):

@@ -4,7 +4,7 @@ Values that an op reads, or what they are made from, exist once the last op of a
 value on the way from each of these ops to the reader is then still needed. What does not fit
 beside that last op's other operands is not on the chip, so that it is loaded before the reader
 starts, whatever was stored when. This is the argument of J. Hong and H. Kung, "I/O complexity:
-the red-blue pebble game", STOC 1981, for the one cut of an order behind a set of ops.
+the red-blue pebble game", STOC 1981, for the one cut of an order after a set of ops.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,9 @@ from braid.solvers.ordering.job_graph import JobGraph
 from braid.solvers.ordering.traffic import Traffic
 
 MAX_SUMS = 4096
-"""Sums of sizes that are listed to find the most that fits; with more, all room counts as used."""
+"""Sums of sizes that are listed to find the most that fits; with more, all memory counts as
+used.
+"""
 
 Transfer = tuple[int, float]
 """Bytes, and the seconds that it takes to load them."""
@@ -31,7 +33,7 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class _Need:
-    """What an op needs of what exists behind ops of one unit.
+    """What an op needs of what exists after ops of one unit.
 
     `loaded` are operands that no op makes. For each job in `made` there are values of which each,
     or one that is no smaller, is needed once the job is done. All of these are among `values`.
@@ -51,12 +53,15 @@ class Reloads:
     units: int = 1
 
     def operands(self, job: int) -> tuple[int, ...]:
-        """The values that the op of `job` reads, none if it is not an op with one waiting stage."""
+        """Return the values that the op of `job` reads, none if it is not an op with one waiting
+        stage.
+        """
         op = self._op_of.get(job)
         return self.traffic.reads.get(op, ()) if op is not None else ()
 
     def waits(self, job: int, found: Indices) -> Floats | None:
-        """The seconds between the last of the first of `found`, ancestors on one unit, and `job`.
+        """Return the seconds between the last of the first of `found`, ancestors on one unit, and
+        `job`.
 
         One bound for the first alone, one for the first two, and so on; None if all are 0.
         """
@@ -67,11 +72,11 @@ class Reloads:
         volume = _bytes(need.loaded) + np.cumsum(amounts[found])
         if not need.made or volume[-1] <= self.traffic.capacity - self._held[found].max():
             return None
-        room = np.maximum.accumulate(self._room(need.values)[found])
+        free = np.maximum.accumulate(self._free_bytes(need.values)[found])
         waits = np.zeros(len(found))
         known: dict[tuple[int, int], float] = {}
-        for place in np.flatnonzero(volume > room):
-            case = int(volume[place]), int(room[place])
+        for place in np.flatnonzero(volume > free):
+            case = int(volume[place]), int(free[place])
             if case not in known:
                 makers = found[: place + 1][amounts[found[: place + 1]] > 0]
                 made = [transfer for other in makers for transfer in need.made[int(other)]]
@@ -79,15 +84,16 @@ class Reloads:
             waits[place] = known[case]
         return waits if waits.any() else None
 
-    def waits_behind(self, job: int, distances: Floats) -> Floats | None:
-        """The seconds between the end of each ancestor of `job` and its start; None if all are 0.
+    def waits_after(self, job: int, distances: Floats) -> Floats | None:
+        """Return the seconds between the end of each ancestor of `job` and its start; None if all
+        are 0.
 
         Row by row, `distances` are -inf for what is not an ancestor; so is -inf here.
         """
         operands = [self.traffic.values[v] for v in self.operands(job)]
         transfers = [(value.size, value.load / self.units) for value in operands]
-        room, ancestors = self.traffic.capacity - self._held, distances[job] > -inf
-        if _bytes(transfers) <= room[ancestors].min(initial=self.traffic.capacity):
+        free, ancestors = self.traffic.capacity - self._held, distances[job] > -inf
+        if _bytes(transfers) <= free[ancestors].min(initial=self.traffic.capacity):
             return None
         # What an ancestor itself reads or makes is on the chip.
         lacks = np.ones((len(operands), len(self.jobs)), bool)
@@ -97,11 +103,11 @@ class Reloads:
                 row[:] = distances[:, maker] > -inf if maker is not None else False
             row[[self.jobs.ops[op] for op in value.consumers if op in self.jobs.ops]] = False
         volume = np.array([size for size, _ in transfers]) @ lacks
-        found = np.flatnonzero(ancestors & (volume > room))
+        found = np.flatnonzero(ancestors & (volume > free))
         waits = np.where(ancestors, 0.0, -inf)
         known: dict[tuple[int, bytes], float] = {}
         for other in found:
-            case = int(room[other]), lacks[:, other].tobytes()
+            case = int(free[other]), lacks[:, other].tobytes()
             if case not in known:
                 lacked = compress(transfers, lacks[:, other].tolist())
                 known[case] = _missing([*lacked], case[0])
@@ -122,8 +128,8 @@ class Reloads:
             held[job] = sum(self.traffic.values[v].size for v in used)
         return held
 
-    def _room(self, values: frozenset[int]) -> NDArray[np.int64]:
-        """Bytes for `values` at the end of each job: what it holds of others has room as well."""
+    def _free_bytes(self, values: frozenset[int]) -> NDArray[np.int64]:
+        """Return the bytes for `values` at the end of each job, with what it holds of others."""
         others = self._held.copy()
         for v in values:
             value = self.traffic.values[v]
@@ -133,7 +139,7 @@ class Reloads:
         return self.traffic.capacity - np.maximum(others, 0)
 
     def _need(self, job: int, unit: int) -> _Need:
-        """Follows each operand back to an op of `unit`, along values of no other operand."""
+        """Follow each operand back to an op of `unit`, along values of no other operand."""
         values, loaded, made = set[int](), list[Transfer](), dict[int, list[Transfer]]()
         for v in self.operands(job):
             if v in values:
@@ -168,14 +174,16 @@ def _bytes(transfers: Sequence[Transfer]) -> int:
     return sum(size for size, _ in transfers)
 
 
-def _missing(transfers: Sequence[Transfer], room: int) -> float:
-    """The least seconds of loading what of `transfers`, each as a whole, does not fit."""
+def _missing(transfers: Sequence[Transfer], free: int) -> float:
+    """Return the least seconds of loading the transfers that do not fit; each is loaded as
+    a whole.
+    """
     kept = {0: 0.0}
     for size, seconds in transfers:
         for used, saved in [*kept.items()]:
-            if used + size <= room:
+            if used + size <= free:
                 kept[used + size] = max(kept.get(used + size, 0.0), saved + seconds)
         if len(kept) > MAX_SUMS:
             rate = min(seconds / size for size, seconds in transfers if size)
-            return (_bytes(transfers) - room) * rate
+            return (_bytes(transfers) - free) * rate
     return sum(seconds for _, seconds in transfers) - max(kept.values())

@@ -1,8 +1,8 @@
 """What is issued for a given order: loads, spills and reloads as `residency_plan` plans them.
 
-A result may lie over an operand of its size that dies with its op: it takes over the room.
+A result may lie over an operand of its size that dies with its op: it takes over the memory.
 
-Room is handed out in the order of issue: what is reserved waits for as many releases, the oldest
+Memory is handed out in the order of issue: what is reserved waits for as many releases, the oldest
 first, as it takes. A reservation so waits only for what is issued before, and nothing deadlocks.
 """
 
@@ -27,34 +27,34 @@ class Sink(Protocol[Token]):
         ...
 
     def begin(self, op: int) -> None:
-        """What follows is done for this op."""
+        """Note that the calls that follow are for `op`."""
         ...
 
     def join(self, first: Token, second: Token, /) -> Token:
-        """When both have ended."""
+        """Return when both have ended."""
         ...
 
     def load(self, value: int, after: Token) -> Token:
-        """Loads a value into room that is free `after`."""
+        """Load a value into memory that is free after `after`."""
         ...
 
     def store(self, value: int, after: Token) -> Token:
-        """Stores a value."""
+        """Store a value, and return when that has ended."""
         ...
 
     def overwrite(self, value: int, after: Token) -> Token:
-        """Hands the room of `value`, read by others until `after`, on to what the op makes.
+        """Hand the memory of `value`, read by others until `after`, on to the result of the op.
 
         Returns when that may be written.
         """
         ...
 
     def compute(self, op: int, after: Token) -> Token:
-        """Runs the op on what is on the chip `after`."""
+        """Run the op on what is on the chip `after`."""
         ...
 
     def release(self, value: int, after: Token) -> None:
-        """Notes that the room of `value` is free `after`."""
+        """Note that the memory of `value` is free after `after`."""
         ...
 
 
@@ -72,7 +72,7 @@ class Residency(Generic[Token]):
     first: int = 0
 
     def run(self, order: Sequence[int]) -> None:
-        """Issues all ops of `order`.
+        """Issue all ops of `order`.
 
         Raises ValueError for an op whose values do not fit the capacity together.
         """
@@ -144,7 +144,7 @@ class Residency(Generic[Token]):
         self.released.append((self.traffic.values[v].size, until))
 
     def _reserve(self, size: int) -> Token:
-        """When `size` bytes are free, for what is issued next."""
+        """Return when `size` bytes are free, for what is issued next."""
         while self.credit < size:
             freed, after = self.released.popleft()
             self.credit += freed

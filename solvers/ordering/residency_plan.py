@@ -1,13 +1,13 @@
 """Which values are on the chip when, for a given order, whatever time anything takes.
 
-Values are loaded for their first reader and stay until their last; where there is no room, the
+Values are loaded for their first reader and stay until their last; where memory is full, the
 one whose next use is furthest away goes (L. Belady, "A study of replacement algorithms for a
 virtual-storage computer", IBM Systems Journal 1966), and is stored first if nowhere else. Of
 several that one of the highest number goes.
 
 What goes does so as soon as it is no longer read. What is so planned is then loaded ahead, while
-one of the last few ops runs: the earliest from which on there is room for it until its reader,
-behind what it comes from and behind all earlier loads, whose order stays.
+one of the last few ops runs: the earliest from which on it fits until its reader,
+after what it comes from and after all earlier loads, whose order stays.
 """
 
 from bisect import bisect_right
@@ -21,8 +21,8 @@ from braid.solvers.ordering.traffic import Traffic
 AHEADS = (0, 16, 64)
 """Ops by which loads come early at most: what is worth a try.
 
-A chip's memory holds the tiles of a few ops, so that there is hardly ever room further ahead, and
-what comes as early as it can may be in the way of what is needed sooner.
+A chip's memory holds the tiles of a few ops, so that there is hardly ever free memory further
+ahead, and what comes as early as it can may be in the way of what is needed sooner.
 """
 
 
@@ -32,7 +32,7 @@ class PlanStep:
 
     Values are `evicted`, stored first where that is said, and `loads` issued. What the op makes
     takes `made` bytes or lies `over` a value. `early` are loads for later ops while it runs, and
-    `room` bytes stay free. Then the `dead` leave.
+    `free` bytes stay unused. Then the `dead` leave.
     """
 
     op: int
@@ -41,7 +41,7 @@ class PlanStep:
     over: int | None
     made: int
     early: tuple[int, ...]
-    room: int
+    free: int
     dead: Sequence[int]
 
 
@@ -49,7 +49,7 @@ class PlanStep:
 class PlanState:
     """What the plan of the next steps depends on.
 
-    `resident` tells of what is on the chip whether it is dirty, that is nowhere else, and
+    `resident` says of what is on the chip whether it is dirty, that is nowhere else, and
     `touched` at which place it was made or read last; `outside` from which place on what has been
     stored can be loaded. Loads and evictions may still be put into `pending` steps, but no load
     before place `last`, where the latest one is.
@@ -85,7 +85,9 @@ class Planner:
         self.uses: list[list[int]] = [[] for _ in traffic.values]
 
     def enter(self) -> PlanState:
-        """What is present takes its room, what is read first before others."""
+        """Return the initial state: what is present takes memory, what is read first before
+        others.
+        """
         next_use = [float(uses[0]) if uses else inf for uses in self.uses]
         resident: dict[int, bool] = {}
         used = 0
@@ -98,7 +100,7 @@ class Planner:
         return PlanState(resident, touched, next_use, {}, deque(), used, self.first)
 
     def plan(self, state: PlanState, op: int, place: int) -> PlanStep | None:
-        """Plans `op`; returns the step to which no load is added any more.
+        """Plan `op`, and return the step to which no load is added any more.
 
         Raises ValueError for an op whose values do not fit the capacity together.
         """
@@ -112,7 +114,7 @@ class Planner:
         while state.used + size > self.traffic.capacity:
             self._evict(state, op, place, evicted)
         state.used += size
-        room = self.traffic.capacity - state.used
+        free = self.traffic.capacity - state.used
         if loads:
             for v in loads:
                 resident[v] = False
@@ -121,14 +123,14 @@ class Planner:
             elif self.ahead:
                 state.last = place
         dead = self._leave(state, op, place, over)
-        step = PlanStep(op, evicted, loads, over, made, (), room, dead)
+        step = PlanStep(op, evicted, loads, over, made, (), free, dead)
         if not self.ahead:
             return step
         state.pending.append(step)
         return state.pending.popleft() if len(state.pending) > self.ahead else None
 
     def _overwritten(self, state: PlanState, op: int, place: int) -> int | None:
-        """The value that what `op` makes lies over."""
+        """Return the value that what `op` makes lies over."""
         for v in self.over[op]:
             if self.uses[v][-1] == place and not (self.kept[v] and state.resident.get(v, False)):
                 return v
@@ -137,7 +139,7 @@ class Planner:
     def _evict(
         self, state: PlanState, op: int, place: int, evicted: list[tuple[int, bool]]
     ) -> None:
-        """Lets a value go, before a pending step or with those `evicted` for `op` itself."""
+        """Evict a value before a pending step, or with those `evicted` for `op` itself."""
         reads = self.reads[op]
         victims = [v for v in state.resident if v not in reads]
         if not victims:
@@ -148,12 +150,12 @@ class Planner:
         slot = max(state.touched[v] + 1, begin, self.first)
         state.outside[v] = slot
         for between in range(slot - begin, len(state.pending)):
-            state.pending[between].room += self.sizes[v]
+            state.pending[between].free += self.sizes[v]
         where = evicted if slot == place else state.pending[slot - begin].evicted
         where.append((v, state.resident.pop(v)))
 
     def _hoist(self, state: PlanState, loads: Sequence[int], place: int) -> list[int]:
-        """Puts loads into pending steps; returns those that stay where they are."""
+        """Put loads into pending steps, and return those that stay where they are."""
         pending, outside = state.pending, state.outside
         begin = place - len(pending)
         stay: list[int] = []
@@ -162,7 +164,7 @@ class Planner:
             for source in self.traffic.values[v].sources:
                 least = max(least, outside.get(source, 0))
             size, slot = self.sizes[v], place
-            while slot > least and pending[slot - 1 - begin].room >= size:
+            while slot > least and pending[slot - 1 - begin].free >= size:
                 slot -= 1
             state.last = slot
             if slot == place:
@@ -170,11 +172,11 @@ class Planner:
                 continue
             pending[slot - begin].early += (v,)
             for between in range(slot - begin, len(pending)):
-                pending[between].room -= size
+                pending[between].free -= size
         return stay
 
     def _leave(self, state: PlanState, op: int, place: int, over: int | None) -> list[int]:
-        """The values that are not needed once `op` has run."""
+        """Return the values that are not needed once `op` has run."""
         resident, next_use, dead = state.resident, state.next_use, list[int]()
         for v in (*self.reads[op], *self.makes[op]):
             state.touched[v] = place

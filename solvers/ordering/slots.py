@@ -13,7 +13,7 @@ class Slots:
 
     @staticmethod
     def of(counts: Sequence[int], kinds: int) -> "Slots":
-        """So many `counts` of each of `kinds`, one where they do not say."""
+        """Return `counts` slots of each of `kinds`, one where a count is missing."""
         begin = [0]
         for kind in range(kinds):
             begin.append(begin[-1] + (counts[kind] if kind < len(counts) else 1))
@@ -33,13 +33,14 @@ class Slots:
         return tuple(map(range, self.begin[:-1], self.begin[1:]))
 
     def first_free(self, kind: int, free: Sequence[float]) -> int:
-        """The unit of this kind that is free first, of several the lowest number."""
+        """Return the unit of this kind that is free first, of several the lowest number."""
         units = self.ranges[kind]
         return units[0] if len(units) == 1 else min(units, key=free.__getitem__)
 
 
 def least_end(free: Sequence[float], work: float) -> float:
-    """When units that are `free` (ascending) from some time on can have done so much together.
+    """Return when units that are `free` (ascending) from some time on can have done so much
+    together.
 
     Any of the first few alone are a bound: what the others do beside them only helps while these
     are free before that.

@@ -64,14 +64,14 @@ class Traffic:
 
     @cached_property
     def excess(self) -> float:
-        """Seconds of loading what is present by definition but finds no room at once."""
+        """Seconds of loading what is present by definition but does not fit at once."""
         present = [value for value in self.values if value.present and value.size]
         over = sum(value.size for value in present) - self.capacity
         rate = min((value.load / value.size for value in present), default=0.0)
         return max(over, 0) * rate
 
     def restrict(self, local: Mapping[int, int]) -> "Traffic":
-        """The traffic of a part of the ops, renumbered by `local`.
+        """Return the traffic of a part of the ops, renumbered by `local`.
 
         What earlier ops made is present; what later ops read is kept.
         """
@@ -104,7 +104,7 @@ class Traffic:
 
 
 NO_TRAFFIC = Traffic((), 0, 0, 0)
-"""Of problems in which nothing is moved."""
+"""The traffic of problems in which nothing is moved."""
 
 
 def _by_op(pairs: Iterable[tuple[int, int]]) -> Mapping[int, tuple[int, ...]]:
@@ -115,7 +115,7 @@ def _by_op(pairs: Iterable[tuple[int, int]]) -> Mapping[int, tuple[int, ...]]:
 
 
 def uses_in(traffic: Traffic, order: Sequence[int]) -> list[list[int]]:
-    """The places in `order` at which each value is read, ascending."""
+    """Return the places in `order` at which each value is read, ascending."""
     uses: list[list[int]] = [[] for _ in traffic.values]
     for place, op in enumerate(order):
         for value in traffic.reads.get(op, ()):

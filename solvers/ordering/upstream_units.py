@@ -62,7 +62,7 @@ class _Trial:
 def upstream_unit_bound(ops: Side, upstream: Side, waits: Flags, known: float) -> float:
     """Return a bound on the makespan, or `known` if none found is greater.
 
-    `waits` tells for each op (row) for which upstream jobs it waits.
+    `waits` says for each op (row) for which upstream jobs it waits.
     """
     best = known
     trials = sorted(_trials(ops, upstream, waits, known), key=lambda trial: -trial.hope)
@@ -82,9 +82,9 @@ def _trials(ops: Side, upstream: Side, waits: Flags, known: float) -> Iterator[_
         needs = waits[late]
         needed = np.where(needs, heads[:, None], inf).min(axis=0) < times[:, None]
         for start in starts:
-            behind = upstream.heads >= start
-            fed = needs[:, behind].any(axis=1)
-            costs = needed @ np.where(behind, upstream.seconds, 0.0)
+            later = upstream.heads >= start
+            fed = needs[:, later].any(axis=1)
+            costs = needed @ np.where(later, upstream.seconds, 0.0)
             budgets = times - start
             share = np.ones(len(times))
             np.divide(budgets, costs, out=share, where=(costs > budgets) & (budgets > 0))
@@ -94,7 +94,9 @@ def _trials(ops: Side, upstream: Side, waits: Flags, known: float) -> Iterator[_
 
 
 def _promising(values: Floats, seconds: Floats) -> list[float]:
-    """The values for which they and the work of all that have no less are most."""
+    """Return the values for which the sum of the value and of the work of all that have no less is
+    largest.
+    """
     order = np.argsort(-values, kind="stable")
     ends = values[order] + np.cumsum(seconds[order])
     best = dict[float, float]()
@@ -116,7 +118,7 @@ def _bound(ops: Side, upstream: Side, waits: Flags, trial: _Trial) -> float:
 
 
 def _most_work(work: Floats, needs: Flags, costs: Floats, budget: float) -> float:
-    """A bound on the work of any ops whose shared `needs` cost no more than `budget`."""
+    """Return a bound on the work of any ops whose shared `needs` cost no more than `budget`."""
     least, low, high = float(work.sum()), 0.0, 1.0
     for _ in range(STEPS):
         step = GOLDEN * (high - low)
@@ -129,7 +131,7 @@ def _most_work(work: Floats, needs: Flags, costs: Floats, budget: float) -> floa
 
 
 def _brought(work: Floats, needs: Flags, costs: Floats) -> float:
-    """A bound on the work of any ops less the `costs` of what they need.
+    """Return a bound on the work of any ops less the `costs` of what they need.
 
     The ops pay for these with their work, those that need least first; what is left is a bound.
     """

@@ -1,14 +1,14 @@
 """Packing below a ceiling by depth-first search, from the bottom up.
 
 Of the packings that fit, consider one whose bases have the least sum: each item lies at 0, where it
-is fixed, or on top of another, and has no room anywhere below. Placing its items by ascending base
+is fixed, or on top of another, and fits nowhere below. Placing its items by ascending base
 puts each at the lowest base above those placed before. So the search (in C) branches on which item
 comes next, at its lowest base, in ascending order of bases. A branch ends where
 
 - an item does not fit below the ceiling any more,
 - the items of a moment in time, each above its lowest base, do not: they are jobs with release
   times on one machine,
-- nothing that is left can lie where an item, passed over by the search, would have had room, or
+- nothing that is left can lie where an item, passed over by the search, would have fitted, or
 - the next item would lie above one that still fits below it.
 
 An item that nothing else comes above needs no alternatives, and what shares no time with each other
@@ -21,12 +21,12 @@ other orders and for longer, and by turns with beams. Those place an item where 
 next, and keep the partial packings of the smoothest skyline, as do the best heuristics for packings
 without waste; how much each step counts is drawn at random, so that no two beams are alike
 (E. Burke, G. Kendall, G. Whitwell, "A new placement heuristic for the orthogonal
-stock-cutting problem", Operations Research 2004). Between two moments with no room to spare, the
+stock-cutting problem", Operations Research 2004). Between two full moments, the
 bytes below the lowest item that lives at both are filled, at the one by items that end then, at the
 other by items that begin: it lies no lower than the first level that sums of their sizes have in
 common. Where a beam ends, it begins again, wider, where few partial packings were left before.
 
-Where no moment has room to spare, beams from the first moment to the last, or back, find more: what
+Where all moments are full, beams from the first moment to the last, or back, find more: what
 begins takes the place of what ends, in blocks of equal sums that stand side by side, and where
 sizes are far from equal few blocks are possible. All orders that are left are kept, as a PQ-tree
 (see `packing_boundaries.c`).
@@ -49,14 +49,14 @@ _WIDTH = 16
 """Width of the first beams; twice as wide in each round, up to `_WIDEST`."""
 _WIDEST = 1024
 _WASTES = (3, 9, 18)
-"""What room left empty costs in the beams of a round: a step of the skyline costs 1 to 11."""
+"""What empty space costs in the beams of a round: a step of the skyline costs 1 to 11."""
 _BEAMS = 3
 """Beams of each waste in a round."""
 _FILLING = 32
-"""Width of the first beams where no room is to spare; twice as wide in each round."""
+"""Width of the first beams where no space is left over; twice as wide in each round."""
 _FILLING_WIDEST = 8192
 _FREEDOMS = (0.3, 0.0, 1.0)
-"""How much it counts in those that many orders are left."""
+"""Weights of the number of orders that are left, in the costs of beams."""
 
 Attempt = Callable[[NativePacking, float], tuple[int, dict[int, int] | None]]
 
@@ -115,7 +115,7 @@ def _attempts(placer: Placer, members: Sequence[int], seed: int) -> Iterator[Att
 
 
 def _fillings(width: int, random: Random) -> Iterator[Attempt]:
-    """Yield beams that find packings without room to spare, and end at once where there is some."""
+    """Yield beams that find packings without empty space, and end at once where there is some."""
     for freedom in _FREEDOMS:
         for backwards in (False, True):
             start = random.randrange(1, 1 << 63)

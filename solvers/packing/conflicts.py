@@ -17,7 +17,7 @@ Forbidden = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Conflicts:
-    """For every item, its `(other, low, high)`: base - base of `other` is not in (low, high)."""
+    """The `(other, low, high)` of every item: its base - that of `other` is not in (low, high)."""
 
     of_item: list[list[Forbidden]]
 

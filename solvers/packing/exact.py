@@ -110,7 +110,7 @@ class _Model:
     def run_in_order(
         self, order: Sequence[int], search: Search
     ) -> tuple[dict[int, int] | None, bool, int]:
-        """Like `run`, but decide as in placing: an item that can lie lowest, there, first.
+        """Run as `run` does, but decide as in placing: an item that can lie lowest is placed first.
 
         Of items that can lie equally low the first of `order` is decided.
         """

@@ -47,7 +47,7 @@ class _Ground:
         self._count = 0
 
     def _stretches(self, item: Item) -> Iterator[tuple[int, int, int, int]]:
-        """Sections, and bytes from the base, in which the item lives."""
+        """Return the sections, and bytes from the base, in which the item lives."""
         for part in item.parts:
             for begin, end in part.lifetimes:
                 sections = self._section[begin], self._section[end]

@@ -31,13 +31,13 @@ def moments(together: NDArray[np.bool_], sizes: Sequence[int]) -> list[tuple[Int
 
 
 def _masks(together: NDArray[np.bool_]) -> list[int]:
-    """The rows of a matrix as numbers: bit j of row i."""
+    """Return the rows of a matrix as numbers: bit j of row i."""
     rows = np.packbits(together, axis=1, bitorder="little")
     return [int.from_bytes(row.tobytes(), "little") & ~(1 << i) for i, row in enumerate(rows)]
 
 
 def _cliques(masks: Sequence[int]) -> list[list[int]]:
-    """Maximal cliques that together have every edge, and every vertex."""
+    """Return the maximal cliques that together have every edge, and every vertex."""
     uncovered = list(masks)
     cliques: list[list[int]] = []
     for vertex, neighbours in enumerate(masks):
@@ -62,7 +62,7 @@ def _cliques(masks: Sequence[int]) -> list[list[int]]:
 
 
 def _merged(own: Sequence[int]) -> tuple[Interval, ...]:
-    """Moments, ascending, as intervals."""
+    """Merge ascending moments into intervals."""
     intervals: list[Interval] = []
     for moment in own:
         if intervals and intervals[-1][1] == moment:

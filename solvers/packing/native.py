@@ -13,7 +13,7 @@ from braid.solvers.packing.bounds import maximal_live_sets
 from braid.solvers.packing.placement import Placer
 
 _LONGEST = 1e8
-"""Seconds beyond which no limit is told from none."""
+"""Seconds from which on a limit counts as none."""
 NONE, FOUND, CUT = range(3)
 """What a search ends with: a proof that there is no packing, a packing, or neither."""
 
@@ -120,10 +120,11 @@ class NativePacking:
     def search_by_beam(
         self, seconds: float, *, width: int, waste: int, seed: int
     ) -> tuple[int, dict[int, int] | None]:
-        """As `search`, by `width` partial packings at a time; finds nothing but of flat items.
+        """Search as `search` does, by `width` partial packings at a time; finds only packings of
+        flat items.
 
         What scores least is kept: a step of the skyline scores 1 to 11, as `seed` says for each
-        place, room left empty `waste`.
+        place, empty space `waste`.
         """
         if self._has_fixed or not self.flat:
             return CUT, None
@@ -137,7 +138,7 @@ class NativePacking:
     def search_by_boundaries(
         self, seconds: float, *, width: int, backwards: bool, freedom: float, seed: int
     ) -> tuple[int, dict[int, int] | None]:
-        """As `search`, moment by moment; finds nothing but where no room is to spare at any.
+        """Search as `search` does, moment by moment; finds only packings that fill every moment.
 
         `width` partial packings are kept at a moment; `freedom` is how much it counts that they
         leave many.

@@ -17,11 +17,11 @@ EXACT_MEMBERS = 4000
 SEARCHING = 0.8
 """Share of the time for the search from the bottom up, before that by constraint programming."""
 HARD_MEMBERS = 150
-"""Of more items, constraint programming seldom finds what the search does not."""
+"""The items from which on constraint programming seldom finds what the search does not."""
 SEARCHING_HARD = 0.95
-"""Share of the time for the search where there are so many."""
+"""The share of the time for the search where there are many."""
 EASY_MEMBERS = 30
-"""Where there are no more items, constraint programming proves more in the same time."""
+"""The items up to which constraint programming proves more in the same time."""
 
 GRACE = 0.3
 """Seconds that items are placed for, one by one, where there was no time for anything before."""

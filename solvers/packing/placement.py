@@ -10,7 +10,7 @@ from braid.solvers.packing.problem import Item
 UNPLACED = -1
 
 Bases = Sequence[int] | Mapping[int, int]
-"""Where items lie, by item: of all, or of some."""
+"""The addresses of items, by item: of all, or of some."""
 
 
 class Placer:
@@ -96,7 +96,7 @@ class Placer:
         while queue:
             deadline.check()
             base, _, item = heappop(queue)
-            # Placing items only takes room away, so a stale entry is a lower bound.
+            # Placing items only takes space away, so a stale entry is a lower bound.
             current = self.lowest(item, bases)
             if current > base:
                 heappush(queue, (current, rank[item], item))

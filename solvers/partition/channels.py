@@ -1,11 +1,11 @@
-"""How many slots the channels of a pipeline need, so that none of its stages waits for room.
+"""How many slots the channels of a pipeline need, so that none of its stages waits for a slot.
 
 A stage works on one request at a time, in order, and holds a slot of each channel that it writes
 from when it begins until the last reader of that slot has ended: then the stage can take it again
-for the request that many behind. That is a marked graph (F. Commoner et al., "Marked Directed
-Graphs", 1971): data are edges without tokens, room is an edge back with as many tokens as there are
-slots, and the interval between results is the largest ratio of time to tokens over its circuits.
-Fewest bytes in slots at a given interval T is an integer program over when stages begin
+for the request that many after. That is a marked graph (F. Commoner et al., "Marked Directed
+Graphs", 1971): data are edges without tokens, free slots an edge back with as many tokens as there
+are slots, and the interval between results is the largest ratio of time to tokens over its
+circuits. Fewest bytes in slots at a given interval T is an integer program over when stages begin
 (R. Govindarajan, G. Gao and P. Desai, "Minimizing Buffer Requirements under Rate-Optimal Schedule
 in Regular Dataflow Networks", 2002):
 
@@ -34,7 +34,7 @@ _NEAR = 1.001
 
 @dataclass(frozen=True)
 class Channel:
-    """Slots of so many bytes that stage `source` writes and `readers`, behind it, read."""
+    """Slots of this many bytes that stage `source` writes and `readers`, after it, read."""
 
     source: int
     readers: tuple[int, ...]
@@ -55,7 +55,7 @@ class Pipeline:
     turns: Mapping[int, Sequence[int]] = field(default_factory=dict[int, Sequence[int]])
 
     def workers_of(self, stage: int) -> frozenset[int]:
-        """All workers of a stage."""
+        """Return all workers of a stage."""
         return frozenset((self.workers[stage], *self.turns.get(stage, ())))
 
     @property
@@ -93,7 +93,7 @@ class Depths:
 
 
 def channel_depths(pipeline: Pipeline, *, time_limit: float = 2.0) -> Depths:
-    """The fewest bytes of slots with which results come as fast as any depths allow."""
+    """Return the fewest bytes of slots with which results come as fast as any depths allow."""
     bound = max(pipeline.bound, 1)
     first = _one_by_one(pipeline)
     found = _solve(pipeline, bound, first, time_limit)
@@ -105,7 +105,7 @@ def channel_depths(pipeline: Pipeline, *, time_limit: float = 2.0) -> Depths:
 
 
 def _depths(pipeline: Pipeline, starts: Sequence[int], interval: int) -> tuple[int, ...]:
-    """The least depths for a schedule."""
+    """Return the least depths for a schedule."""
     ends = [start + time for start, time in zip(starts, pipeline.times, strict=True)]
     return tuple(
         max([1, *(-(-(ends[r] - starts[c.source]) // interval) for r in c.readers)])
@@ -114,7 +114,7 @@ def _depths(pipeline: Pipeline, starts: Sequence[int], interval: int) -> tuple[i
 
 
 def _one_by_one(pipeline: Pipeline) -> tuple[int, list[int]]:
-    """A schedule in which stages begin as early as their data, and their worker, let them.
+    """Return a schedule in which stages begin as early as their data, and their worker, let them.
 
     Its interval is the bound where that fits, and else long enough for workers that never wait.
     """
@@ -141,7 +141,7 @@ def _one_by_one(pipeline: Pipeline) -> tuple[int, list[int]]:
 def _solve(
     pipeline: Pipeline, interval: int, first: tuple[int, list[int]], time_limit: float
 ) -> Depths | None:
-    """The integer program; None where there is no schedule, or none was found in time."""
+    """Return the integer program; None where there is no schedule, or none was found in time."""
     from ortools.sat.python import cp_model  # it takes longer to load than most models to compile
 
     times, model = pipeline.times, cp_model.CpModel()
@@ -185,7 +185,7 @@ def _solve(
 
 
 def _grown(pipeline: Pipeline, found: Depths) -> Depths:
-    """`found` with as much more room as lets workers that are shared never wait.
+    """Return `found` with the additional slots that let shared workers never wait.
 
     They take what is there, oldest first, and not by the schedule: how fast that is, is simulated.
     """
@@ -202,14 +202,14 @@ def _grown(pipeline: Pipeline, found: Depths) -> Depths:
 
 
 def simulated_interval(pipeline: Pipeline, depths: Sequence[int]) -> float:
-    """The mean interval between results, by playing the pipeline for some requests."""
+    """Return the mean interval between results, by playing the pipeline for some requests."""
     stages = range(len(pipeline.times))
     sources: list[list[int]] = [[] for _ in stages]
-    rooms: list[list[tuple[int, int]]] = [[] for _ in stages]  # reader, depth
+    slots: list[list[tuple[int, int]]] = [[] for _ in stages]  # reader, depth
     for channel, depth in zip(pipeline.channels, depths, strict=True):
         for reader in channel.readers:
             sources[reader].append(channel.source)
-            rooms[channel.source].append((reader, depth))
+            slots[channel.source].append((reader, depth))
     total = _FEW * (2 + max(depths, default=1))
     done, begun = [0] * len(stages), [0] * len(stages)
     workers = [pipeline.workers_of(stage) for stage in stages]
@@ -222,7 +222,7 @@ def simulated_interval(pipeline: Pipeline, depths: Sequence[int]) -> float:
         return (
             request < total
             and all(done[source] > request for source in sources[stage])
-            and all(done[reader] > request - depth for reader, depth in rooms[stage])
+            and all(done[reader] > request - depth for reader, depth in slots[stage])
         )
 
     while finished < total:

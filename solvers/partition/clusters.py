@@ -25,7 +25,7 @@ ALONE = -1
 _MOST_EXACT = 400
 """Ops of an integer program that is worth solving."""
 _TRANSFER_WORK = 2.0
-"""Of the search for less to transfer, about seconds."""
+"""The work, about seconds, of the search for smaller transfers."""
 _MOST_COUNTED = 128
 """Neighbourhoods whose alternation is counted, the largest ones."""
 
@@ -42,7 +42,7 @@ class ColoredGraph:
     sizes: Sequence[int] = ()
 
     def readers(self) -> list[dict[int, list[int]]]:
-        """By op, the ops that read its value, by their color."""
+        """Return by op the ops that read its value, by their color."""
         found: list[dict[int, list[int]]] = [{} for _ in self.color]
         for op, operands in enumerate(self.operands):
             for other in dict.fromkeys(operands):
@@ -50,7 +50,9 @@ class ColoredGraph:
         return found
 
     def neighbours(self) -> Iterator[tuple[int, int]]:
-        """Pairs of ops of one color of which one reads the other, or that read the same op."""
+        """Return the pairs of ops of one color of which one reads the other, or that read the same
+        op.
+        """
         last_reader = dict[tuple[int, int], int]()
         for op, operands in enumerate(self.operands):
             color = self.color[op]
@@ -110,7 +112,7 @@ def _quality(clusters: Clusters) -> tuple[int, int]:
 
 
 def transfer_of(graph: ColoredGraph, of: Sequence[int]) -> int:
-    """Bytes that clusters receive; ops in none receive as one."""
+    """Return the bytes that clusters receive; ops in none receive as one."""
     received = {
         (other, of[op])
         for op, operands in enumerate(graph.operands)
@@ -121,12 +123,12 @@ def transfer_of(graph: ColoredGraph, of: Sequence[int]) -> int:
 
 
 def _least_transfer(graph: ColoredGraph) -> int:
-    """What other colors receive, however ops are put together."""
+    """Return what other colors receive, however ops are put together."""
     return transfer_of(graph, graph.color)
 
 
 def alternation_bound(graph: ColoredGraph) -> int:
-    """No fewer clusters are possible: neighbourhoods, and how often paths return to each."""
+    """Return a lower bound of clusters: neighbourhoods, and how often paths return to each."""
     sets = DisjointSets(len(graph.color))
     for a, b in graph.neighbours():
         sets.join(b, a)
@@ -151,7 +153,7 @@ def alternation_bound(graph: ColoredGraph) -> int:
 
 
 def is_valid(graph: ColoredGraph, of: Sequence[int]) -> bool:
-    """Whether clusters are of one color and can run one by one, ops in none on their own."""
+    """Return whether clusters are of one color and can run one by one, ops in none on their own."""
     units = [(0, c) if c != ALONE else (1, op) for op, c in enumerate(of)]
     colors = dict[object, int]()
     if any(colors.setdefault(u, c) != c for u, c in zip(units, graph.color, strict=True)):
@@ -175,7 +177,7 @@ def is_valid(graph: ColoredGraph, of: Sequence[int]) -> bool:
 
 
 def _order_by_colors(graph: ColoredGraph, random: Random) -> list[int]:
-    """A topological order that changes its color when none of it is ready."""
+    """Return a topological order that changes its color when none of it is ready."""
     missing = [len(set(operands)) for operands in graph.operands]
     readers: list[list[int]] = [[] for _ in graph.color]
     for op, operands in enumerate(graph.operands):
@@ -204,7 +206,7 @@ def _order_by_colors(graph: ColoredGraph, random: Random) -> list[int]:
 def _join_in_order(
     graph: ColoredGraph, order: Sequence[int], random: Random, *, latest: bool
 ) -> Clusters:
-    """Each op joins the cluster of a neighbour that does not wait for what the op reads.
+    """Let each op join the cluster of a neighbour that does not wait for what the op reads.
 
     `before` has for each unit (cluster or op on its own) the units that it waits for, as bits.
     """
@@ -283,14 +285,14 @@ class _StepModel:
         model.add(sum(self._roots) <= best.count)
 
     def fewest(self, bound: int, deadline: Deadline, work: float) -> tuple[Clusters, int]:
-        """Clusters that are as few as could be found, and how many there are at the least."""
+        """Return the fewest clusters that were found, and a lower bound of their number."""
         self._model.add(sum(self._roots) >= bound)
         self._model.minimize(sum(self._roots))
         found, proven = self._solve(deadline, work)
         return min(found, self._best, key=_quality), max(bound, proven)
 
     def least_transfer(self, bound: int, deadline: Deadline) -> tuple[Clusters, int]:
-        """The same for bytes that are transferred, with as many clusters.
+        """Return the fewest bytes that are transferred, with as many clusters.
 
         Of the readers of a value with one color, each receives it that is at another step than
         those before it in the list, and than the op that makes it.
@@ -318,13 +320,13 @@ class _StepModel:
         return min(found, self._best, key=_quality), max(bound, proven + host)
 
     def _at_one_step(self, op: int, other: int) -> cp_model.IntVar:
-        """Whether two ops are at the same step; may be false where they are."""
+        """Return whether two ops are at the same step; may be false where they are."""
         same = self._model.new_bool_var("")
         self._model.add(self._step[op] == self._step[other]).only_enforce_if(same)  # pyright: ignore[reportUnknownMemberType]
         return same
 
     def _solve(self, deadline: Deadline, work: float) -> tuple[Clusters, int]:
-        """What was found, which may be what there was, and the bound of the objective.
+        """Return what was found, which may be what there was, and the bound of the objective.
 
         Workers take turns and their work is counted, so that clusters do not depend on what else
         the machine does as long as the deadline is not met.
@@ -342,7 +344,7 @@ class _StepModel:
 
 
 def _all_neighbours(graph: ColoredGraph) -> set[tuple[int, int]]:
-    """As `neighbours`, with every pair of readers of an op."""
+    """Return neighbours as `neighbours` does, with every pair of readers of an op."""
     pairs = set(graph.neighbours())
     readers: dict[tuple[int, int], list[int]] = {}
     for op, operands in enumerate(graph.operands):
@@ -355,7 +357,7 @@ def _all_neighbours(graph: ColoredGraph) -> set[tuple[int, int]]:
 
 
 def _components(graph: ColoredGraph, step: Sequence[int]) -> Clusters:
-    """Neighbours at the same step, together."""
+    """Return the neighbours at the same step, together."""
     sets = DisjointSets(len(graph.color))
     for a, b in _all_neighbours(graph):
         if step[a] == step[b]:
@@ -365,7 +367,7 @@ def _components(graph: ColoredGraph, step: Sequence[int]) -> Clusters:
 
 
 def _numbered(graph: ColoredGraph, of: Sequence[int]) -> tuple[int, ...]:
-    """The same clusters, numbered in an order in which they can run."""
+    """Return the clusters, numbered in an order in which they can run."""
     units = [c if c != ALONE else -2 - op for op, c in enumerate(of)]
     waits: dict[int, set[int]] = {unit: set() for unit in units}
     readers: dict[int, set[int]] = {unit: set() for unit in units}

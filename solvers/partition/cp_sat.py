@@ -74,12 +74,12 @@ class PartitionModel:
         return bool(fits and isfinite(seconds) and seconds <= self._cost)
 
     def _also(self, device: int) -> list[int]:
-        """A device that is not a replica, and the replicas that are on it."""
+        """Return a device that is not a replica, and the replicas that are on it."""
         problem = self._groups.problem
         return [k for k in range(problem.devices) if device in problem.on(k)]
 
     def _tell_devices_apart(self) -> None:
-        """Of devices with the same figures, the i-th one takes none of the first i groups."""
+        """Break the symmetry of equal devices: the i-th one takes none of the first i groups."""
         first = alike(self._groups)
         rank = [first[:k].count(first[k]) for k in range(len(first))]
         work = np.nanmax(
@@ -91,7 +91,7 @@ class PartitionModel:
                     self._model.add_bool_and(variable.negated())
 
     def _load(self, device: int) -> cp_model.LinearExprT:
-        """What `device` alone takes, in steps; keeps to its memory, with replicas."""
+        """Return what `device` alone takes, in steps; keeps to its memory, with replicas."""
         groups, problem, model = self._groups, self._groups.problem, self._model
         here = [(g, row[device]) for g, row in enumerate(self._on)]
         runs = {g: variable for g, variable in here if variable is not None}
@@ -126,7 +126,7 @@ class PartitionModel:
     def _unless(
         self, any_of: Sequence[cp_model.IntVar], but: Sequence[cp_model.IntVar]
     ) -> cp_model.IntVar:
-        """Whether one of the first is, while none of the others is."""
+        """Return whether one of the first is, while none of the others is."""
         result = self._model.new_bool_var("")
         for variable in any_of:
             self._model.add_bool_or(result, variable.negated(), *but)
@@ -135,7 +135,7 @@ class PartitionModel:
     def _leaves(
         self, source: cp_model.IntVar, readers: Sequence[cp_model.IntVar | None]
     ) -> cp_model.IntVar:
-        """Whether the value of `source` has a reader elsewhere."""
+        """Return whether the value of `source` has a reader elsewhere."""
         result = self._model.new_bool_var("")
         for reader in readers:
             with_reader = [] if reader is None else [reader]
@@ -158,7 +158,7 @@ class _Listener(cp_model.CpSolverSolutionCallback):
         self._on, self._found = on, found
 
     def on_solution_callback(self) -> None:
-        """Called by the solver."""
+        """Report a solution; the solver calls this."""
         self._found(
             [
                 next(k for k, v in enumerate(row) if v is not None and self.boolean_value(v))

@@ -20,11 +20,11 @@ from braid.solvers.partition.problem import Objective, cost, loads
 _SECONDS = 2.0
 """Longest search of a pair."""
 _SHARE = 0.3
-"""Of the time that is left, the longest search of a pair."""
+"""The longest search of a pair, as a share of the time that is left."""
 _LEAST_SECONDS = 0.02
 """Shortest search of a pair."""
 _LESS = 1e-6
-"""By which part of the cost an assignment has to be better."""
+"""The share of the cost by which an assignment has to be better."""
 
 _Pair = tuple[int, int]
 
@@ -48,7 +48,7 @@ def exchange(groups: Groups, device: Sequence[int], deadline: Deadline, seed: in
 
 
 def _pairs(groups: Groups, device: Sequence[int], random: Random) -> list[_Pair]:
-    """The pairs of devices of which one has groups, in any order."""
+    """Return the pairs of devices of which one has groups, in any order."""
     problem = groups.problem
     used = set(device)
     if problem.objective is Objective.THROUGHPUT:
@@ -63,7 +63,9 @@ def _pairs(groups: Groups, device: Sequence[int], random: Random) -> list[_Pair]
 def _assign_pair(
     groups: Groups, device: Sequence[int], least: float, pair: _Pair, until: Deadline
 ) -> tuple[list[int], float]:
-    """The best assignment found in which the groups of `pair` are on either of it, and its cost."""
+    """Return the best assignment found in which the groups of `pair` are on either of it, and its
+    cost.
+    """
     seconds = np.full_like(groups.seconds, np.inf)
     for group, here in enumerate(device):
         may = list(pair) if here in pair else [here]

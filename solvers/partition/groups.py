@@ -38,7 +38,7 @@ class Groups:
 
     @staticmethod
     def of_problem(problem: PartitionProblem, below: float = float("inf")) -> Groups:
-        """The groups of which no assignment that costs less than `below` takes one apart.
+        """Return the groups of which no assignment that costs less than `below` takes one apart.
 
         Ops that must run together are a group; so are those that run on one device alone, and an
         op and its readers where sending its value away and receiving it takes too long between any
@@ -67,19 +67,19 @@ class Groups:
         return Groups(problem, of, seconds, total, makers, [list(readers[op]) for op in makers])
 
     def expand(self, device: Sequence[int]) -> list[int]:
-        """The devices of ops, by those of groups."""
+        """Return the devices of ops, by those of groups."""
         return [device[group] for group in self.of]
 
 
 def _tied(problem: PartitionProblem) -> list[list[int]]:
-    """By device, the ops that run nowhere else."""
+    """Return by device the ops that run nowhere else."""
     runs = np.isfinite(problem.seconds)
     alone = runs.sum(axis=1) == 1
     return [np.flatnonzero(alone & runs[:, k]).tolist() for k in range(problem.devices)]
 
 
 def _least_transfer(problem: PartitionProblem) -> Seconds:
-    """By op, what its value costs at the least by the objective between two devices."""
+    """Return by op the least cost of its value by the objective between two devices."""
     if problem.devices < 2:
         return np.zeros(problem.ops)
     least = np.full(problem.ops, np.inf)

@@ -98,7 +98,7 @@ class NativePartition:
     def anneal(
         self, device: Sequence[int], seconds: float, enough: float, seed: int
     ) -> tuple[list[int], float]:
-        """The best assignment of groups found from `device` on, and its cost, if it fits."""
+        """Return the best assignment of groups found from `device` on, and its cost, if it fits."""
         best, found = np.array(device, np.int32), c_double()
         result = _library().braid_partition_anneal(
             byref(self._partition), seconds, enough, seed + 1, best.ctypes.data, byref(found)
@@ -110,7 +110,9 @@ class NativePartition:
     def exact(
         self, device: Sequence[int], cost: float, seconds: float
     ) -> tuple[list[int], float, bool]:
-        """The best assignment, its cost if it is below `cost`, and whether that is proven."""
+        """Return the best assignment, its cost if it is below `cost`, and whether that is
+        proven.
+        """
         best, found = np.array(device, np.int32), c_double(cost)
         result = _library().braid_partition_exact(
             byref(self._partition), seconds, best.ctypes.data, byref(found)
@@ -121,13 +123,13 @@ class NativePartition:
 
 
 def _replicas_on(problem: PartitionProblem) -> list[list[int]]:
-    """By device that is not a replica, the replicas that are on it."""
+    """Return by device that is not a replica the replicas that are on it."""
     replicas = range(problem.single, problem.devices)
     return [[r for r in replicas if k in problem.on(r)] for k in range(problem.single)]
 
 
 def alike(groups: Groups) -> list[int]:
-    """By device, the first one with the same figures for everything."""
+    """Return by device the first one with the same figures for everything."""
     problem = groups.problem
     replicas = [*_replicas_on(problem), *([k] for k in range(problem.single, problem.devices))]
     columns = [

@@ -72,11 +72,11 @@ class PartitionProblem:
         return self.devices - len(self.replicas)
 
     def on(self, device: int) -> Sequence[int]:
-        """The devices that something on `device` is on."""
+        """Return the devices that something on `device` is on."""
         return (device,) if device < self.single else self.replicas[device - self.single]
 
     def spread(self, each: Seconds) -> Seconds:
-        """By device that is not a replica, its own figure and those of the replicas on it."""
+        """Return by device that is not a replica its own figure and those of the replicas on it."""
         total = each[: self.single].copy()
         for members, figure in zip(self.replicas, each[self.single :], strict=True):
             total[list(members)] += figure
@@ -88,7 +88,8 @@ class InfeasiblePartition(Exception):
 
 
 def loads(problem: PartitionProblem, device: Sequence[int]) -> Seconds:
-    """Seconds by device, without replicas: ops, values received and sent (each once), and starts.
+    """Return the seconds by device, without replicas: ops, values received and sent (each once),
+    and starts.
 
     A device starts at least as often as its ops alternate with others' on a path of the graph,
     each time as often as the op runs that a stretch begins with.
@@ -119,7 +120,9 @@ def loads(problem: PartitionProblem, device: Sequence[int]) -> Seconds:
 
 
 def cost(problem: PartitionProblem, device: Sequence[int]) -> float:
-    """Seconds of an assignment by the objective; infinite where a memory is too small."""
+    """Return the seconds of an assignment by the objective; infinite where a memory is too
+    small.
+    """
     each = np.bincount(device, problem.bytes, problem.devices).astype(np.float64)
     used = problem.spread(each)
     if np.any(used > problem.capacity[: problem.single]):

@@ -18,7 +18,7 @@ No more than that, since they balance themselves; a split does as far as seconds
 def solve_with_replicas(
     problem: PartitionProblem, *, time_limit: float = 60.0, seed: int = 0, workers: int = 1
 ) -> Partition:
-    """As `solve`, without replicas where these save less than `LEAST_GAIN`.
+    """Solve as `solve` does, without replicas where these save less than `LEAST_GAIN`.
 
     The bound is that of `problem`, so that it holds with and without them. Replicas of one set go
     to one device where the cost stays within the same part of the best one. Raises as `solve`.
@@ -47,7 +47,7 @@ def solve_with_replicas(
 
 
 def _without(problem: PartitionProblem) -> PartitionProblem:
-    """The problem in which no devices take turns."""
+    """Return the problem in which no devices take turns."""
     single = problem.single
     return replace(
         problem,

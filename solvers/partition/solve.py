@@ -19,7 +19,7 @@ from braid.solvers.partition.starts import first_fit, starts
 _ENUMERATED = 16
 """Groups up to which branch and bound is tried before all else."""
 _MOST_VARIABLES = 100_000
-"""Of an integer program that is worth building."""
+"""The most variables of an integer program that is worth building."""
 _EXCHANGING = 0.25
 """Share of the time that is left for exact searches of pairs of devices."""
 _WANTED_GAP = 0.01
@@ -157,7 +157,7 @@ class _PartitionSearch:
         self._found_groups(groups, exchange(groups, self._start(groups), until, self.seed))
 
     def _start(self, groups: Groups) -> list[int]:
-        """The best assignment so far by groups."""
+        """Return the best assignment so far by groups."""
         if self.device is None:
             return first_fit(groups)
         device = [0] * groups.count
@@ -201,7 +201,7 @@ class _PartitionSearch:
 
 
 def _variables(groups: Groups) -> int:
-    """About how many variables the integer program has."""
+    """Return about how many variables the integer program has."""
     return (groups.count + sum(map(len, groups.readers))) * groups.problem.devices
 
 
@@ -218,7 +218,7 @@ def _require_runnable(groups: Groups) -> None:
 
 
 def _simple_bound(groups: Groups) -> float:
-    """The least work of all groups, shared evenly by the devices, or the dearest one's."""
+    """Return the least work of all groups, shared evenly by the devices, or the dearest one's."""
     problem = groups.problem
     least = groups.seconds.min(axis=1, initial=np.inf)
     if not len(least):

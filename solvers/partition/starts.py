@@ -12,11 +12,13 @@ from braid.solvers.partition.problem import Objective
 
 _ORDERS = 6
 _HALVINGS = 12
-"""Of the range in which the load of the busiest device is looked for."""
+"""The halvings of the range in which the load of the busiest device is sought."""
 
 
 def starts(groups: Groups) -> Iterator[list[int]]:
-    """Assignments that need not fit the memories: each group where it is fastest, and pipelines."""
+    """Return assignments that need not fit the memories: each group where it is fastest, and
+    pipelines.
+    """
     yield first_fit(groups)
     if groups.problem.objective is Objective.THROUGHPUT:
         devices = range(groups.problem.single)
@@ -25,7 +27,7 @@ def starts(groups: Groups) -> Iterator[list[int]]:
 
 
 def first_fit(groups: Groups) -> list[int]:
-    """Groups on the device that runs them fastest, of those that have memory left."""
+    """Return groups on the device that runs them fastest, of those that have memory left."""
     left = groups.problem.capacity.astype(float).copy()
     device = [0] * groups.count
     for group in np.argsort(-groups.bytes, kind="stable").tolist():
@@ -38,7 +40,9 @@ def first_fit(groups: Groups) -> list[int]:
 
 
 def _pipeline(groups: Groups, order: Sequence[int]) -> list[int]:
-    """One stretch of the topological order for each device, the longest as short as can be."""
+    """Return one stretch of the topological order for each device, the longest as short as
+    can be.
+    """
     rows = groups.seconds.tolist()
     high = float(sum(min(row) for row in rows)) * 2
     low, best = high / 2 / len(order), _filled(groups, rows, order, high)[0]
@@ -55,7 +59,7 @@ def _pipeline(groups: Groups, order: Sequence[int]) -> list[int]:
 def _filled(
     groups: Groups, rows: Sequence[Sequence[float]], order: Sequence[int], limit: float
 ) -> tuple[list[int], bool]:
-    """Devices filled one after the other up to `limit` seconds; whether that was enough.
+    """Fill devices one after the other up to `limit` seconds, and return whether that was enough.
 
     What a device does not run is where it is fastest.
     """

@@ -33,10 +33,10 @@ def schedule_parts(
     whole: list[int] = []
     for index in range(len(parts)):
         part, members = chain.standalone(index)
-        room = budget - problem.pinned_bytes - chain.passing_bytes(index)
-        if (part, room) not in known:
-            known[part, room] = solver(part, room, 1 / (len(parts) - index))
-        found = known[part, room]
+        limit = budget - problem.pinned_bytes - chain.passing_bytes(index)
+        if (part, limit) not in known:
+            known[part, limit] = solver(part, limit, 1 / (len(parts) - index))
+        found = known[part, limit]
         if found is None:
             return None
         whole += [members[op] for op in found if members[op] >= 0]
@@ -57,7 +57,7 @@ class _Chain:
         }
 
     def passing_bytes(self, part: int) -> int:
-        """What is made before a part and read after it, but not in it."""
+        """Return what is made before a part and read after it, but not in it."""
         return sum(
             self.problem.sizes[t]
             for t, made in self.made.items()

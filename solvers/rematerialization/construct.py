@@ -29,7 +29,7 @@ class _Machine:
     ) -> None:
         self.problem = problem
         self.rule = rule
-        self.room = budget - problem.pinned_bytes
+        self.capacity = budget - problem.pinned_bytes
         self.resident: set[int] = set()
         self.executed: set[int] = set()
         self.sequence: list[int] = []
@@ -95,19 +95,19 @@ class _Machine:
         written_over = self.written_over(op, step, later)
         if written_over is not None:
             need -= self.problem.sizes[written_over]
-        if used + need > self.room:
+        if used + need > self.capacity:
             victims = sorted(
                 (tensor for tensor in self.resident - own if self.problem.sizes[tensor]),
                 key=lambda tensor: (self.badness(tensor, step, wanted), tensor),
             )
             for tensor in victims:
-                if used + need <= self.room:
+                if used + need <= self.capacity:
                     break
                 if self.badness(tensor, step, wanted)[1] == inf:
                     return False
                 self.resident.remove(tensor)
                 used -= self.problem.sizes[tensor]
-        if used + need > self.room:
+        if used + need > self.capacity:
             return False
         if written_over is not None:
             self.resident.remove(written_over)

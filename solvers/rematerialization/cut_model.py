@@ -109,7 +109,9 @@ class CutModel:
             self.cp.add(total <= self.scale.capacity - used)
 
     def _overwritten(self, op: int) -> int:
-        """What `op` takes less at most, by writing over an input that may or may not be dead."""
+        """Return what `op` takes less at most, by writing over an input that may or may not be
+        dead.
+        """
         return max((self.scale.sizes[t] for t in self.problem.overwritten(op)), default=0)
 
     def _held_throughout(self, stage: int) -> dict[int, cp_model.IntVar]:
@@ -155,12 +157,12 @@ class CutModel:
             twice = weighted_sum(
                 [held[tensor] for tensor in shared], [sizes[tensor] for tensor in shared]
             )
-            room = self.scale.capacity - need
-            fits = self.cp.add(total - twice <= room)
+            free = self.scale.capacity - need
+            fits = self.cp.add(total - twice <= free)
             fits.only_enforce_if(self.runs[stage, op])  # pyright: ignore[reportUnknownMemberType]
 
     def _add_counts(self, ceiling: int | None) -> None:
-        """Every op runs; the duration is minimized, below `ceiling` where one is known."""
+        """Make every op run; the duration is minimized, below `ceiling` where one is known."""
         durations = self.scale.durations
         base = sum(durations[op] for op in self.problem.required)
         stages = range(len(self.cuts) + 1)

@@ -119,20 +119,22 @@ class Problem:
         return sum(size for size, maker in zip(self.sizes, self.producer, strict=True) if maker < 0)
 
     def own_tensors(self, op: int) -> frozenset[int]:
-        """The computed tensors that must be resident while `op` runs."""
+        """Return the computed tensors that must be resident while `op` runs."""
         tensors = self.ops[op].inputs + self.ops[op].outputs
         return frozenset(tensor for tensor in tensors if self.producer[tensor] >= 0)
 
     def overwritten(self, op: int) -> tuple[int, ...]:
-        """The computed tensors over one of which `op` may write its output."""
+        """Return the computed tensors over one of which `op` may write its output."""
         return tuple(t for t in self.ops[op].overwrites if self.producer[t] >= 0)
 
     def overwritten_bytes(self, op: int) -> int:
-        """Bytes that `op` takes less where it writes over an input."""
+        """Return the bytes that `op` takes less where it writes over an input."""
         return max((self.sizes[tensor] for tensor in self.overwritten(op)), default=0)
 
     def own_bytes(self, op: int) -> int:
-        """Bytes without which `op` cannot run at all: its tensors, workspace and graph inputs."""
+        """Return the bytes without which `op` cannot run at all: its tensors, workspace and graph
+        inputs.
+        """
         tensors = sum(self.sizes[tensor] for tensor in self.own_tensors(op))
         tensors -= self.overwritten_bytes(op)
         return tensors + self.ops[op].workspace + self.pinned_bytes
@@ -159,7 +161,7 @@ class Schedule:
 class InfeasibleBudgetError(Exception):
     """No schedule within `budget` exists, or none was found.
 
-    `proven` tells the two apart: it is True when `budget < lower_bound`, the bytes that each of
+    `proven` distinguishes the two: it is True when `budget < lower_bound`, the bytes that each of
     `blamed_ops` needs by itself, for `blamed_tensors` (without ops: what the graph's inputs and
     outputs need). `smallest_found` is the peak of the leanest schedule that was found.
     """

@@ -98,7 +98,7 @@ class SelectionModel:
         self._memory[place].append((self.scale.workspaces[op], run))
 
     def _write_over(self, place: int, op: int) -> None:
-        """Lets the output of `op` be where an input was that nothing reads any more."""
+        """Let the output of `op` be where an input was that nothing reads any more."""
         choices: list[cp_model.IntVar] = []
         for tensor in self.problem.overwritten(op):
             if tensor in self._last:

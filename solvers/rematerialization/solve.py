@@ -88,14 +88,14 @@ class _RematerializationSearch:
     """Orders of small peak that were found."""
 
     def after(self, share: float) -> Deadline:
-        """When a share of the limit has passed."""
+        """Return when a share of the limit has passed."""
         return Deadline(self.begin + share * self.time_limit)
 
 
 def _search(
     problem: Problem, budget: int, search: _RematerializationSearch, least: int
 ) -> Progress | None:
-    """The best schedule, None where none was found; see `_compose` for `least`."""
+    """Return the best schedule, None where none was found; see `_compose` for `least`."""
     sequence = _start(problem, budget, search, least)
     if sequence is None:
         return None
@@ -121,7 +121,7 @@ def _progress(
 def _start(
     problem: Problem, budget: int, search: _RematerializationSearch, least: int
 ) -> tuple[int, ...] | None:
-    """The better one of what the heuristics find and what the parts of the graph make up.
+    """Return the better one of what the heuristics find and what the parts of the graph make up.
 
     Where neither is any, whatever an exact search finds. The parts of a part are asked only where
     the heuristics find nothing.
@@ -153,7 +153,7 @@ def _start(
 def _orders(
     problem: Problem, budget: int, search: _RematerializationSearch
 ) -> list[tuple[int, ...]]:
-    """The given order, and unless it is fixed that of the least peak that is found."""
+    """Return the given order, and unless it is fixed that of the least peak that is found."""
     if search.fixed_order:
         return [problem.required]
     ordering = search.after(_ORDERING)
@@ -167,7 +167,7 @@ def _orders(
 def _compose(
     problem: Problem, budget: int, search: _RematerializationSearch, least: int
 ) -> tuple[int, ...] | None:
-    """A schedule of parts of at least `least` ops, one after the other.
+    """Return a schedule of parts of at least `least` ops, one after the other.
 
     Small parts are easier, large ones lose less at their cuts: parts are divided further only
     where they are too hard.
@@ -175,20 +175,20 @@ def _compose(
     if least < _LEAST:
         return None
 
-    def solve_part(part: Problem, room: int, share: float) -> tuple[int, ...] | None:
+    def solve_part(part: Problem, limit: int, share: float) -> tuple[int, ...] | None:
         begin = monotonic()
-        if room < structural_need(part).bytes or begin > search.composed:
+        if limit < structural_need(part).bytes or begin > search.composed:
             return None
         seconds = max(_PART_SECONDS, share * (search.composed - begin))
         alone = replace(search, begin=begin, time_limit=seconds, workers=1, orders=[])
-        progress = _search(part, room, alone, least // 3)
+        progress = _search(part, limit, alone, least // 3)
         return None if progress is None else progress.sequence
 
     return schedule_parts(problem, budget, least, solve_part)
 
 
 def _minimum(problem: Problem, search: _RematerializationSearch) -> MinimumBudget:
-    """The least peak, in the time that is left and at least a fiftieth of the limit."""
+    """Return the least peak, in the time that is left and at least a fiftieth of the limit."""
     seconds = max(search.after(_SHARE).remaining, 0.02 * search.time_limit)
     orders = [problem.required] if search.fixed_order else search.orders
     return minimum_budget(

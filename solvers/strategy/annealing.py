@@ -166,7 +166,7 @@ class Annealing:
         return None if left else found
 
     def _guided(self, prices: Vector) -> Vector:
-        """The costs of nodes in a row, with what the memory that they use is worth."""
+        """Return the costs of nodes in a row, with what the memory that they use is worth."""
         guided = self._costs.copy()
         total = np.concatenate([[0.0], np.cumsum(prices)])
         for node, start in zip(self.nodes, self._starts.tolist(), strict=False):

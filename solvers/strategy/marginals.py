@@ -33,7 +33,7 @@ def min_marginals(
     *,
     time_limit: float = 5.0,
 ) -> list[Marginals]:
-    """The marginals of `nodes` around an optimal `assignment`.
+    """Return the marginals of `nodes` around an optimal `assignment`.
 
     After `time_limit` seconds, the nodes that are left are answered with all others held.
     """
@@ -60,7 +60,7 @@ def _marginals(
 
 
 def _forced(problem: StrategyProblem, node: int, strategy: int, time_limit: float) -> float | None:
-    """The least cost with `node` at `strategy`; None where there is no time to prove it."""
+    """Return the least cost with `node` at `strategy`; None where there is no time to prove it."""
     only = np.full_like(problem.node_costs[node], np.inf)
     only[strategy] = problem.node_costs[node][strategy]
     node_costs = (*problem.node_costs[:node], only, *problem.node_costs[node + 1 :])

@@ -148,7 +148,7 @@ class Minimizer:
                 break
 
     def _narrow(self) -> bool:
-        """Bound, round and fix; return whether the problem shrinks, so that it is worth again."""
+        """Bound, round and fix; return whether the problem shrinks enough to do so again."""
         self._decide_components()
         if self.proven or self.limits.deadline.passed or self._split():
             return False
@@ -374,7 +374,9 @@ class Minimizer:
         return self.cost - (0.5 if self.entry.integral else self._tolerance())
 
     def _tolerance(self) -> float:
-        """What the cost may exceed the bound by: nothing, but for how floats are added up."""
+        """Return what the cost may exceed the bound by: nothing, but for how floats are
+        added up.
+        """
         if self.entry.integral:
             return 0.5
         return max(1e-9 * abs(self.cost), self._rounding) if isfinite(self.cost) else 0.0

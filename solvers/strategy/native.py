@@ -12,7 +12,7 @@ from braid.solvers.library import Arrays, CLists, load
 from braid.solvers.strategy.problem import Integers, Vector
 
 LONGEST = 1e8
-"""Seconds beyond which no limit is told from none."""
+"""Seconds from which on a limit counts as none."""
 
 
 class CPairwise(ctypes.Structure):

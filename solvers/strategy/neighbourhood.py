@@ -110,12 +110,12 @@ class NeighbourhoodSearch:
         return optimal
 
     def _ball(self) -> list[int]:
-        """Nodes around a random one, breadth first."""
+        """Return the nodes around a random one, breadth first."""
         root = self._nodes[int(self.rng.integers(len(self._nodes)))]
         return self._grow([root])
 
     def _tight_rows(self) -> list[int]:
-        """Nodes that share a memory row with little slack."""
+        """Return the nodes that share a memory row with little slack."""
         if not self._by_row:
             return self._ball()
         draws = self.rng.integers(len(self._by_row), size=4)

@@ -61,7 +61,7 @@ def ascend(
 
 
 def _settle(dual: DualAscent, goal: float, deadline: Deadline) -> float:
-    """Sweep until the messages fit the prices: those left behind belong to later prices."""
+    """Sweep until the messages fit the prices: those that are left over belong to later prices."""
     bound = dual.bound()
     for _ in range(_PATIENCE):
         if bound >= goal or deadline.passed:

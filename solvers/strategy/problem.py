@@ -60,7 +60,7 @@ class StrategyProblem:
         return len(self.node_costs)
 
     def is_integral(self) -> bool:
-        """Whether all finite costs are integers, so that every bound may be rounded up."""
+        """Return whether all finite costs are integers, so that every bound may be rounded up."""
         return all(are_integral(costs) for costs in (*self.node_costs, *self.edge_costs))
 
 

@@ -58,7 +58,7 @@ def _drop_oversized(residual: Residual) -> set[int]:
 
 
 def _binding(residual: Residual) -> Integers:
-    """Rows that may overflow and that no neighbouring row implies, ascending."""
+    """Return the rows that may overflow and that no neighbouring row implies, ascending."""
     rows = residual.capacity.size
     most, starts, ends = np.zeros(rows + 1), np.zeros(rows + 1, bool), np.zeros(rows + 1, bool)
     for node in residual.alive:

@@ -1,6 +1,6 @@
 """The fewest places in channels with which nothing ends later than with unbounded ones.
 
-A schedule in which each channel holds at most so many beats can be run with channels of these
+A schedule in which each channel holds at most this many beats can be run with channels of these
 depths. Running each iteration as early as they allow gives the least solution of a monotone system,
 so nothing is later than in that schedule, whatever sources and sinks do beyond it: with them, the
 last beat leaves in the cycle in which it leaves with unbounded channels.
@@ -28,7 +28,7 @@ class Depths:
     """A depth for each channel, and cycles of `images` with them and without bounds.
 
     `fewest` says whether each was shown to be needed: with one place less, the images end later.
-    `goes_on` says whether all images behind them were shown to come at the rate of the slowest
+    `goes_on` says whether all images after them were shown to come at the rate of the slowest
     process too.
     """
 
@@ -78,7 +78,9 @@ def _of_images(network: Network, images: int, trials: int) -> Depths:
 
 
 def _held(network: Network, times: Times) -> list[int]:
-    """The most beats in each channel: a place is taken from a write's begin until after a read."""
+    """Return the most beats in each channel: a place is taken from a write's begin until after a
+    read.
+    """
     held: list[int] = []
     for channel in network.channels:
         takes, frees = times.places(network, channel)
@@ -89,15 +91,15 @@ def _held(network: Network, times: Times) -> list[int]:
 
 
 def _latest(network: Network, times: Times) -> Times:
-    """Begins as late as possible with the same last reads of what nothing reads from."""
+    """Return begins as late as possible with the same last reads of what nothing reads from."""
     reads: list[Integers] = list(times.reads)
     writes: list[Integers] = list(times.writes)
     for number in reversed(range(len(network.processes))):
         process = network.processes[number]
-        behind = [channel for channel in network.channels if channel.writer == number]
-        if not behind:
+        written = [channel for channel in network.channels if channel.writer == number]
+        if not written:
             continue
-        needed = np.minimum.reduce([reads[channel.reader] for channel in behind])
+        needed = np.minimum.reduce([reads[channel.reader] for channel in written])
         ends = needed - process.latency - 1
         images = ends.size // process.writes.size
         starts = np.arange(images, dtype=np.int64)[:, None] * process.iterations
@@ -106,7 +108,7 @@ def _latest(network: Network, times: Times) -> Times:
         writes[number] = slack + at_writes
         if process.name != SOURCE:
             at_reads = (starts + process.reads[None, :]).ravel()
-            # What is read behind the last write has no reader to wait for: as early as before.
+            # What is read after the last write has no reader to wait for: as early as before.
             later = np.searchsorted(at_writes, at_reads)
             last = slack.size - 1
             late = slack[np.minimum(later, last)] + at_reads
@@ -117,7 +119,9 @@ def _latest(network: Network, times: Times) -> Times:
 def _lower(
     timing: Timing, begins: Begins, depths: list[int], deadlines: Begins, trials: int
 ) -> tuple[Begins, bool]:
-    """Lowers depths in place, those of most bits first; whether one less of each ends later."""
+    """Lower depths in place, those of most bits first; return whether one less of each ends
+    later.
+    """
     channels = timing.network.channels
     order = sorted(range(len(depths)), key=lambda one: -depths[one] * channels[one].bits)
     for index in order:

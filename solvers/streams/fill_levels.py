@@ -7,7 +7,7 @@ from braid.solvers.streams.timing import Times
 
 
 def fill_levels(network: Network, times: Times) -> list[Integers]:
-    """Of each channel, the places that are taken in each cycle from 0 to the last one.
+    """Return for each channel the places that are taken in each cycle from 0 to the last one.
 
     A place is taken in the cycle in which the iteration that writes begins, and free in the one
     after that of the iteration that reads.

@@ -48,7 +48,7 @@ class Channel:
 class Network:
     """Processes in an order in which writers stand before readers, and the channels between them.
 
-    An iteration that writes takes a place in each channel behind it when it begins. A beat can be
+    An iteration that writes takes a place in each channel after it when it begins. A beat can be
     read in the cycle after it was written, and its place be taken in the cycle after it was read.
     """
 
@@ -57,12 +57,12 @@ class Network:
 
 
 def source(beats: int) -> Process:
-    """What writes a beat a cycle if there is a place for it."""
+    """Return what writes a beat a cycle if there is a place for it."""
     every = np.arange(beats, dtype=np.int64)
     return Process(SOURCE, beats, np.empty(0, np.int64), every, 0)
 
 
 def sink(beats: int) -> Process:
-    """What reads a beat a cycle if there is one."""
+    """Return what reads a beat a cycle if there is one."""
     every = np.arange(beats, dtype=np.int64)
     return Process(SINK, beats, every, np.empty(0, np.int64), 0)

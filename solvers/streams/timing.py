@@ -14,9 +14,9 @@ import numpy as np
 from braid.solvers.streams.network import Channel, Integers, Network, Process
 
 Numbers = Integers | slice
-"""Of some iterations among those of a process that read or write; a slice where it is all."""
+"""The iterations among those of a process that read or write; a slice if it is all of them."""
 Begins = list[Integers]
-"""Of each process, in which cycles iterations begin that read or write."""
+"""The cycles in which iterations that read or write begin, for each process."""
 
 _SWEEPS = 200
 """Over a network, until the times of images that follow each other are the same."""
@@ -30,7 +30,7 @@ class Times:
     writes: tuple[Integers, ...]
 
     def cycles(self, network: Network) -> int:
-        """From the first iteration to the end of the last write or read."""
+        """Return the cycles from the first iteration to the end of the last write or read."""
         ends = [
             int(times[-1]) + late
             for process, reads, writes in zip(
@@ -42,7 +42,7 @@ class Times:
         return max(ends) + 1
 
     def places(self, network: Network, channel: Channel) -> tuple[Integers, Integers]:
-        """When places in a channel are taken, and when they are freed, by its beats."""
+        """Return when places in a channel are taken, and when they are freed, by its beats."""
         if not channel.is_memory:
             return self.writes[channel.writer], self.reads[channel.reader]
         written = network.processes[channel.writer].reads.size
@@ -72,13 +72,15 @@ class _Events:
             self.slack[at] = max(0, begin - first)
 
     def _numbers(self, iterations: Integers) -> Numbers:
-        """Of these among all that read or write."""
+        """Return the numbers of these among all that read or write."""
         if iterations.size == self.when.size:
             return slice(0, None)
         return np.searchsorted(self.when, iterations)
 
     def times(self, waits: Sequence[tuple[Numbers, Integers]]) -> Integers:
-        """Earliest begins, where the iterations of these numbers have to wait for these cycles."""
+        """Return the earliest begins, where the iterations of these numbers wait for these
+        cycles.
+        """
         slack = self.slack.copy()
         for numbers, cycles in waits:
             slack[numbers] = np.maximum(slack[numbers], cycles - self.when[numbers])
@@ -89,7 +91,7 @@ class _Events:
 
 
 def _union(sorted_numbers: Sequence[Integers]) -> Integers:
-    """Of ascending numbers, which a stable sort merges."""
+    """Return the union of ascending numbers, which a stable sort merges."""
     numbers = np.sort(np.concatenate(sorted_numbers), kind="stable")
     is_new = np.ones(numbers.size, bool)
     is_new[1:] = numbers[1:] != numbers[:-1]
@@ -97,7 +99,7 @@ def _union(sorted_numbers: Sequence[Integers]) -> Integers:
 
 
 class Timing:
-    """The earliest times of a network for so many images one after the other.
+    """The earliest times of a network for this many images one after the other.
 
     Begins are those of all iterations of each process that read or write.
     """
@@ -106,14 +108,14 @@ class Timing:
         self.network, self.images = network, images
         self.events = [_Events(process, images) for process in network.processes]
         self.into: list[list[int]] = [[] for _ in network.processes]
-        self.behind: list[list[int]] = [[] for _ in network.processes]
+        self.outputs: list[list[int]] = [[] for _ in network.processes]
         for index, channel in enumerate(network.channels):
             self.into[channel.reader].append(index)
-            self.behind[channel.writer].append(index)
+            self.outputs[channel.writer].append(index)
         self.most = _most(network, images)
 
     def unbounded(self) -> Begins:
-        """Where channels have all places."""
+        """Return where channels have all places."""
         begins: Begins = []
         for number, events in enumerate(self.events):
             begins.append(events.times(self._arrivals(number, begins)))
@@ -127,18 +129,18 @@ class Timing:
         lowered: Sequence[int] | None = None,
         deadlines: Begins | None = None,
     ) -> Begins | None:
-        """Where channels have `depths`, of which none is more than with the begins `before`.
+        """Return where channels have `depths`, of which none is more than with the begins `before`.
 
         With fewer places everything is as late as before or later, so that only what waits for
         something later is looked at again: at first the writers of the channels `lowered`, or all.
-        None where they wait for each other for ever, or something begins behind its deadline.
+        None where they wait for each other for ever, or something begins after its deadline.
         """
         channels = range(len(depths)) if lowered is None else lowered
         begins = list(before)
         left = {self.network.channels[index].writer for index in channels}
         numbers = range(len(self.events))
         while left:
-            # Writers wait for readers behind them, and these for the writers in front of them.
+            # Writers wait for readers after them, and these for the writers in front of them.
             for order in (reversed(numbers), numbers):
                 for number in order:
                     if number not in left:
@@ -157,10 +159,10 @@ class Timing:
         return begins
 
     def goes_on(self, depths: Sequence[int]) -> bool:
-        """Whether images follow each other for ever at the rate of the slowest process.
+        """Return whether images follow each other for ever at the rate of the slowest process.
 
-        They do if the times of one image, with those of others so many cycles apart, wait for each
-        other in no circle. That is not found where times still change after `_SWEEPS`.
+        They do if the times of one image, with those of others this many cycles apart, wait for
+        each other in no circle. That is not found where times still change after `_SWEEPS`.
         """
         assert self.images == 1, "others have the same times"
         interval = max(process.iterations for process in self.network.processes)
@@ -178,7 +180,9 @@ class Timing:
         return False
 
     def _apart(self, begins: Begins, interval: int, numbers: Sequence[int] | None = None) -> Begins:
-        """Where an image's first iteration begins behind the last one of the image before."""
+        """Return where an image's first iteration begins after the last one of the image
+        before.
+        """
         found = list(begins)
         for number in range(len(begins)) if numbers is None else numbers:
             when, spare = self.events[number].when, interval
@@ -187,13 +191,15 @@ class Timing:
         return found
 
     def deadlines(self, cycles: int) -> Begins:
-        """The latest begins with which all ends within so many cycles, whatever the depths are."""
+        """Return the latest begins with which all ends within this many cycles, whatever the depths
+        are.
+        """
         found = [np.full_like(events.when, cycles - 1) for events in self.events]
         for number in reversed(range(len(self.events))):
             events, latency = self.events[number], self.network.processes[number].latency
             own = found[number]
             own[events.writes] -= latency
-            for index in self.behind[number]:
+            for index in self.outputs[number]:
                 reader = self.network.channels[index].reader
                 needed = found[reader][self.events[reader].reads] - latency - 1
                 own[events.writes] = np.minimum(own[events.writes], needed)
@@ -202,7 +208,7 @@ class Timing:
         return found
 
     def times(self, begins: Begins) -> Times:
-        """Those of reads and writes."""
+        """Return the times of reads and writes."""
         pairs = list(zip(begins, self.events, strict=True))
         return Times(
             tuple(one[events.reads] for one, events in pairs),
@@ -210,7 +216,7 @@ class Timing:
         )
 
     def _arrivals(self, number: int, begins: Begins) -> list[tuple[Numbers, Integers]]:
-        """When beats are there that a process reads."""
+        """Return when beats are there that a process reads."""
         found: list[tuple[Numbers, Integers]] = []
         for index in self.into[number]:
             writer = self.network.channels[index].writer
@@ -219,12 +225,14 @@ class Timing:
             found.append((self.events[number].reads, written + late))
         return found
 
-    def _behind_with(
+    def _outputs_with(
         self, number: int, begins: Begins, depths: Sequence[int]
     ) -> Iterator[tuple[Numbers, Integers, int]]:
-        """Of channels that a process writes: what takes places, when they are freed, and depths."""
+        """Return for each channel that a process writes what takes places, when they are freed, and
+        depths.
+        """
         own = self.events[number]
-        for index in self.behind[number]:
+        for index in self.outputs[number]:
             channel = self.network.channels[index]
             other = self.events[channel.reader]
             taken = own.first_reads if channel.is_memory else own.writes
@@ -234,9 +242,11 @@ class Timing:
     def _places(
         self, number: int, begins: Begins, depths: Sequence[int]
     ) -> list[tuple[Numbers, Integers]]:
-        """When places are free that a process writes: place i + depth is place i once more."""
+        """Return when places are free that a process writes: place i + depth is place i
+        once more.
+        """
         found: list[tuple[Numbers, Integers]] = []
-        for taken, freed, depth in self._behind_with(number, begins, depths):
+        for taken, freed, depth in self._outputs_with(number, begins, depths):
             again = slice(depth, None) if isinstance(taken, slice) else taken[depth:]
             found.append((again, freed[: max(0, freed.size - depth)] + 1))
         return found
@@ -244,9 +254,11 @@ class Timing:
     def _places_apart(
         self, number: int, begins: Begins, depths: Sequence[int], interval: int
     ) -> list[tuple[Numbers, Integers]]:
-        """As `_places`, also of those of later images, of which times are those of this one."""
+        """Return places as `_places` does, also of those of later images, with the times of this
+        one.
+        """
         found: list[tuple[Numbers, Integers]] = []
-        for taken, freed, depth in self._behind_with(number, begins, depths):
+        for taken, freed, depth in self._outputs_with(number, begins, depths):
             again = np.arange(freed.size) + depth
             later = again // freed.size * interval
             cycles = np.empty_like(freed)
@@ -257,7 +269,7 @@ class Timing:
     def _neighbours(self, number: int) -> set[int]:
         channels = self.network.channels
         writers = {channels[index].writer for index in self.into[number]}
-        return writers | {channels[index].reader for index in self.behind[number]}
+        return writers | {channels[index].reader for index in self.outputs[number]}
 
 
 def earliest(
@@ -265,7 +277,8 @@ def earliest(
     images: int,
     depths: Sequence[int] | None = None,
 ) -> Times | None:
-    """Times for so many images one after the other; channels are unbounded without `depths`.
+    """Return times for this many images one after the other; channels are unbounded without
+    `depths`.
 
     None where they wait for each other for ever.
     """
@@ -280,7 +293,7 @@ def earliest(
 
 
 def _most(network: Network, images: int) -> int:
-    """More cycles than any schedule that ends: one iteration at a time in the whole network."""
+    """Return an upper bound of cycles: one iteration at a time in the whole network."""
     return sum(
         (process.iterations + process.reads.size) * images * (process.latency + 3)
         for process in network.processes

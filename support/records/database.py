@@ -33,7 +33,7 @@ REVISION = "r0003"
 """The newest of `migrations/versions`."""
 
 METADATA = MetaData()
-"""Of all tables; those of the service are in `braid.tools.service.tables`."""
+"""The metadata of all tables; those of the service are in `braid.tools.service.tables`."""
 NUMBER = BigInteger().with_variant(Integer, "sqlite")
 """The type of keys that count up; only an INTEGER does so in SQLite."""
 
@@ -55,7 +55,7 @@ _FILE = "sqlite:///"
 _WHERE = "BRAID_RECORDS is sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST/DATABASE"
 """How URLs of files begin; the rest is a path as it is, with any `?`, `#` and `%`."""
 _UPGRADE_LOCK = 0x62726169
-"""Of PostgreSQL: whoever holds it upgrades."""
+"""The number of the lock in PostgreSQL whose holder upgrades the database."""
 
 
 def database_url(text: str) -> URL:
@@ -74,7 +74,7 @@ def database_url(text: str) -> URL:
             f"'{text.partition(':')[0]}:…' is not the URL of a database",  # no password
             hint=_WHERE,
         ) from error
-    if "@" in (url.host or ""):  # the rest of a password, which no message is to tell
+    if "@" in (url.host or ""):  # the rest of a password, which no message may contain
         raise BraidError(
             "the URL of the database has several '@'", hint="write %40 for those of a password"
         )

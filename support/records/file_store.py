@@ -43,7 +43,7 @@ class FileStore(SqliteFile, RecordStore):
     """
 
     def read(self, kind: str) -> Mapping[str, Fields]:
-        """The values of a kind by their keys; the last one of a key counts.
+        """Return the values of a kind by their keys; the last one of a key counts.
 
         A damaged file is moved aside, a warning says so, and what holds in it is returned.
         """
@@ -70,11 +70,11 @@ class FileStore(SqliteFile, RecordStore):
             raise BraidError(
                 f"measurements cannot be kept in '{self.path}': {reason(error)}",
                 hint="nothing is chosen by them; set BRAID_CACHE_DIR, or BRAID_RECORDS where it "
-                "is set, to a place with room that you may write to",
+                "is set, to a place with free space that you may write to",
             ) from error
 
     def damage(self) -> Iterator[tuple[str, str]]:
-        """What is wrong with the file: where, and what. Repairs nothing."""
+        """Yield what is wrong with the file: where, and what. Repairs nothing."""
         try:
             with self._opened(write=False) as rows:
                 for (verdict,) in rows.connection.exec_driver_sql("PRAGMA integrity_check(20)"):
@@ -89,7 +89,7 @@ class FileStore(SqliteFile, RecordStore):
             yield str(self.path), str(error)
 
     def count(self) -> dict[str, int]:
-        """How many rows each kind has; empty where they cannot be read."""
+        """Return how many rows each kind has; empty where they cannot be read."""
         try:
             with self._opened(write=False) as rows:
                 return rows.count()
@@ -97,17 +97,17 @@ class FileStore(SqliteFile, RecordStore):
             return {}
 
     def stamp(self) -> str:
-        """Another text when there are other records, without a look into the file."""
+        """Return a text that differs when there are other records, without reading the file."""
         return repr([self.path, *(stamp for stamp in self._stamp() if stamp[1])])
 
     def files(self) -> list[Path]:
-        """What stands where the store does, and beside it."""
+        """Return the files of the store: that of the records, and those beside it."""
         ends = ("", *BESIDE, ".lock", ".damaged")
         paths = [self.path.with_name(self.path.name + end) for end in ends]
         return [path for path in paths if path.exists() or path.is_symlink()]
 
     def _stamp(self) -> tuple[tuple[int, int], ...]:
-        """Equal while nobody has written."""
+        """Return a stamp that is equal while nobody has written."""
         found: list[tuple[int, int]] = []
         for path in (self.path, self.path.with_name(f"{self.path.name}-wal")):
             with contextlib.suppress(OSError):
@@ -121,7 +121,7 @@ class FileStore(SqliteFile, RecordStore):
             table.connection.commit()
 
     def rows(self) -> list[Record | None]:
-        """All rows in their order, None for one that does not match its digest.
+        """Return all rows in their order, None for one that does not match its digest.
 
         Every compilation reads them, and importing SQLAlchemy would take longer than that.
         """
@@ -141,7 +141,8 @@ class FileStore(SqliteFile, RecordStore):
             raise failure(error) from error
 
     def drop_replaced(self) -> int:
-        """Remove the rows that a later one of their kind and key stands for; how many those were.
+        """Remove the rows that a later one of their kind and key replaces, and return how many
+        there were.
 
         Raises BraidError where the file cannot be written.
         """
@@ -159,7 +160,8 @@ class FileStore(SqliteFile, RecordStore):
             ) from error
 
     def salvaged(self) -> list[Record]:
-        """The rows that hold, as far as the file is not damaged; none where there is no file.
+        """Return the rows that hold, as far as the file is not damaged; none where there is no
+        file.
 
         Raises BraidError where it cannot be read.
         """
@@ -174,25 +176,27 @@ class FileStore(SqliteFile, RecordStore):
             ) from error
 
     def readable(self) -> list[Record]:
-        """The rows that hold, as far as the file can be read."""
+        """Return the rows that hold, as far as the file can be read."""
         found: list[Record] = []
         with contextlib.suppress(OSError):
             found.extend(self._holding())
         return found
 
     def _holding(self) -> Iterator[Record]:
-        """The rows that hold, up to where the file is damaged. Raises OSError."""
+        """Yield the rows that hold, up to where the file is damaged. Raises OSError."""
         with contextlib.suppress(DamagedError), self._opened(write=False) as rows:
             for _, record in rows.numbered():
                 if record is not None:
                     yield record
 
     def claims(self) -> contextlib.AbstractContextManager[Claims]:
-        """Locks in a file beside; where it cannot be made, everybody has everything."""
+        """Return locks in a file beside; where it cannot be made, this process claims
+        everything.
+        """
         return claims(self.path.with_name(_CLAIMS))
 
     def _rescued(self) -> list[Record]:
-        """The rows that hold, once nothing of others stands beside the file."""
+        """Return the valid rows, unless files of others are beside the store."""
         for path in self._strangers():
             if path != self.path:
                 remove(path)
@@ -224,7 +228,7 @@ class FileStore(SqliteFile, RecordStore):
                 table.connection.commit()
 
     def _aside(self) -> Path:
-        """Where a damaged file goes: in the place of the one before, where both are braid's."""
+        """Return the path for a damaged file: that of an earlier one, where both are braid's."""
         aside, number = self.path.with_name(f"{self.path.name}.damaged"), 2
         if self.is_own:
             with contextlib.suppress(OSError):
@@ -235,7 +239,7 @@ class FileStore(SqliteFile, RecordStore):
         return aside
 
     def _other_rows(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-        """Rows of the tables beside that of the records, as far as they can be read."""
+        """Return the rows of the tables beside that of the records, as far as they can be read."""
         import sqlite3
 
         found: dict[str, list[Mapping[str, Any]]] = {}

@@ -11,43 +11,43 @@ from braid.support.records.record import Fields, Record, RecordStore
 
 @dataclass(frozen=True)
 class GivenRecords(RecordStore):
-    """As `store`, but that reading a kind of `given` returns what that says."""
+    """A store whose kinds in `given` read as given."""
 
     store: RecordStore
     given: Mapping[str, Mapping[str, Fields]]
 
     def read(self, kind: str) -> Mapping[str, Fields]:
-        """Those of `given`, else those of the store."""
+        """Return the records of `given`, else those of the store."""
         return self.given[kind] if kind in self.given else self.store.read(kind)
 
     def append(self, records: Iterable[Record]) -> None:
-        """As the store, which reads do not show."""
+        """Append as the store does; reads do not show it."""
         self.store.append(records)
 
     def rows(self) -> Sequence[Record | None]:
-        """As the store."""
+        """Return the store's rows."""
         return self.store.rows()
 
     def salvaged(self) -> Sequence[Record]:
-        """As the store."""
+        """Return what the store has salvaged."""
         return self.store.salvaged()
 
     def damage(self) -> Iterator[tuple[str, str]]:
-        """As the store."""
+        """Return the store's damage."""
         return self.store.damage()
 
     def count(self) -> dict[str, int]:
-        """As the store."""
+        """Return the store's count."""
         return self.store.count()
 
     def drop_replaced(self) -> int:
-        """As the store."""
+        """Drop replaced records of the store."""
         return self.store.drop_replaced()
 
     def files(self) -> Sequence[Path]:
-        """As the store."""
+        """Return the store's files."""
         return self.store.files()
 
     def claims(self) -> AbstractContextManager[Claims]:
-        """As the store."""
+        """Return the store's claims."""
         return self.store.claims()

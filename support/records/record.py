@@ -22,7 +22,7 @@ LOCATION = "BRAID_RECORDS"
 """The variable that says where records are."""
 
 COLUMNS = ("kind", "key", "value", "created", "machine", "version", "digest")
-"""Of a row, in the order of its digest."""
+"""The columns of a row, in the order of its digest."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ class RecordStore(ABC):
 
     @abstractmethod
     def read(self, kind: str) -> Mapping[str, Fields]:
-        """The values of a kind by their keys; the last one of a key counts.
+        """Return the values of a kind by their keys; the last one of a key counts.
 
         The same object as long as nobody has written.
         """
 
     def get(self, kind: str, key: str) -> Fields | None:
-        """The last value under a key."""
+        """Return the last value under a key."""
         return self.read(kind).get(key)
 
     @abstractmethod
@@ -57,49 +57,50 @@ class RecordStore(ABC):
 
     @abstractmethod
     def rows(self) -> Sequence[Record | None]:
-        """All records in their order, None for one that does not match its digest."""
+        """Return all records in their order, None for one that does not match its digest."""
 
     @abstractmethod
     def salvaged(self) -> Sequence[Record]:
-        """The records that hold, as far as they can be read."""
+        """Return the records that hold, as far as they can be read."""
 
     @abstractmethod
     def damage(self) -> Iterator[tuple[str, str]]:
-        """What is wrong: where, and what. Repairs nothing."""
+        """Return what is wrong: where, and what. Repairs nothing."""
 
     @abstractmethod
     def count(self) -> dict[str, int]:
-        """How many rows each kind has; empty where they cannot be read."""
+        """Return how many rows each kind has; empty where they cannot be read."""
 
     def stamp(self) -> str:
-        """Another text when there are other records."""
+        """Return a text that differs when there are other records."""
         return repr(sorted(self.count().items()))
 
     @abstractmethod
     def drop_replaced(self) -> int:
-        """Remove the rows that a later one of their kind and key stands for; how many those were.
+        """Remove the rows that a later one of their kind and key replaces, and return how many
+        there were.
 
         Raises BraidError where they cannot be removed.
         """
 
     @abstractmethod
     def files(self) -> Sequence[Path]:
-        """What of it is in this machine's file system."""
+        """Return what of it is in this machine's file system."""
 
     @abstractmethod
     def claims(self) -> AbstractContextManager[Claims]:
-        """Claims on work whose results come here, of this process beside others."""
+        """Return the claims on work whose results come here, of this process beside others."""
 
 
 def row_of(record: Record) -> dict[str, Any]:
-    """The row of a record by `COLUMNS`."""
+    """Return the row of a record by `COLUMNS`."""
     value = json.dumps(record.value, sort_keys=True, allow_nan=False)
     fields = (record.kind, record.key, value, record.created, record.machine, record.version)
     return dict(zip(COLUMNS, (*fields, _digest(fields)), strict=True))
 
 
 def record_of(row: Sequence[Any]) -> Record | None:
-    """The record in a row, None where it is damaged."""
+    """Return the record in a row, None where it is damaged."""
     *fields, digest = row
     kind, key, text, created, machine, version = fields
     if not isinstance(created, float) or not math.isfinite(created) or _digest(fields) != digest:
@@ -114,7 +115,9 @@ def record_of(row: Sequence[Any]) -> Record | None:
 
 
 def is_storable(record: Record) -> bool:
-    """Whether every store takes `record`, whose fields may be anything, and gives it back."""
+    """Return whether every store takes `record`, whose fields may be anything, and gives it
+    back.
+    """
     texts = (record.kind, record.key, record.machine, record.version)
     try:
         is_text = all(b"\0" not in str.encode(text) for text in texts)

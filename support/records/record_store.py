@@ -58,7 +58,7 @@ def reading(given: Mapping[str, Mapping[str, Fields]]) -> Generator[None]:
 
 
 def open_store(location: Path | str) -> RecordStore:
-    """The store in a file, or at a URL. Raises BraidError where that is none."""
+    """Return the store in a file, or at a URL. Raises BraidError where that is none."""
     if isinstance(location, Path):
         return FileStore(location)
     from braid.support.records.database import database_url

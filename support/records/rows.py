@@ -17,7 +17,9 @@ class Rows:
     connection: Connection
 
     def numbered(self, after: int = 0) -> Iterator[tuple[int, Record | None]]:
-        """Rows with larger numbers than `after`, in order; None for one that does not hold."""
+        """Return the rows with larger numbers than `after`, in order; None for one that does not
+        hold.
+        """
         query = select(RECORDS.c.number, *(RECORDS.c[name] for name in COLUMNS))
         found = self.connection.execute(query.where(RECORDS.c.number > after).order_by("number"))
         while row := found.fetchone():
@@ -38,7 +40,7 @@ class Rows:
             self.connection.execute(insert(target).prefix_with("OR IGNORE"), rows)
 
     def count(self) -> dict[str, int]:
-        """How many each kind has."""
+        """Return how many each kind has."""
         query = select(RECORDS.c.kind, func.count()).group_by(RECORDS.c.kind)
         return {row[0]: row[1] for row in self.connection.execute(query)}
 

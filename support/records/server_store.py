@@ -29,7 +29,7 @@ class ServerStore(RecordStore):
     url: URL = field(repr=False)
 
     def read(self, kind: str) -> Mapping[str, Fields]:
-        """The values of a kind by their keys; only rows that are new are asked for."""
+        """Return the values of a kind by their keys; only rows that are new are asked for."""
         session = self._session()
         with session.lock, self._opened() as rows:
             session.add(rows.numbered(after=session.last))
@@ -45,16 +45,16 @@ class ServerStore(RecordStore):
             rows.connection.commit()
 
     def rows(self) -> Sequence[Record | None]:
-        """All records in their order, None for one that does not match its digest."""
+        """Return all records in their order, None for one that does not match its digest."""
         with self._opened() as rows:
             return [record for _, record in rows.numbered()]
 
     def salvaged(self) -> Sequence[Record]:
-        """The records that hold."""
+        """Return the records that hold."""
         return [record for record in self.rows() if record is not None]
 
     def damage(self) -> Iterator[tuple[str, str]]:
-        """The rows that do not match their digests."""
+        """Yield the rows that do not match their digests."""
         with self._opened() as rows:
             for number, record in rows.numbered():
                 if record is None:
@@ -62,7 +62,7 @@ class ServerStore(RecordStore):
                     yield where, "it does not match its digest"
 
     def count(self) -> dict[str, int]:
-        """How many rows each kind has."""
+        """Return how many rows each kind has."""
         with self._opened() as rows:
             return rows.count()
 
@@ -74,12 +74,12 @@ class ServerStore(RecordStore):
             return count
 
     def files(self) -> Sequence[Path]:
-        """None."""
+        """Return None: a server has no files."""
         return ()
 
     @contextmanager
     def claims(self) -> Generator[Claims]:
-        """Advisory locks of one connection: the server gives them back when that ends."""
+        """Return advisory locks of one connection: the server releases them when that ends."""
         with self._opened() as rows:
             connection = rows.connection
             connection.commit()
@@ -90,7 +90,7 @@ class ServerStore(RecordStore):
 
     @contextmanager
     def _opened(self) -> Generator[Rows]:
-        """The table, in a database that is up to date."""
+        """Yield the table, in a database that is up to date."""
         try:
             session = self._session()
             with session.engine.connect() as connection:
@@ -115,7 +115,7 @@ class _ServerClaims(Claims):
 
     @contextmanager
     def claim(self, key: str) -> Generator[bool]:
-        """Whether this process has the work of this key as long as the block runs."""
+        """Yield whether this process may work on this key for as long as the block runs."""
         digest = hashlib.sha256(key.encode()).digest()
         number = {"key": int.from_bytes(digest[:8], "little", signed=True)}
         has = self._connection.execute(text("SELECT pg_try_advisory_lock(:key)"), number).scalar()
@@ -137,7 +137,7 @@ class _Session:
     lock: Lock = field(default_factory=Lock)
 
     def add(self, rows: Iterable[tuple[int, Record | None]]) -> None:
-        """Rows with their numbers, in order."""
+        """Add rows with their numbers, in order."""
         new: dict[str, dict[str, Fields]] = {}
         for number, record in rows:
             self.last = number
@@ -149,5 +149,5 @@ class _Session:
 
 @cache
 def _session_of(url: URL, process: int) -> _Session:
-    """One for each process: connections do not survive a fork."""
+    """Return the session of this process: connections do not survive a fork."""
     return _Session(server_engine(url))

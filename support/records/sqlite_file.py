@@ -26,10 +26,10 @@ BESIDE = ("-wal", "-shm", "-journal")
 """Ends of the names of the files that SQLite has beside its own."""
 _AS_IT_IS = "mode=ro&immutable=1"
 """How a file is opened beside which nothing can be written."""
-_NO_ROOM = frozenset({10, 13, 14})
+_NO_SPACE = frozenset({10, 13, 14})
 """Codes of SQLite for what cannot be written, is full, or cannot be opened."""
 _SECONDS_TO_WAIT = 20.0
-"""For a process that writes, before records count as not to be had."""
+"""The seconds to wait for a process that writes, before records count as unavailable."""
 
 _BEFORE_RECORDS = {"alembic_version", "sqlite_autoindex_alembic_version_1"}
 """What a new file has before the table of records."""
@@ -47,7 +47,8 @@ class SqliteFile:
     is_own: bool = True
 
     def _strangers(self) -> Iterator[Path]:
-        """Where SQLite would find a directory, a pipe or the like; beside its file, also a link.
+        """Yield where SQLite would find a directory, a pipe or the like; beside its file, also a
+        link.
 
         Raises OSError where its file is not there, or may not be looked at.
         """
@@ -64,13 +65,13 @@ class SqliteFile:
                     yield path
 
     def _beside(self) -> Iterator[Path]:
-        """What stands where SQLite has files beside its own."""
+        """Return what stands where SQLite has files beside its own."""
         paths = (self.path.with_name(self.path.name + end) for end in BESIDE)
         return (path for path in paths if os.path.lexists(path))
 
     @contextlib.contextmanager
     def _opened(self, *, write: bool) -> Generator["Rows"]:
-        """The table. Raises DamagedError, and OSError where it cannot be had."""
+        """Yield the table. Raises DamagedError, and OSError where it cannot be had."""
         self._look(write=write)
         from sqlalchemy.exc import DBAPIError
 
@@ -88,7 +89,7 @@ class SqliteFile:
             raise failure(error) from error
 
     def _look(self, *, write: bool) -> None:
-        """Whether there is a file; makes one to write to. Raises as `_opened` does."""
+        """Look whether there is a file, and make one to write to. Raises as `_opened` does."""
         if write and not self.path.exists() and not self.path.is_symlink():
             make_private_file(self.path)  # SQLite gives its mode to the files beside it
         for path in self._strangers():  # opening a pipe would wait
@@ -104,7 +105,7 @@ class SqliteFile:
             raise FileNotFoundError(errno.ENOENT, "it is empty", str(self.path))
 
     def _connected(self, *, write: bool) -> "sqlite3.Connection":
-        """A connection; one that only reads where nothing can be written does so as well.
+        """Return a connection; one that only reads where nothing can be written does so as well.
 
         Raises FileNotFoundError to read a file without the table: its writer was killed before it.
         """
@@ -119,9 +120,9 @@ class SqliteFile:
         try:
             tables = database.execute("SELECT name FROM sqlite_master").fetchall()
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF not in _NO_ROOM or self._has_log():
+            if error.sqlite_errorcode & 0xFF not in _NO_SPACE or self._has_log():
                 raise
-            database.close()  # readers need room for what they share
+            database.close()  # readers need disk space for what they share
             return self._file(_AS_IT_IS)
         if {name for (name,) in tables} <= _BEFORE_RECORDS:
             database.close()
@@ -137,14 +138,14 @@ class SqliteFile:
         return database
 
     def _has_log(self) -> bool:
-        """Whether rows stand beside the file, which is not whole without them."""
+        """Return whether rows stand beside the file, which is not whole without them."""
         log = self.path.with_name(f"{self.path.name}-wal")
         return log.exists() and log.stat().st_size > 0
 
 
 @cache
 def _check_ours(path: Path, _: object) -> None:
-    """Raises BraidError for a file that is no database, or one of something else."""
+    """Raise BraidError for a file that is no database, or one of something else."""
     import sqlite3
 
     with path.open("rb") as file:
@@ -172,7 +173,7 @@ def _decoded(data: bytes) -> str:
 
 
 def failure(error: BaseException) -> Exception:
-    """What an error of SQLite says about the file: that it is damaged, or cannot be had."""
+    """Return what an error of SQLite says about the file: that it is damaged, or cannot be had."""
     import sqlite3
 
     if isinstance(error, UnicodeDecodeError | OverflowError):

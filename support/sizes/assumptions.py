@@ -101,11 +101,11 @@ class Assumptions:
         return Assumptions(tuple(sorted(symbols.items())), kept)
 
     def with_symbol(self, name: str, assumed: Assumed) -> "Assumptions":
-        """Return these with what is assumed of one more symbol, or of one anew."""
+        """Return the assumptions with those about one more symbol, or about a known one anew."""
         return Assumptions.of({**self.by_name, name: assumed}, self.facts)
 
     def with_fact(self, at_least_zero: Extent) -> "Assumptions":
-        """Return these and that a size is never negative."""
+        """Return the assumptions with the fact that a size is never negative."""
         return Assumptions.of(self.by_name, (*self.facts, at_least_zero))
 
     @cached_property

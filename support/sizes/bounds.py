@@ -50,7 +50,7 @@ _Case: TypeAlias = tuple[Mapping[Atom, Extent], Facts]
 _FUEL = 100
 """Polynomials that are looked at for one bound."""
 _MOST_CASES = 16
-"""That are told apart to find out whether a size is zero."""
+"""The most sizes that are compared to find out whether a size is zero."""
 
 
 class Bounds:

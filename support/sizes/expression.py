@@ -28,9 +28,9 @@ MOST_WEIGHT = 2000
 MOST_DEPTH = 40
 """Operators inside of each other."""
 MOST_BITS = 512
-"""Of a coefficient."""
+"""The most bits of a coefficient."""
 MOST_CHARACTERS = 200
-"""Of a symbol's name."""
+"""The most characters of a symbol's name."""
 
 
 class SizeError(BraidError):
@@ -81,7 +81,7 @@ class Atom:
         return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Made anew where it is unpickled: hashes of names differ between processes."""
+        """Pickle the arguments: hashes of names differ between processes."""
         return type(self), tuple(getattr(self, own.name) for own in fields(self) if own.init)
 
 
@@ -105,7 +105,7 @@ class Symbol(Atom):
         return ()
 
     def with_children(self, children: "tuple[Extent, ...]") -> "Extent":
-        """The symbol itself."""
+        """Return the symbol itself."""
         return of_atom(self)
 
 
@@ -139,7 +139,7 @@ class Size:
         return self.terms if self.terms[-1][0] else self.terms[:-1]
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are the same expression; `Assumptions.equal` compares values."""
+        """Return whether both are the same expression; `Assumptions.equal` compares values."""
         if self is other:
             return True
         return isinstance(other, Size) and self._hash == other._hash and self.terms == other.terms
@@ -148,7 +148,7 @@ class Size:
         return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Made anew where it is unpickled, as atoms are."""
+        """Pickle the arguments, as atoms do."""
         return Size, (self.terms,)
 
     # The type of no condition: checkers of types report where one asks for the truth of a size.
@@ -349,7 +349,7 @@ def _atom_order(atom: Atom) -> Order:
 
 
 def _monomial_order(monomial: Monomial) -> Order:
-    """Graded: products of more atoms come first, the constant last."""
+    """Return a graded sort key: products of more atoms come first, the constant last."""
     return (-len(monomial), *(atom.order for atom in monomial))
 
 

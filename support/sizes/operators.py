@@ -56,11 +56,11 @@ class FloorDiv(Atom):
 
     @property
     def children(self) -> tuple[Extent, ...]:
-        """Both."""
+        """The numerator and the divisor."""
         return self.numerator, self.divisor
 
     def with_children(self, children: tuple[Extent, ...]) -> Extent:
-        """Return the quotient of others."""
+        """Return the quotient of other sizes."""
         return floordiv(*children)
 
 
@@ -76,11 +76,11 @@ class Extreme(Atom):
 
     @property
     def children(self) -> tuple[Extent, ...]:
-        """All of them."""
+        """The sizes that are compared."""
         return self.arguments
 
     def with_children(self, children: tuple[Extent, ...]) -> Extent:
-        """Return the extreme of others."""
+        """Return the extreme of other sizes."""
         return _extreme(children, self.is_max)
 
 
@@ -313,7 +313,7 @@ def select(condition: Condition | bool, chosen: Extent, otherwise: Extent) -> Ex
 
 
 def _known_by(condition: Condition) -> tuple[Symbol, int] | None:
-    """Return the symbol whose value the condition tells, and that.
+    """Return the symbol whose value the condition gives, and that value.
 
     The least of a symbol and a larger number is the symbol; that of broadcasts is compared with 1.
     """

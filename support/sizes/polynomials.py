@@ -16,7 +16,7 @@ from braid.support.sizes.expression import (
 from braid.support.sizes.ranges import Range, product_range
 
 _MOST_STEPS = 64
-"""Of a division, which is given up then."""
+"""The most steps of a division, which is given up then."""
 
 
 def split(a: Extent, b: int) -> tuple[Extent, Extent]:

@@ -28,7 +28,7 @@ from braid.support.sizes.expression import (
 ROUNDINGS = ("floor", "ceil", "round", "trunc")
 """`round` goes to the nearest integer, between two to the even one."""
 OPERATIONS = {"add": 2, "sub": 2, "mul": 2, "div": 2, "sqrt": 1} | dict.fromkeys(ROUNDINGS, 1)
-"""And how many operands they have."""
+"""The operations, and the number of their operands."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Scalar:
 
     @cached_property
     def order(self) -> Order:
-        """Return what tells it from others."""
+        """Return what distinguishes it from others."""
         operands = tuple(operand.order for operand in self.operands)
         return self.operation, self.width, self.bits, order_of(self.size), operands
 
@@ -73,7 +73,7 @@ class Rounded(Atom):
         return tuple(_sizes(self.scalar))
 
     def with_children(self, children: tuple[Extent, ...]) -> Extent:
-        """Return the same of other sizes."""
+        """Return the rounded scalar of other sizes."""
         left = list(children)
         return rounded(self.rounding, _with_sizes(self.scalar, left))
 
@@ -129,7 +129,7 @@ def rounded(rounding: str, scalar: Scalar) -> Extent:
 
 
 def evaluate_scalar(scalar: Scalar, sizes: Callable[[Extent], int]) -> float:
-    """Return its value, with those of its sizes."""
+    """Return the value of a scalar, given the values of its sizes."""
     if scalar.operation == "number":
         return value_of(scalar.bits)
     if scalar.operation == "of_size":

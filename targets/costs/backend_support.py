@@ -1,4 +1,4 @@
-"""Whether a backend runs an op, and how much it is preferred for it, by its mapping list."""
+"""Which ops a backend supports, with which priority, by its mapping list."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -34,7 +34,7 @@ _KNOWN = {op.name for op in Braid.operations}
 RELU = "relu"
 """What `maximum` with 0 may be called too."""
 _LONG = 3
-"""Characters of a name that can be told to be misspelled."""
+"""The shortest name for which a misspelling is suggested."""
 
 
 def require_supported(ops: Iterable[Operation], backend: BackendDescription) -> None:
@@ -57,7 +57,7 @@ def require_supported(ops: Iterable[Operation], backend: BackendDescription) -> 
 
 
 def require_known_operations(backend: BackendDescription) -> None:
-    """Raises BraidError where the mapping list names an op that braid has not."""
+    """Raise BraidError where the mapping list names an op that braid has not."""
     for entry in backend.operations:
         if entry.operation.startswith("braid.") and entry.operation not in _KNOWN:
             raise BraidError(
@@ -67,14 +67,17 @@ def require_known_operations(backend: BackendDescription) -> None:
 
 
 def similar_operation(name: str) -> str | None:
-    """A hint with the op that an entry of this name may mean; None where it names one, or none."""
+    """Return a hint with the op that an entry of this name may mean; None where it names one, or
+    none.
+    """
     if len(name) < _LONG or "." in name or name == RELU or f"braid.{name}" in _KNOWN:
         return None
     return did_you_mean(name, (known.removeprefix("braid.") for known in _KNOWN))
 
 
 def kinds_of(op: Operation) -> tuple[str, ...]:
-    """What mapping lists and pins may call `op`: its name, short too, and the kind of an opaque op.
+    """Return what mapping lists and pins may call `op`: its name, short too, and the kind of an
+    opaque op.
 
     `maximum` with 0 is a `relu` too, as models have it.
     """
@@ -88,12 +91,12 @@ def kinds_of(op: Operation) -> tuple[str, ...]:
 
 
 def is_supported(op: Operation, backend: BackendDescription) -> bool:
-    """Whether `backend` runs `op`, or for a group all that is in it."""
+    """Return whether `backend` runs `op`, or for a group all that is in it."""
     return priority_on(op, backend) is not None
 
 
 def priority_on(op: Operation, backend: BackendDescription) -> int | None:
-    """How much `backend` is preferred for `op`, 1 is best; None where it does not run it.
+    """Return how much `backend` is preferred for `op`, 1 is best; None where it does not run it.
 
     `braid.candidates` on the op says it before anything else, then its own `backends` if it is
     opaque, then the first entry of the mapping list that takes it. A group is preferred as its
@@ -118,7 +121,7 @@ def priority_on(op: Operation, backend: BackendDescription) -> int | None:
 
 
 def entry_for(op: Operation, backend: BackendDescription) -> MappingEntry | None:
-    """The first entry of the mapping list that takes `op`.
+    """Return the first entry of the mapping list that takes `op`.
 
     Raises BraidError for one that asks for what such ops do not have.
     """
@@ -126,7 +129,7 @@ def entry_for(op: Operation, backend: BackendDescription) -> MappingEntry | None
 
 
 def measure(op: Operation, name: str) -> Sequence[float]:
-    """The values of `op` that `name` stands for, empty where it has none of this name.
+    """Return the values of `op` that `name` stands for, empty where it has none of this name.
 
     `rank` of its first operand, `elements` of its largest tensor, `bytes` that it reads and writes,
     `kernel`, the extents of its window, and `dim0`, `dim1`, … of its first operand; otherwise its
@@ -153,7 +156,7 @@ def measure(op: Operation, name: str) -> Sequence[float]:
 
 
 def _takes(entry: MappingEntry, op: Operation, backend: BackendDescription) -> bool:
-    """Whether `op` is one that the entry is about, and all holds that it asks for."""
+    """Return whether `op` is one that the entry is about, and all holds that it asks for."""
     if not any(map(entry.names, kinds_of(op))):
         return False
     if entry.types:

@@ -9,7 +9,7 @@ class Source(StrEnum):
     """Who knew a figure.
 
     `CORRECTED` ones are predictions, by a family or the roofline, times what others of their kind
-    took for what they were predicted to. `UNKNOWN` ones count 0: nothing tells of the resource.
+    took for what they were predicted to. `UNKNOWN` ones count as 0: the resource has no costs.
     """
 
     DECLARED = "declared"
@@ -37,7 +37,9 @@ class Cost:
     started: bool = False
 
     def amount(self, resource: str) -> float | None:
-        """How much of `seconds`, `bytes`, `flops`, or of what is declared; None if unknown."""
+        """Return how much of `seconds`, `bytes`, `flops`, or of what is declared; None if
+        unknown.
+        """
         if resource == "seconds":
             return self.seconds
         known = {"bytes": float(self.bytes), "flops": float(self.flops)}
@@ -45,5 +47,5 @@ class Cost:
 
 
 def tally(counts: Mapping[Source, int]) -> str:
-    """Such as `12 declared, 3 measured, 40 family, 2 roofline`, without what is 0."""
+    """Return text such as `12 declared, 3 measured, 40 family, 2 roofline`, without what is 0."""
     return ", ".join(f"{counts[s]} {s}" for s in Source if counts.get(s)) or "none"

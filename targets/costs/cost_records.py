@@ -18,7 +18,7 @@ COST = "cost"
 
 
 def load_records(store: RecordStore | None = None) -> Mapping[str, float]:
-    """The costs in a store, by default the user's; the last one of a key counts."""
+    """Return the costs in a store, by default the user's; the last one of a key counts."""
     found = (store or default_store()).read(COST)
     return {key: value["seconds"] for key, value in found.items() if holds_seconds(value)}
 
@@ -43,7 +43,7 @@ def append_records(
 
 
 def withdraw_records(details: Mapping[str, str]) -> None:
-    """Lets what is recorded under these keys count no more; `details` say what it was of.
+    """Withdraw what is recorded under these keys; `details` describe it.
 
     Raises BraidError where the store cannot be written.
     """
@@ -52,7 +52,7 @@ def withdraw_records(details: Mapping[str, str]) -> None:
 
 
 def withdrawn(detail: str) -> Fields:
-    """The value of a row without seconds."""
+    """Return the value of a row without seconds."""
     return {"what": detail}
 
 

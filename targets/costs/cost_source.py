@@ -32,14 +32,14 @@ class CostSource:
     """Costs on the devices of a target; make one for each pass, since families remember groups."""
 
     def __init__(self, target: Target, records: Mapping[str, float] | None = None) -> None:
-        """`records` are by default those of this user."""
+        """Take `records`, by default those of this user."""
         self._target, self._records = target, records
         self._devices: dict[str, DeviceCosts] = {}
         self._only: DeviceCosts | None = None
 
     @staticmethod
     def single(costs: DeviceCosts, target: Target | None = None) -> "CostSource":
-        """Everything by `costs`, wherever ops run."""
+        """Return costs that are all of `costs`, wherever ops run."""
         source = CostSource(target or load_target())
         source._only = costs
         return source
@@ -51,7 +51,7 @@ class CostSource:
         layouts: LayoutChoice | None = None,
         threads: int = 1,
     ) -> Cost:
-        """What one run of `op` costs on `device`, by default where it runs.
+        """Return what one run of `op` costs on `device`, by default where it runs.
 
         `layouts` are by default those in which its tensors are stored. Raises UnsupportedError for
         open dims, and BraidError where the device has no rates.
@@ -60,11 +60,12 @@ class CostSource:
         return costs.cost(op, layouts, threads)
 
     def seconds(self, op: Operation) -> float:
-        """The seconds of `cost`."""
+        """Return the seconds of `cost`."""
         return self.cost(op).seconds
 
     def expected_seconds(self, counts: ExecutionCounts) -> OpSeconds:
-        """Seconds in one run of the function that an op is in, by its expected executions.
+        """Return the seconds in one run of the function that an op is in, by its expected
+        executions.
 
         Control flow that was not measured itself takes as long as the ops in its regions together.
         """
@@ -80,7 +81,7 @@ class CostSource:
         return seconds
 
     def of(self, op: Operation) -> DeviceCosts:
-        """The costs on the device on which `op` runs."""
+        """Return the costs on the device on which `op` runs."""
         return self._only or self.on(device_of(op, self._target))
 
     @property
@@ -89,20 +90,22 @@ class CostSource:
         return self._only or self.on(self._target.default_device)
 
     def on_all(self, devices: Sequence[str]) -> list[DeviceCosts]:
-        """The costs on devices by their names. Raises BraidError for one that there is not."""
+        """Return the costs on devices by their names. Raises BraidError for one that there
+        is not.
+        """
         if self._only is not None:
             return [self._only for _ in devices]
         return [self.on(self._target.device(name)) for name in devices]
 
     def on(self, device: Device) -> DeviceCosts:
-        """The costs on one device."""
+        """Return the costs on one device."""
         if device.name not in self._devices:
             backend = self._target.backend_of(device)
             self._devices[device.name] = DeviceCosts(backend, self._records)
         return self._devices[device.name]
 
     def sources(self) -> str:
-        """How many figures each source gave so far, for remarks."""
+        """Return how many figures each source gave so far, for remarks."""
         counts: Counter[Source] = Counter()
         for costs in (*self._devices.values(), *([] if self._only is None else [self._only])):
             counts.update(costs.asked)

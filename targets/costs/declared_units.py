@@ -24,7 +24,7 @@ class Amount:
 
 
 def declared_amounts(op: Operation, cost: Cost, backend: BackendDescription) -> list[Amount]:
-    """What `cost` of `op` says about the units of `backend`, in their order.
+    """Return what `cost` of `op` says about the units of `backend`, in their order.
 
     A plain number, or `seconds`, is work of the vector unit. Other names are those of units,
     or of their resources, which mean the first unit that has them. Beside `seconds` any resource
@@ -49,7 +49,9 @@ def declared_amounts(op: Operation, cost: Cost, backend: BackendDescription) -> 
 
 
 def names_units(cost: Mapping[str, float], backend: BackendDescription) -> bool:
-    """Whether `cost` has seconds of a unit, by its name or resource, or of one misspelled."""
+    """Return whether `cost` has seconds of a unit, by its name or resource, or of one
+    misspelled.
+    """
     names = dict(_names(backend)).keys() - {*AMOUNTS}
     return any(
         name in names or did_you_mean(name, sorted(names))
@@ -58,7 +60,9 @@ def names_units(cost: Mapping[str, float], backend: BackendDescription) -> bool:
 
 
 def _added(before: Amount | None, unit: int, name: str, value: float) -> Amount:
-    """`value` for `name` beside what was declared for the unit before; seconds win over work."""
+    """Return `value` for `name` beside what was declared for the unit before; seconds win over
+    work.
+    """
     if name in AMOUNTS:
         return before or Amount(unit, None, value)
     known = before.seconds if before is not None else None
@@ -66,7 +70,9 @@ def _added(before: Amount | None, unit: int, name: str, value: float) -> Amount:
 
 
 def _names(backend: BackendDescription) -> Iterator[tuple[str, int]]:
-    """What stands for a unit, with its number, or that of the first one that shares its work."""
+    """Yield what stands for a unit, with its number, or that of the first one that shares
+    its work.
+    """
     # Of equal names the last one counts.
     first = sorted(enumerate(backend.units), key=lambda each: (not each[1].only_with, -each[0]))
     for number, unit in first:
@@ -84,7 +90,7 @@ def _other_names(backend: BackendDescription) -> set[str]:
 
 
 def _default_unit(backend: BackendDescription) -> int:
-    """The first unit that computes vectors, or else the first one."""
+    """Return the first unit that computes vectors, or else the first one."""
     kinds = [unit.resource for unit in backend.units]
     return next((kinds.index(kind) for kind in ("vector", "flops") if kind in kinds), 0)
 

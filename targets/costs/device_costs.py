@@ -60,7 +60,7 @@ class DeviceCosts(DeviceRates):
         *,
         families: Iterable[KernelFamily] | None = None,
     ) -> None:
-        """`families` are by default those of the backend, if that is installed.
+        """Take `families`, by default those of the backend, if that is installed.
 
         `records` are seconds by `record_key`: with them, nothing that this user measured counts.
         Raises BraidError for a family that lacks a part.
@@ -97,7 +97,8 @@ class DeviceCosts(DeviceRates):
         machine: Machine | None = None,
         records: Mapping[str, float] | None = None,
     ) -> "DeviceCosts":
-        """Kernels of `families` alone, for a machine of no target; without one there are no rates.
+        """Return costs by kernels of `families` alone, for a machine of no target; then there are
+        no rates.
 
         Raises BraidError for a family that lacks a part.
         """
@@ -106,7 +107,7 @@ class DeviceCosts(DeviceRates):
         return DeviceCosts(backend, records, families=families)
 
     def cost(self, op: Operation, layouts: LayoutChoice | None = None, threads: int = 1) -> Cost:
-        """As in `CostSource`."""
+        """See `CostSource`."""
         cost = self._first_known(op, layouts)
         self.asked[cost.source] += not (is_leaf(op) or is_view(op))
         if threads == 1 or not cost.seconds:
@@ -135,7 +136,9 @@ class DeviceCosts(DeviceRates):
     def _of_kernels(
         self, group: FusedOp, choice: LayoutChoice | None = None
     ) -> dict[LayoutChoice, Cost]:
-        """What the best kernel costs in each choice of layouts, or in one, without a profile."""
+        """Return what the best kernel costs in each choice of layouts, or in one, without a
+        profile.
+        """
         key = self._forms.of(group), choice
         if key in self._known:
             return self._known[key]
@@ -173,11 +176,11 @@ class DeviceCosts(DeviceRates):
         return self._corrected(op, self._by_roofline(op, amounts_of(op, static=True)))
 
     def start_of(self, cost: Cost) -> float:
-        """The seconds of starting the kernel that are not in `cost` yet."""
+        """Return the seconds of starting the kernel that are not in `cost` yet."""
         return 0.0 if cost.started or not cost.seconds else self.launch_seconds
 
     def choices(self, op: Operation) -> list[tuple[LayoutChoice, Cost]]:
-        """The layouts in which `op`, with tensors alone, can run, the preferred ones first.
+        """Return the layouts in which `op`, with tensors alone, can run, the preferred ones first.
 
         What moves nothing costs nothing; open dims count as 1. Where a profile knows how long some
         choices take, predictions of the others are taken to be as far off as theirs.
@@ -196,7 +199,9 @@ class DeviceCosts(DeviceRates):
         ]
 
     def _predicted(self, group: FusedOp) -> Mapping[LayoutChoice, Cost]:
-        """What `group` costs in each choice, by kernels or else by loops, without a profile."""
+        """Return what `group` costs in each choice, by kernels or else by loops, without a
+        profile.
+        """
         known = self._of_kernels(group)
         if not known:  # as long as no family takes it
             estimate = self._estimate(group)
@@ -207,7 +212,7 @@ class DeviceCosts(DeviceRates):
         return known
 
     def reorder(self, tensor: AnyTensor, source: Layout, target: Layout) -> Cost:
-        """One reorder of a tensor of this type."""
+        """Return the cost of one reorder of a tensor of this type."""
         way = LayoutChoice((source,), (target,))
         known = self._known.setdefault((tensor.get_shape(), tensor.element_type), {})
         if way not in known:
@@ -226,7 +231,7 @@ class DeviceCosts(DeviceRates):
         return min(costs, key=lambda cost: cost.seconds)
 
     def declared(self, op: Operation, cost: DeclaredCost) -> Cost:
-        """What `op` costs by a declaration: a number is seconds.
+        """Return what `op` costs by a declaration: a number is seconds.
 
         Otherwise `seconds`, or the seconds of units by their name or resource, one after the
         other, or the roofline of its `bytes` and `flops`. Other resources stay apart: they are
@@ -243,7 +248,7 @@ class DeviceCosts(DeviceRates):
         return self._by_roofline(op, given, cost)
 
     def _on_units(self, op: Operation, cost: Mapping[str, float]) -> float | None:
-        """The seconds declared for units, which do their parts one after the other.
+        """Return the seconds declared for units, which do their parts one after the other.
 
         None where amounts alone are declared, or what is not a matter of units, such as energy.
         """
@@ -254,7 +259,7 @@ class DeviceCosts(DeviceRates):
         return sum(found) if found else None
 
     def declaration(self, op: OpaqueOp) -> DeclaredCost | None:
-        """What `op` declares for this backend, or for all."""
+        """Return what `op` declares for this backend, or for all."""
         if isinstance(op.backends, DictionaryAttr):
             own = op.backends.data.get(self.backend.name)
             if own is not None:
@@ -262,7 +267,8 @@ class DeviceCosts(DeviceRates):
         return op.declared_cost
 
     def _corrected(self, op: Operation, cost: Cost) -> Cost:
-        """`cost` of a group without a kernel, by what was measured of it, or of others of its kind.
+        """Return `cost` of a group without a kernel, by what was measured of it, or of others of
+        its kind.
 
         What was measured counts the start of the kernel.
         """
@@ -276,12 +282,12 @@ class DeviceCosts(DeviceRates):
         return replace(cost, seconds=seconds, source=source, started=True)
 
     def kinds(self, group: FusedOp) -> tuple[str, ...]:
-        """The kinds of `group` by which others that are measured correct its predictions."""
+        """Return the kinds of `group` by which others that are measured correct its predictions."""
         family = first_family(self.kernels.matches.of(group))
         return kinds_of(group, family, is_far=self._measurements.is_far(group))
 
     def _estimate(self, op: Operation) -> Cost:
-        """By the roofline; what has no results costs nothing."""
+        """Estimate by the roofline; what has no results costs nothing."""
         if not op.results:
             return Cost(0.0, 0, 0, Source.ROOFLINE)
         return self._by_roofline(op, amounts_of(op))
@@ -295,7 +301,7 @@ class DeviceCosts(DeviceRates):
 
 
 def reorder_group(tensor: AnyTensor, source: Layout, target: Layout) -> FusedOp:
-    """A group that stores a tensor of this type in another layout."""
+    """Return a group that stores a tensor of this type in another layout."""
     body = Block(arg_types=[with_layout(tensor, source)])
     op = ReorderOp.to(body.args[0], target)
     body.add_ops([op, YieldOp(op.output)])
@@ -306,7 +312,7 @@ def reorder_group(tensor: AnyTensor, source: Layout, target: Layout) -> FusedOp:
 
 
 def measured_seconds(op: Operation, choice: LayoutChoice | None = None) -> float | None:
-    """Seconds of one run as `annotate-profile` noted them, None where it did not.
+    """Return the seconds of one run as `annotate-profile` noted them, None where it did not.
 
     With a `choice` they are those of a run in these layouts. What is a part of the kernel that was
     measured has none.
@@ -333,17 +339,17 @@ def _profiled(op: Operation, layouts: LayoutChoice | None) -> Cost | None:
 
 
 def _profiled_in(op: Operation, choice: LayoutChoice) -> float | None:
-    """The seconds of a run in `choice`, if a profile knows them.
+    """Return the seconds of a run in `choice`, if a profile knows them.
 
-    One that does not tell layouts tells of those in the types of the op.
+    Seconds without layouts are for those in the types of the op.
     """
     measured = measured_seconds(op, choice)
-    is_told = measured is None or LAYOUT_SECONDS in op.attributes or choice == as_typed(op)
-    return measured if is_told else None
+    has_layouts = measured is None or LAYOUT_SECONDS in op.attributes or choice == as_typed(op)
+    return measured if has_layouts else None
 
 
 def _measured(cost: Cost, seconds: float) -> Cost:
-    """`cost` with the seconds of a profile.
+    """Return `cost` with the seconds of a profile.
 
     Not of what moves nothing: it is no kernel, whatever its group took in other layouts.
     """

@@ -26,7 +26,8 @@ class DeviceRates:
         self._rates: dict[tuple[str, str], float] = {}
 
     def rate(self, resource: str, element_type: str = "f32") -> float:
-        """How much of `resource` the first unit for it does in a second, with those that are alike.
+        """Return how much of `resource` the first unit for it does in a second, with those that are
+        alike.
 
         `element_type` is what is computed with. A backend without units has the `flops` and `bytes`
         of its machine. Raises BraidError where nothing says how fast it is.
@@ -42,7 +43,7 @@ class DeviceRates:
         return self._rates[key]
 
     def unit_rate(self, unit: Unit, element_type: str = "f32") -> float:
-        """How much of its resource one unit does in a second, alone on its port.
+        """Return how much of its resource one unit does in a second, alone on its port.
 
         Raises BraidError as `rate`.
         """
@@ -50,7 +51,7 @@ class DeviceRates:
         return min([rate, *(p.bandwidth for p in self.backend.ports if p.name == unit.port)])
 
     def crowded_ports(self) -> list[str]:
-        """The ports through which their units together could move more than passes."""
+        """Return the ports through which their units together could move more than passes."""
         found: list[str] = []
         for port in self.backend.ports:
             own = [unit for unit in self.backend.units if unit.port == port.name]
@@ -59,11 +60,12 @@ class DeviceRates:
         return found
 
     def unit_seconds(self, unit: Unit, amount: float, element_type: str = "f32") -> float:
-        """How long `unit` takes for `amount` of its resource."""
+        """Return how long `unit` takes for `amount` of its resource."""
         return unit.startup_seconds + amount / self.unit_rate(unit, element_type)
 
     def roofline_seconds(self, amounts: Mapping[str, float], element_type: str = "f32") -> float:
-        """What takes these amounts of resources, by name, needs at least: units work side by side.
+        """Return what takes these amounts of resources, by name, needs at least: units work side by
+        side.
 
         With `flops` and `bytes` alone that is the roofline model (S. Williams, A. Waterman, D.
         Patterson, "Roofline: An Insightful Visual Performance Model", 2009).
@@ -85,7 +87,9 @@ class DeviceRates:
         )
 
     def seconds_on_all(self, seconds: float, count: int) -> float:
-        """How long an op of so many `seconds` takes on `count` processors of the pool at once."""
+        """Return how long an op of this many `seconds` takes on `count` processors of the pool at
+        once.
+        """
         pool, fact = self.backend.pool, self.machine.fact
         if pool is None or count == 1:
             return seconds
@@ -95,12 +99,12 @@ class DeviceRates:
         return join + seconds / (1 + (count - 1) * efficiency)
 
     def _shared_rate(self, number: int, element_type: str) -> float:
-        """The rate of a unit and of those that share its work."""
+        """Return the rate of a unit and of those that share its work."""
         backend = self.backend
         return len(backend.kinds[number]) * self.unit_rate(backend.units[number], element_type)
 
     def _fact(self, resource: str, element_type: str) -> float:
-        """The machine's fact about `resource`."""
+        """Return the machine's fact about `resource`."""
         rate = self.machine.fact(_FACTS[resource], 0.0) if resource in _FACTS else 0.0
         if resource == "flops":
             rate = self.machine.fact(flops_fact(element_type), rate)

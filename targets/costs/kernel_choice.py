@@ -62,7 +62,7 @@ class KernelChoice:
         settings: Settings = DEFAULTS,
         likely: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
-        """`settings` are those of the module with the groups, and `likely` values of its symbols.
+        """Take the `settings` of the module with the groups, and `likely` values of its symbols.
 
         `measurements` are by default the records of this user that are about kernels.
 
@@ -81,7 +81,7 @@ class KernelChoice:
         return KernelChoice(kernel_families(device), settings=device.settings, likely=likely)
 
     def choose(self, group: FusedOp) -> tuple[Match, Entries] | None:
-        """The family and the schedule that `braid.schedule` names, else those of `match`.
+        """Return the family and the schedule that `braid.schedule` names, else those of `match`.
 
         The schedule is the family's default then; None where no family takes the group. Raises
         InvalidIRError where no family has the schedule for the group as its tensors are stored.
@@ -99,7 +99,7 @@ class KernelChoice:
         if match is None:
             names = ", ".join(match.family.name for match in takers) or "none"
             own = (match for match in takers if match.family.name == chosen.family)
-            reasons = "".join(f": {match.refusal(chosen.schedule)}" for match in own)
+            reasons = "".join(f": {match.unsupported_reason(chosen.schedule)}" for match in own)
             raise InvalidIRError(
                 f"no kernel family has the schedule '{chosen}' for this group{reasons}",
                 location=source_location(group),
@@ -108,7 +108,7 @@ class KernelChoice:
         return match, chosen.schedule
 
     def match(self, group: FusedOp, choice: LayoutChoice | None = None) -> Match | None:
-        """That of the cheapest family that takes `group` in `choice`, strides included.
+        """Return the match of the cheapest family that takes `group` in `choice`, strides included.
 
         By default as its tensors are stored; None if no family takes it.
         """
@@ -119,7 +119,7 @@ class KernelChoice:
         return self.options(group, choice)[0].match
 
     def options(self, group: FusedOp, choice: LayoutChoice | None = None) -> list[KernelOption]:
-        """The best way to make `group` in each choice of layouts, the preferred one first.
+        """Return the best way to make `group` in each choice of layouts, the preferred one first.
 
         With a `choice` in that one alone, strides included.
         """
@@ -127,7 +127,7 @@ class KernelChoice:
         ways = (
             [(match, offered) for match in matches for offered in match.layouts]
             if choice is None
-            else [(match, choice) for match in matches if match.offers(choice)]
+            else [(match, choice) for match in matches if match.supports_layout(choice)]
         )
         known, factor = [Measured() for _ in ways], None
         if self._measurements:
@@ -151,7 +151,8 @@ class KernelChoice:
     def reorder(
         self, tensor: AnyTensor, source: Layout, target: Layout
     ) -> tuple[KernelFamily, float] | None:
-        """Who makes this reorder, in the least seconds that families predict without a group.
+        """Return the family that makes this reorder, in the least seconds that families predict
+        without a group.
 
         None where a group may know better: something was measured, or other families are installed.
         """

@@ -20,7 +20,8 @@ from braid.targets.machines.target import Device, Target
 
 
 def link_seconds(target: Target, source: str, destination: str, size: float) -> float:
-    """Seconds of one transfer of `size` bytes; 0 between devices without a link: they share memory.
+    """Return the seconds of one transfer of `size` bytes; 0 between devices without a link: they
+    share memory.
 
     A link without a bandwidth takes its latency alone.
     """
@@ -46,15 +47,15 @@ class LaunchTimes:
     def on(
         target: Target, functions: Mapping[str, FuncOp], counts: ExecutionCounts
     ) -> "LaunchTimes":
-        """With what braid knows of the devices."""
+        """Return launch times with what braid knows of the devices."""
         return LaunchTimes(functions, target, CostSource(target), counts)
 
     def callee(self, launch: LaunchOp) -> FuncOp:
-        """The function that `launch` starts."""
+        """Return the function that `launch` starts."""
         return self.functions[launch.callee.string_value()]
 
     def devices_inside(self, op: Operation) -> list[Device]:
-        """The devices that ops in `op` launch on, also by functions of the host."""
+        """Return the devices that ops in `op` launch on, also by functions of the host."""
         found: dict[Device, None] = {}
         for launch in (inner for inner in op.walk() if isinstance(inner, LaunchOp)):
             function = self.callee(launch)
@@ -66,7 +67,8 @@ class LaunchTimes:
         return list(found)
 
     def of(self, function: FuncOp) -> float:
-        """Seconds of one launch: as simulated, or as its ops, and what they launch, cost.
+        """Return the seconds of one launch: as simulated, or as its ops, and what they launch,
+        cost.
 
         Starting its device is a part of it; what moves to the device and back is not.
         """
@@ -83,7 +85,8 @@ class LaunchTimes:
         return sum(self.counts.of_block(b) * sum(map(self.of_op, b.ops)) for b in blocks)
 
     def of_op(self, op: Operation, device: Device | None = None) -> float:
-        """Seconds of one run of `op`, without what is in its blocks, on `device` or where it runs.
+        """Return the seconds of one run of `op`, without what is in its blocks, on `device` or
+        where it runs.
 
         A launch takes as long as its function. Raises UnsupportedError for open dims.
         """
@@ -98,7 +101,7 @@ class LaunchTimes:
 
 
 def is_control(op: Operation) -> bool:
-    """Whether `op` only holds other ops that are on their own."""
+    """Return whether `op` only holds other ops that are on their own."""
     return bool(op.regions) and not isinstance(op, FusedOp)
 
 

@@ -49,7 +49,7 @@ class LayoutCosts:
     """Answers for one module; `resource` is what is counted (`seconds`, …)."""
 
     def __init__(self, module: ModuleOp, costs: CostSource, resource: str) -> None:
-        """Raises BraidError for a resource of which nothing is known."""
+        """Raise BraidError for a resource of which nothing is known."""
         self._resource = resource
         self._costs = costs
         self._declared_reorders = _declared_reorders(module)
@@ -57,7 +57,7 @@ class LayoutCosts:
         self._check_resource(module)
 
     def choices(self, op: Operation) -> list[CostedChoice]:
-        """The ways to run `op`, the preferred one first; at least one.
+        """Return the ways to run `op`, the preferred one first; at least one.
 
         Raises `BraidError` where a declared op says nothing about the resource.
         """
@@ -82,13 +82,15 @@ class LayoutCosts:
         return CostedChoice(choice, self._amount(cost, costs), source, cost.family)
 
     def tells_of(self, source: Layout, target: Layout) -> bool:
-        """Whether anything tells of the resource of a reorder; what nothing tells of counts 0."""
+        """Return whether the costs of reorders are known for the resource; unknown costs count as
+        0.
+        """
         return self._resource in ESTIMATED or (source, target) in self._declared_reorders
 
     def reorder(
         self, tensor: Attribute, source: Layout, target: Layout, devices: Sequence[str] = ()
     ) -> float:
-        """Cost of one reorder of a tensor of this type, infinity where there is none.
+        """Return the cost of one reorder of a tensor of this type, infinity where there is none.
 
         It runs on the one of `devices` where it costs least; without any on the default device.
         What is declared counts before what is estimated, except where nothing moves. Raises
@@ -107,7 +109,9 @@ class LayoutCosts:
         return min(self._reorder_on(tensor_type, source, target, devices))
 
     def another_copy(self, weight: Attribute, layout: Layout) -> float:
-        """Cost of storing a weight of this type in this layout too: it is read and written once."""
+        """Return the cost of storing a weight of this type in this layout too: it is read and
+        written once.
+        """
         if layout.is_abstract:
             return 0.0
         moved = {"bytes": 2.0 * storage_bytes(weight, layout)}
@@ -118,7 +122,7 @@ class LayoutCosts:
     def cheaper_side(
         self, tensor: Attribute, source: Layout, target: Layout, devices: Sequence[str]
     ) -> str:
-        """The one of `devices`, the first of equals, where the reorder costs least."""
+        """Return the one of `devices`, the first of equals, where the reorder costs least."""
         costs = self._reorder_on(cast(AnyTensor, tensor), source, target, devices)
         return devices[costs.index(min(costs))]
 
@@ -142,7 +146,7 @@ class LayoutCosts:
         return amount
 
     def _check_resource(self, module: ModuleOp) -> None:
-        """Raises `BraidError` for a resource of which nothing is known."""
+        """Raise `BraidError` for a resource of which nothing is known."""
         if self._resource in ESTIMATED:
             return
         declared = [*self._declared_reorders.values(), *_declared_costs(module)]
@@ -160,7 +164,7 @@ class LayoutCosts:
     def stopovers(
         self, tensor: Attribute, layouts: Sequence[Layout], *, meeting: bool = False
     ) -> tuple[Layout, ...]:
-        """Other declared layouts that lie on a way from one of `layouts` to another.
+        """Return other declared layouts that lie on a way from one of `layouts` to another.
 
         Also where each of these ways is longer than the direct one: from a layout that is made
         once, several can be made cheaply. With `meeting`, those too that can be made of several:
@@ -184,13 +188,15 @@ class LayoutCosts:
         )
 
     def _amount(self, cost: Cost, costs: DeviceCosts) -> float:
-        """The resource of one kernel, with its start; 0 of what nobody knows."""
+        """Return the resource of one kernel, with its start; 0 of what nobody knows."""
         if self._resource == "seconds":
             return costs.start_of(cost) + cost.seconds
         return cost.amount(self._resource) or 0.0
 
     def _opaque_choices(self, op: OpaqueOp, costs: DeviceCosts) -> list[CostedChoice]:
-        """What is declared of the choice, else of the op; else what was measured of the op."""
+        """Return what is declared of the choice, else of the op; else what was measured of
+        the op.
+        """
         whole = costs.declaration(op)
         if op.layouts is None:
             return [self._opaque_choice(op, as_typed(op), whole, costs)]
@@ -219,7 +225,7 @@ class LayoutCosts:
         return CostedChoice(choice, amount, source)
 
     def _says(self, declared: DeclaredCost) -> bool:
-        """Whether a declaration tells of the resource: a number is seconds."""
+        """Return whether a declaration has costs for the resource: a number is seconds."""
         return self._resource == "seconds" or (
             isinstance(declared, Mapping) and self._resource in declared
         )
@@ -233,7 +239,9 @@ class LayoutCosts:
 
 
 def shortest_paths(cost: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Least cost of getting from one to the other in any number of steps (R. W. Floyd, 1962)."""
+    """Return the least cost of getting from one to the other in any number of steps (R. W. Floyd,
+    1962).
+    """
     best = cost.copy()
     for via in range(len(cost)):
         best = np.minimum(best, best[:, via, None] + best[None, via, :])
@@ -249,12 +257,12 @@ def _declared_choice(entry: DictionaryAttr) -> LayoutChoice:
 
 
 def _leads_on(into: npt.NDArray[np.bool_], out: npt.NDArray[np.bool_]) -> bool:
-    """Whether there are a way in from one layout and a way out to a different one."""
+    """Return whether there are a way in from one layout and a way out to a different one."""
     return bool(into.any() and out.any() and (into | out).sum() > 1)
 
 
 def _declared_costs(module: ModuleOp) -> Iterator[DeclaredCost]:
-    """All costs that ops of `module` declare."""
+    """Return all costs that ops of `module` declare."""
     for op in module.walk():
         if isinstance(op, OpaqueOp):
             entries = (entry.data.get("cost") for entry in op.layouts or ())

@@ -64,7 +64,7 @@ class MeasuredRatios:
 
     @staticmethod
     def of(probes: list[Probe]) -> "MeasuredRatios":
-        """What probes say; of ops that ran alone only where no model ran as a whole."""
+        """Return what probes say; of ops that ran alone only where no model ran as a whole."""
         known = [p for p in probes if p.works and p.predicted > 0]
         whole = [p for p in known if not p.of_op] or known
         samples = {p.text: Sample(p.kinds, p.predicted, p.seconds) for p in whole}
@@ -87,7 +87,9 @@ class Measurements:
         *,
         takes_library: bool = False,
     ) -> None:
-        """With `takes_library`, a vendor's kernel is used where a record prefers it."""
+        """Read measurements; with `takes_library`, a vendor's kernel is used where a record prefers
+        it.
+        """
         self._records, self._tuned = records or {}, tuned or {}
         self._ratios = ratios or MeasuredRatios()
         self._machine = "" if machine is None else machine_text(machine)
@@ -98,7 +100,7 @@ class Measurements:
         self._weights: dict[ModuleOp, int] = {}
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Return whether there are any."""
         return bool(self._records or self._tuned or self._ratios.own)
 
     def of(
@@ -140,7 +142,7 @@ class Measurements:
         return found, Factor(self._ratios.kinds.of_kinds(kinds), is_own=False) if kinds else None
 
     def is_far(self, group: FusedOp) -> bool | None:
-        """Whether the weights of the model come from memory in each run; None if not known.
+        """Return whether the weights of the model come from memory in each run; None if not known.
 
         A core alone gets more than its part of the last cache: twice is assumed.
         """
@@ -170,7 +172,9 @@ def load_measurements(description: BackendDescription) -> Measurements:
 
 
 def _load_ratios(description: BackendDescription) -> MeasuredRatios:
-    """What was tried on the device of `description`; nothing for one that is of no target."""
+    """Return what was tried on the device of `description`; nothing for one that is of no
+    target.
+    """
     device, records = description.device, stored_probes()
     if not records or device is None or not device.name:
         return MeasuredRatios()
@@ -183,4 +187,4 @@ def _load_ratios(description: BackendDescription) -> MeasuredRatios:
 
 
 _loaded: dict[tuple[str, ...], tuple[Mapping[str, Fields], MeasuredRatios]] = {}
-"""By scopes, for the records of which they were made."""
+"""The loaded measurements by scopes, and the records of which they were made."""

@@ -69,7 +69,7 @@ class ModelSummary:
 
 
 def summarize(module: ModuleOp) -> ModelSummary:
-    """The summary of `module`, whose entry is `@main`."""
+    """Return the summary of `module`, whose entry is `@main`."""
     counts = ExecutionCounts.of(module)
     functions = [op for op in module.ops if isinstance(op, FuncOp) and op.body.blocks]
     entry = next((f for f in functions if f.sym_name.data == "main"), None)
@@ -89,7 +89,7 @@ def summarize(module: ModuleOp) -> ModelSummary:
 
 
 def label_of(op: Operation) -> str:
-    """The name by which people know `op`: the model's own, or else the kind."""
+    """Return the name by which people know `op`: the model's own, or else the kind."""
     return ", ".join(names_of(op)) or op.name
 
 

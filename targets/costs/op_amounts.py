@@ -38,7 +38,7 @@ NO_FAMILY = "roofline"
 _LEAST_REUSE, _MOST_REUSE = -1, 9
 """Binary logarithms of operations per byte of weights: beyond them arithmetic takes the time."""
 _SIZES = 4.0
-"""By which factor the sizes of a kind may differ."""
+"""The factor by which the sizes of a kind may differ."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,8 @@ class Amounts:
 
 
 def amounts_of(op: Operation, *, static: bool = False) -> Amounts:
-    """What `op` reads and computes, each operand once; a fused group reads only its operands.
+    """Return what `op` reads and computes, each operand once; a fused group reads only its
+    operands.
 
     What computes nothing passes its elements through the unit for vectors. Open dims count as 1;
     raises UnsupportedError for one if the op has to be `static`.
@@ -86,7 +87,7 @@ def amounts_of(op: Operation, *, static: bool = False) -> Amounts:
 
 
 def moved_bytes(value: SSAValue) -> int:
-    """Bytes of a tensor, 0 of anything else; open dims count as 1."""
+    """Return the bytes of a tensor, 0 of anything else; open dims count as 1."""
     is_tensor = isinstance(value.type, TensorType)
     return logical_bytes(cast(AnyTensor, value.type)) if is_tensor else 0
 
@@ -100,7 +101,9 @@ def _elements(value: SSAValue) -> int:
 
 
 def computed_type(op: Operation) -> str:
-    """What `op` computes with, such as `f32`: the elements of its first operand, or result."""
+    """Return what `op` computes with, such as `f32`: the elements of its first operand, or
+    result.
+    """
     for value in (*op.operands, *op.results):
         if isinstance(value.type, TensorType):
             return str(element_type_of(value))
@@ -108,7 +111,7 @@ def computed_type(op: Operation) -> str:
 
 
 def kinds_of(op: Operation, family: str, *, is_far: bool | None = None) -> tuple[str, ...]:
-    """The kinds of `op`, a group or what is none, from coarse to fine.
+    """Return the kinds of `op`, a group or what is none, from coarse to fine.
 
     Who makes its kernel and in which type; which op takes most of it, and how often that uses each
     byte of its weights; whether the model's weights stay in caches from run to run or come from
@@ -135,7 +138,9 @@ def kinds_of(op: Operation, family: str, *, is_far: bool | None = None) -> tuple
 
 
 def model_weight_bytes(op: Operation) -> int:
-    """Bytes of the weights that the functions of the module around `op` read, each counted once."""
+    """Return the bytes of the weights that the functions of the module around `op` read, each
+    counted once.
+    """
     module = op.get_toplevel_object()
     if not isinstance(module, ModuleOp):
         return 0
@@ -149,12 +154,14 @@ def model_weight_bytes(op: Operation) -> int:
 
 
 def kind_name(op: Operation) -> str:
-    """The kind of an op: its name, or that of an opaque one."""
+    """Return the kind of an op: its name, or that of an opaque one."""
     return op.kind.data if isinstance(op, OpaqueOp) else op.name
 
 
 def main_op(op: Operation) -> Operation:
-    """The member of a group that computes most, the first of equals; of other ops, themselves."""
+    """Return the member of a group that computes most, the first of equals; of other ops,
+    themselves.
+    """
     members = list(_members(op))
     return max(members, key=flops) if members else op
 
@@ -174,7 +181,9 @@ def _is_from_outside(op: Operation) -> bool:
 
 
 def _weight_bytes(op: Operation) -> int:
-    """Bytes of the second factor of a product, which each row of the first one needs anew."""
+    """Return the bytes of the second factor of a product, which each row of the first one needs
+    anew.
+    """
     if not isinstance(op, MATRIX_OPS):
         return 0
     assert isinstance(op, ConvOp | ConvTransposeOp | MatmulOp)

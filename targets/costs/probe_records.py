@@ -1,11 +1,11 @@
 """What was tried on devices by `braid targets calibrate --model`, in this user's record store.
 
-A record is about one thing, by its text: an op of a model on its own (`of_op`), which tells whether
-the device runs it and how fast, or a group of a model that ran as a whole, in which it finds caches
-as it does in models. Records are kept under a digest of all that they depend on besides, the
-*scope*: the machine with what was measured of it, the backend and what the target says of its
-units, the plugin, and the versions of braid and of the code generators. So a record that no longer
-fits is never found.
+A record is about one thing, by its text: an op of a model on its own (`of_op`), which records
+whether the device runs it and how fast, or a group of a model that ran as a whole, in which it
+finds caches as it does in models. Records are kept under a digest of all that they depend on
+besides, the *scope*: the machine with what was measured of it, the backend and what the target says
+of its units, the plugin, and the versions of braid and of the code generators. So a record that no
+longer fits is never found.
 """
 
 import hashlib
@@ -59,7 +59,8 @@ class Probe:
 
 
 def device_scope(description: BackendDescription, *, of_op: bool) -> str:
-    """Digest of all that records of a device depend on; `description` is `Target.backend_of`.
+    """Return the digest of all that records of a device depend on; `description` is
+    `Target.backend_of`.
 
     Those of ops depend on the plugin too: whether it takes the code is what they are about. Kernels
     in a model are as fast whoever starts them.
@@ -97,18 +98,20 @@ def keep_probes(scope: str, probes: Iterable[Probe], store: RecordStore | None =
 
 
 def stored_probes(store: RecordStore | None = None) -> Mapping[str, Fields]:
-    """All records of a store, by default the user's; the same object while none are added."""
+    """Return all records of a store, by default the user's; the same object while none are
+    added.
+    """
     return (store or default_store()).read(PROBE)
 
 
 def probes_in(scope: str, records: Mapping[str, Fields]) -> list[Probe]:
-    """Those of a scope that hold what they should."""
+    """Return the records of a scope that hold what they should."""
     own = (value for value in records.values() if value.get("scope") == scope)
     return [probe for value in own if (probe := probe_of(value)) is not None]
 
 
 def probe_of(value: Fields) -> Probe | None:
-    """The probe that a record holds, None where it holds something else."""
+    """Return the probe that a record holds, None where it holds something else."""
     names = [field.name for field in fields(Probe)]
     if any(name not in value for name in names):
         return None

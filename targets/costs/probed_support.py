@@ -53,7 +53,7 @@ class ProbedSupport:
     )
 
     def of(self, op: Operation) -> dict[str, int]:
-        """The backends that run `op`, with the priority of each, 1 is the best.
+        """Return the backends that run `op`, with the priority of each, 1 is the best.
 
         Raises BraidError for an entry of a list that asks for what such ops do not have.
         """
@@ -67,7 +67,7 @@ class ProbedSupport:
         return found
 
     def failure(self, op: Operation, backend: str) -> str | None:
-        """Why `op` does not run there, as far as that was tried; None where it does.
+        """Return why `op` does not run there, as far as that was tried; None where it does.
 
         An op that was not tried is as others of its kind and type: it fails where all of them do.
         What the backend itself refuses was not tried.
@@ -76,7 +76,7 @@ class ProbedSupport:
         return refused if refused is not None else _failure(op, self._tried.get(backend, {}))
 
     def runs_on(self, op: Operation, device: Device) -> bool:
-        """Whether `device` runs `op`, whose backend does: not where it alone failed to."""
+        """Return whether `device` runs `op`, whose backend does: not where it alone failed to."""
         backend = self.target.backend_of(device)
         entry = entry_for(op, backend)
         is_named = entry is not None and entry.operation != EVERY_OP
@@ -85,7 +85,7 @@ class ProbedSupport:
         return _failure(op, self._tried_on.get(device.name, {})) is None
 
     def _refusal(self, op: Operation, name: str) -> str | None:
-        """What the backend says of `op`, if it is one that says anything.
+        """Return what the backend says of `op`, if it is one that says anything.
 
         Of an opaque op only the mapping list knows.
         """
@@ -93,7 +93,7 @@ class ProbedSupport:
             return None
         key = op, name
         if key not in self._refusals:
-            self._refusals[key] = backend(name).refusal(op, self._known)
+            self._refusals[key] = backend(name).unsupported_reason(op, self._known)
         return self._refusals[key]
 
     def _on(self, op: Operation, backend: BackendDescription) -> int | None:
@@ -111,14 +111,16 @@ class ProbedSupport:
         return listed if self.failure(op, backend.name) is None else None
 
     def _is_written(self, op: Operation, backends: Iterable[str]) -> bool:
-        """Whether somebody gave one of `backends` a number for this op."""
+        """Return whether somebody gave one of `backends` a number for this op."""
         if isinstance(op, GroupOp) or _says_itself(op):
             return True
         entries = (entry_for(op, self.target.backend(name)) for name in backends)
         return any(e is not None and e.operation != EVERY_OP and e.is_own for e in entries)
 
     def _ranks(self, op: Operation, backends: Sequence[str]) -> dict[str, int] | None:
-        """The places of `backends` by time, equal where they are as fast; None if not measured."""
+        """Return the places of `backends` by time, equal where they are as fast; None if not
+        measured.
+        """
         if not all(self._tried.get(name) for name in backends):
             return None
         worked = [{t for t, p in self._tried[name].items() if p.works} for name in backends]
@@ -134,7 +136,7 @@ class ProbedSupport:
 
     @cached_property
     def _tried_on(self) -> dict[str, dict[str, Probe]]:
-        """By device and text."""
+        """Outcomes by device and text."""
         records = stored_probes()
         return {
             device.name: {
@@ -148,7 +150,7 @@ class ProbedSupport:
 
     @cached_property
     def _tried(self) -> dict[str, dict[str, Probe]]:
-        """By backend and text; of devices of a backend, one on which it works counts."""
+        """Outcomes by backend and text; of a backend's devices, one on which it works counts."""
         found: dict[str, dict[str, Probe]] = {}
         for device in self.target.devices:
             own = found.setdefault(device.backend, {})
@@ -159,7 +161,7 @@ class ProbedSupport:
 
 
 def places(seconds: Mapping[str, float]) -> dict[str, int]:
-    """The priorities of who takes so many seconds, equal for those who are as fast."""
+    """Return the priorities of who takes this many seconds, equal for those who are as fast."""
     taken = {name: max(own, _LEAST) for name, own in seconds.items()}
     return {
         name: BEST_PRIORITY + sum(other < _FASTER * own for other in taken.values())
@@ -168,7 +170,7 @@ def places(seconds: Mapping[str, float]) -> dict[str, int]:
 
 
 def _failure(op: Operation, tried: Mapping[str, Probe]) -> str | None:
-    """Why `op` failed, or all that were tried of its kind; None where it did not."""
+    """Return why `op` failed, or all that were tried of its kind; None where it did not."""
     if not tried:
         return None
     own = tried.get(op_text(op))
@@ -184,7 +186,7 @@ def _of_kind(op: Operation, tried: Mapping[str, Probe]) -> list[Probe]:
 
 
 def _says_itself(op: Operation) -> bool:
-    """Whether `op` names its backends."""
+    """Return whether `op` names its backends."""
     is_given = isinstance(op.attributes.get(CANDIDATES), DictionaryAttr)
     return is_given or (isinstance(op, OpaqueOp) and op.backends is not None)
 

@@ -23,7 +23,7 @@ STRENGTH = 2.0
 """How many samples the coarser kind counts as."""
 
 FURTHEST = 1000.0
-"""Ratios beyond this, or below one part in so many, count as it: what moves nothing takes 0."""
+"""Ratios beyond this, or below one part in this many, count as it: what moves nothing takes 0."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Ratios:
 
     @staticmethod
     def of(samples: Iterable[Sample]) -> "Ratios":
-        """What `samples` say of their kinds."""
+        """Return what `samples` say of their kinds."""
         found: dict[str, list[float]] = {}
         for sample in samples:
             for kind in dict.fromkeys(sample.kinds):
@@ -56,7 +56,9 @@ class Ratios:
         return Ratios({kind: (median(logs), len(logs)) for kind, logs in found.items()})
 
     def of_kinds(self, kinds: Sequence[str]) -> float:
-        """What a prediction is to be multiplied with for one of these kinds, coarse to fine."""
+        """Return what a prediction is to be multiplied with for one of these kinds, coarse
+        to fine.
+        """
         estimate = 0.0
         for kind in kinds:
             middle, count = self.medians.get(kind, (0.0, 0))

@@ -25,11 +25,11 @@ class TunedKernel:
     """What a search ended with: `seconds` of one run, and those of the default before it.
 
     `chosen` is None where the default schedule is the best that was found. `version` is that of the
-    family. `what` tells people which kernel it is. `library` are the seconds of a vendor's kernel
+    family. `what` describes the kernel for people. `library` are the seconds of a vendor's kernel
     in the same layouts, None where none was measured; `keeps_library` says that it is the result,
     and `vendor` which family it is of.
     `measure` says what the seconds are, see `KernelMeter`.
-    The search was one through up to so many `levels`; `body` is the `body_key` of the group.
+    The search was one through up to this many `levels`; `body` is the `body_key` of the group.
     `steps` are those of the search, by the names of their fields; `refused` says why schedules that
     were tried do not count.
     """
@@ -55,7 +55,9 @@ class TunedKernel:
 
 
 def load_tuned(store: RecordStore | None = None) -> Mapping[str, TunedKernel]:
-    """By `schedule_key`, what is in a store, by default the user's; rows that do not hold not."""
+    """Return by `schedule_key` the records of a store, by default the user's, without
+    invalid rows.
+    """
     return _read_from(store or default_store()).kernels
 
 
@@ -80,13 +82,13 @@ def _read_from(store: RecordStore) -> _Loaded:
 
 
 def append_tuned(key: str, kernel: TunedKernel, store: RecordStore | None = None) -> None:
-    """Adds a row. Raises BraidError where the store cannot be written."""
+    """Add a row. Raises BraidError where the store cannot be written."""
     value = fields_of(kernel)
     (store or default_store()).append([Record(SCHEDULE_KIND, key, value, processor_name())])
 
 
 def fields_of(kernel: TunedKernel) -> Fields:
-    """The value of a row that says what `kernel` does."""
+    """Return the value of a row that says what `kernel` does."""
     chosen = kernel.chosen
     return {
         "family": None if chosen is None else chosen.family,
@@ -107,7 +109,7 @@ def fields_of(kernel: TunedKernel) -> Fields:
 
 
 def tuned_kernel(value: Fields) -> TunedKernel | None:
-    """What a row of this value says; None where it does not hold."""
+    """Return what a row of this value says; None where it does not hold."""
     family, schedule = value.get("family"), value.get("schedule")
     seconds, baseline = value.get("seconds"), value.get("baseline")
     if not (

@@ -31,7 +31,7 @@ class TriedOp:
 
 
 def ops_tried(target: Target) -> list[TriedOp]:
-    """A row for each kind and device, devices that are alike once."""
+    """Return a row for each kind and device, devices that are alike once."""
     records = stored_probes()
     tables: dict[str, dict[str, list[Probe]]] = {}
     seen: set[str] = set()
@@ -71,7 +71,7 @@ def _row(kind: str, device: str, table: dict[str, list[Probe]], target: Target) 
 def _decided(
     device: str, table: dict[str, list[Probe]], entries: dict[str, MappingEntry | None]
 ) -> tuple[int | None, str]:
-    """The priority of most ops of the kind on a device, and who says so."""
+    """Return the priority of most ops of the kind on a device, and who says so."""
     probes, entry = table[device], entries[device]
     failures = [probe.message for probe in probes if not probe.works]
     if entry is not None and entry.operation != EVERY_OP:
@@ -88,7 +88,7 @@ def _decided(
 
 
 def _common_seconds(table: dict[str, list[Probe]]) -> dict[str, float] | None:
-    """By device where any works, seconds of the ops that work on all of these."""
+    """Return by device, where any op works, the seconds of the ops that work on all of these."""
     works = {
         name: {probe.text: probe.seconds for probe in probes if probe.works}
         for name, probes in table.items()
@@ -101,7 +101,7 @@ def _common_seconds(table: dict[str, list[Probe]]) -> dict[str, float] | None:
 
 
 def _entry(kind: str, backend: BackendDescription) -> MappingEntry | None:
-    """The first entry of the list about this kind, whatever it asks for besides."""
+    """Return the first entry of the list about this kind, whatever it asks for besides."""
     name = kind.partition(" ")[0]
     entries: Sequence[MappingEntry] = backend.operations
     return next((entry for entry in entries if entry.names(name)), None)

@@ -25,7 +25,7 @@ class AttributeNumbers:
         self._known: dict[int, tuple[Attribute, int]] = {}
 
     def of(self, attribute: Attribute) -> int:
-        """The number of the attribute."""
+        """Return the number of the attribute."""
         known = self._known.get(id(attribute))
         if known is None:
             number = self._numbers.setdefault(attribute, len(self._numbers))
@@ -46,7 +46,7 @@ class GroupForms:
         self._numbers, self._known = AttributeNumbers(), ParameterExpressions()
 
     def of(self, group: FusedOp) -> Hashable:
-        """The form of `group`; that of one that was changed is another."""
+        """Return the form of `group`; that of one that was changed is another."""
         return tuple(_form(group, self._known, self._numbers.of))
 
 
@@ -54,13 +54,15 @@ class EqualGroups(Generic[_Fact]):
     """Remembers a fact that groups of the same form share; it must not refer to ops."""
 
     def __init__(self, find: Callable[[FusedOp], _Fact]) -> None:
-        """`find` is asked for the first of equal groups, and for one that was changed."""
+        """Take `find`, which is called for the first of equal groups, and for one that was
+        changed.
+        """
         self._find = find
         self._facts: dict[Hashable, _Fact] = {}
         self._forms = GroupForms()
 
     def of(self, group: FusedOp) -> _Fact:
-        """The fact of `group`."""
+        """Return the fact of `group`."""
         form = self._forms.of(group)
         if form not in self._facts:
             self._facts[form] = self._find(group)
@@ -70,7 +72,7 @@ class EqualGroups(Generic[_Fact]):
 def _form(
     group: FusedOp, known: ParameterExpressions, number: Callable[[Attribute], int]
 ) -> Iterator[Hashable]:
-    """All of `group`, with numbers in place of its values and blocks."""
+    """Return all of `group`, with numbers in place of its values and blocks."""
     yield group.get_toplevel_object()
     values: dict[SSAValue, int] = {}
     blocks: dict[Block | None, int] = {group.parent: 0}

@@ -14,6 +14,7 @@ from braid.dialects.braid.regions import FusedOp
 from braid.support.checked_calls import (
     Check,
     Checked,
+    FormerNames,
     Maker,
     all_of,
     class_of,
@@ -32,6 +33,15 @@ from braid.targets.kernels.kernel_family import (
 from braid.targets.kernels.schedules import Schedule
 
 NONE = type(None)
+
+FORMER_NAMES: FormerNames = {
+    "rejects_fusion": "prefers_parts",
+    "supports_layout": "offers",
+    "supports_open_layout": "makes",
+    "supports_schedule": "takes",
+    "supports_strides": "takes_strides",
+}
+"""What families of other packages may still call parts of `KernelFamily` and of candidates."""
 
 
 def check_families(families: Iterable[KernelFamily]) -> None:
@@ -54,11 +64,11 @@ def checked_family(family: KernelFamily, group: FusedOp | None = None) -> Kernel
     checks: Mapping[str, Check] = {
         "match": partial(_candidate, maker),
         "match_open": partial(_open_candidate, maker),
-        "prefers_parts": one_of(bool),
+        "rejects_fusion": one_of(bool),
         "reorder_seconds": _seconds_or_none,
         "anchors": _kinds,
     }
-    return cast(KernelFamily, Checked(family, KernelFamily, checks, maker))
+    return cast(KernelFamily, Checked(family, KernelFamily, checks, maker, FORMER_NAMES))
 
 
 def _candidate(maker: Maker, answer: Any, group: FusedOp) -> Candidate[Any] | None:
@@ -66,15 +76,15 @@ def _candidate(maker: Maker, answer: Any, group: FusedOp) -> Candidate[Any] | No
         return None
     require_parts(answer, Candidate)
     checks = {**_CANDIDATE, "layouts": partial(_choices, group)}
-    return cast(Candidate[Any], Checked(answer, Candidate, checks, maker))
+    return cast(Candidate[Any], Checked(answer, Candidate, checks, maker, FORMER_NAMES))
 
 
 def _open_candidate(maker: Maker, answer: Any, group: FusedOp) -> OpenCandidate | None:
     if answer is None:
         return None
-    require_parts(answer, OpenCandidate)
-    checks: Mapping[str, Check] = {"makes": one_of(bool), "emit": one_of(Kernel)}
-    return cast(OpenCandidate, Checked(answer, OpenCandidate, checks, maker))
+    require_parts(answer, OpenCandidate, FORMER_NAMES)
+    checks: Mapping[str, Check] = {"supports_open_layout": one_of(bool), "emit": one_of(Kernel)}
+    return cast(OpenCandidate, Checked(answer, OpenCandidate, checks, maker, FORMER_NAMES))
 
 
 def _choices(group: FusedOp, answer: Iterable[object]) -> list[LayoutChoice]:
@@ -127,12 +137,12 @@ def _schedules(answer: Iterable[object], level: int) -> Iterator[Schedule]:
 
 
 _CANDIDATE: Mapping[str, Check] = {
-    "offers": one_of(bool),
-    "takes_strides": one_of(bool),
-    "makes": one_of(bool),
+    "supports_layout": one_of(bool),
+    "supports_strides": one_of(bool),
+    "supports_open_layout": one_of(bool),
     "seconds": _seconds,
     "space": _schedules,
-    "takes": one_of(bool),
+    "supports_schedule": one_of(bool),
     "emit": one_of(Kernel),
     "overlap": one_of(Overlap, NONE),
 }

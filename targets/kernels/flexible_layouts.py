@@ -48,7 +48,7 @@ _FEATURE_MAPS = (3, 4, 5)
 
 
 def as_typed(op: Operation) -> LayoutChoice:
-    """The layouts that the types of `op`, which has only tensors, say."""
+    """Return the layouts that the types of `op`, which has only tensors, say."""
     return LayoutChoice(
         tuple(layout_of(value.type) for value in op.operands),
         tuple(layout_of(value.type) for value in op.results),
@@ -56,7 +56,7 @@ def as_typed(op: Operation) -> LayoutChoice:
 
 
 def row_major_choice(group: FusedOp) -> LayoutChoice:
-    """Everything without a layout."""
+    """Return row-major layouts for all tensors."""
     return LayoutChoice(
         tuple(_row_major(value) for value in group.operands),
         tuple(_row_major(value) for value in group.results),
@@ -64,7 +64,8 @@ def row_major_choice(group: FusedOp) -> LayoutChoice:
 
 
 def flexible_choices(group: FusedOp) -> list[LayoutChoice]:
-    """Row-major; for feature maps channels last and in blocks, if every op of the group allows it.
+    """Return row-major layouts, and for feature maps channels last and in blocks, if all ops allow
+    it.
 
     Ops that only compute with, move or repeat whole channels run in blocks too, where these
     divide the channels of all tensors.
@@ -88,7 +89,7 @@ def flexible_choices(group: FusedOp) -> list[LayoutChoice]:
 
 
 def _views(op: TransposeOp) -> list[LayoutChoice]:
-    """Row-major on one side, and on the other so that nothing is moved."""
+    """Return layouts with one side row-major, and the other so that nothing is moved."""
     permutation = op.permutation.get_values()
     plain = Layout.row_major(len(permutation))
     before = Layout.parse("".join(plain.tag[dim] for dim in permutation))
@@ -97,7 +98,7 @@ def _views(op: TransposeOp) -> list[LayoutChoice]:
 
 
 def _choice_of(group: FusedOp, layout: Layout) -> LayoutChoice:
-    """Everything in `layout` but weights and what extends along one dim at most."""
+    """Return `layout` for everything but weights and tensors that extend along at most one dim."""
     operands = tuple(
         _row_major(operand) if _is_weight(argument) else _permuted(operand, layout)
         for operand, argument in zip(group.operands, group.body.block.args, strict=True)
@@ -106,7 +107,7 @@ def _choice_of(group: FusedOp, layout: Layout) -> LayoutChoice:
 
 
 def _divides_channels(block: int, group: FusedOp, inner: Sequence[Operation]) -> bool:
-    """Whether every tensor has whole blocks of channels and no op cuts one or adds it up."""
+    """Return whether every tensor has whole blocks of channels and no op cuts one or adds it up."""
     values = [*group.operands, *group.results, *(r for op in inner for r in op.results)]
     channels = [shape_of(value)[1] for value in values]
     return all(count != DYNAMIC and count % block == 0 for count in channels)
@@ -121,6 +122,8 @@ def _row_major(value: SSAValue) -> Layout:
 
 
 def _permuted(value: SSAValue, layout: Layout) -> Layout:
-    """`layout`, spelled row-major where that is the same: for at most one dim larger than 1."""
+    """Return `layout`, spelled row-major where that is the same: for at most one dim larger
+    than 1.
+    """
     large = sum(extent != 1 for extent in shape_of(value))
     return _row_major(value) if large <= 1 else layout

@@ -31,11 +31,10 @@ _State = tuple[str | int | Operation | SSAValue, ...]
 
 @dataclass(frozen=True)
 class Match:
-    """What `family` found in `group`: its candidate, and what follows from its answers.
+    """A group with the candidate of `family` for it, and what follows from its answers.
 
-    Schedules are entries here, as records have them: candidates are given their own class. Of a
-    group that is bound at likely sizes, `at_all_sizes` is what makes its kernel where they are
-    open.
+    Schedules are entries here, as in records; candidates get instances of their own class. For a
+    group that is bound at likely sizes, `at_all_sizes` emits the kernel for open sizes.
     """
 
     family: KernelFamily
@@ -45,22 +44,22 @@ class Match:
 
     @cached_property
     def layouts(self) -> Sequence[LayoutChoice]:
-        """Those of the candidate that want nothing transformed that is not known yet."""
+        """The layouts of the candidate in which only weights are stored transformed."""
         known = ParameterExpressions()
         offered = (c for c in self.candidate.layouts if _is_available(c, self.group, known))
         return [choice for choice in offered if self._is_made(choice)]
 
-    def offers(self, choice: LayoutChoice) -> bool:
+    def supports_layout(self, choice: LayoutChoice) -> bool:
         """Return whether `layouts` has `choice`, and the candidate addresses its strides."""
         return (
-            self.candidate.offers(choice)
+            self.candidate.supports_layout(choice)
             and _is_available(choice, self.group, ParameterExpressions())
-            and (_is_dense(choice) or self.candidate.takes_strides(choice))
+            and (_is_dense(choice) or self.candidate.supports_strides(choice))
             and self._is_made(choice)
         )
 
     def _is_made(self, choice: LayoutChoice) -> bool:
-        return self.at_all_sizes is None or self.at_all_sizes.makes(choice)
+        return self.at_all_sizes is None or self.at_all_sizes.supports_open_layout(choice)
 
     def default_schedule(self) -> Entries:
         """Return the first of the schedules of level 0."""
@@ -70,23 +69,23 @@ class Match:
         """Return the schedules of one level."""
         return (schedule.entries for schedule in self.candidate.space(level))
 
-    def takes(self, entries: Entries) -> bool:
-        """Return whether the candidate makes a kernel by this schedule."""
-        return self.refusal(entries) is None
+    def supports_schedule(self, entries: Entries) -> bool:
+        """Return whether the candidate supports this schedule."""
+        return self.unsupported_reason(entries) is None
 
-    def refusal(self, entries: Entries) -> str | None:
-        """Return why the candidate makes no kernel by this schedule; None where it does."""
+    def unsupported_reason(self, entries: Entries) -> str | None:
+        """Return why the candidate does not support this schedule; None where it does."""
         if frozenset(entries.items()) in self._own_schedules:
             return None
         try:
             schedule = type(self._default).read(entries)
         except ScheduleError as error:
             return error.message
-        is_taken = self.candidate.takes(schedule)
+        is_taken = self.candidate.supports_schedule(schedule)
         return None if is_taken else "its values are not in the space of the group"
 
     def emit(self, symbol: str, entries: Entries) -> Kernel:
-        """Return the kernel by this schedule, without entries by the default one.
+        """Emit the kernel by this schedule, or by the default one without entries.
 
         Raises ScheduleError for entries that are no schedule of the family.
         """
@@ -99,7 +98,7 @@ class Match:
 
     @cached_property
     def _own_schedules(self) -> frozenset[frozenset[tuple[str, int]]]:
-        """Those of all levels; spaces from files ask about thousands."""
+        """The schedules of all levels; kept, since spaces from files ask about thousands."""
         every = (each for level in range(LEVELS) for each in self.space(level))
         return frozenset(frozenset(each.items()) for each in every)
 
@@ -118,7 +117,7 @@ def match_group(family: KernelFamily, group: FusedOp) -> Match | None:
 
 
 class _Question:
-    """What families are asked about a group: of one that is bound, about its open form, too."""
+    """Asks families about a group; about the open form of a group that is bound, too."""
 
     def __init__(self, group: FusedOp) -> None:
         self._group = group
@@ -132,7 +131,9 @@ class _Question:
         if self._open_form is None:
             return None
         at_all_sizes = asked(family, self._open_form).match_open(self._open_form)
-        if at_all_sizes is None or not any(map(at_all_sizes.makes, candidate.layouts)):
+        if at_all_sizes is None or not any(
+            map(at_all_sizes.supports_open_layout, candidate.layouts)
+        ):
             return None
         return Match(family, group, candidate, at_all_sizes)
 
@@ -146,14 +147,14 @@ class _Question:
 
 
 class GroupMatches:
-    """Remembers what families found in groups: make one for each pass.
+    """Remembers the candidates of families for groups; each pass makes one of its own.
 
-    They are asked once for each group, and again when it was changed; a pass that tries a decision
-    and takes it back asks nothing anew.
+    Families are asked once for each group, and again when it has changed. A pass that tries a
+    decision and takes it back asks nothing again.
     """
 
     def __init__(self, families: Iterable[KernelFamily]) -> None:
-        """In order of preference. Raises BraidError for one that lacks a part."""
+        """Take families in order of preference. Raises BraidError for one that lacks a part."""
         self.families = tuple(families)
         check_families(self.families)
         self._anchors = [asked(family).anchors for family in self.families]
@@ -161,7 +162,7 @@ class GroupMatches:
         self._numbers = AttributeNumbers()
 
     def of(self, group: FusedOp) -> tuple[Match, ...]:
-        """The candidates of all families that take `group`."""
+        """Return the candidates of all families that take `group`."""
         state = tuple(_state(group, self._numbers.of))
         if state not in self._matches:
             # The kernel of a stream is the stream.
@@ -171,7 +172,7 @@ class GroupMatches:
         return self._matches[state]
 
     def _asked(self, group: FusedOp) -> list[KernelFamily]:
-        """Those that may take `group`."""
+        """Return the families that may take `group`."""
         kinds = {kind for op in group.body.block.ops for kind in type(op).__mro__}
         return [
             family
@@ -180,12 +181,12 @@ class GroupMatches:
         ]
 
     def any_takes(self, group: FusedOp) -> bool:
-        """Whether some family takes `group`: those that take most, the last ones, are asked first.
+        """Return whether some family matches `group`, and none rejects its fusion.
 
-        None where a family prefers its parts. Nothing is remembered: for a group that is made for
-        the question.
+        The last families, which match most, are asked first. Nothing is remembered: the group is
+        made for the question.
         """
-        if any(asked(family, group).prefers_parts(group) for family in self.families):
+        if any(asked(family, group).rejects_fusion(group) for family in self.families):
             return False
         return any(map(_Question(group).answer_of, reversed(self._asked(group))))
 
@@ -195,7 +196,9 @@ class GroupMatches:
         return any(map(_Question(group).answer_of, families))
 
     def is_made_for(self, group: FusedOp, kind: type[Operation]) -> bool:
-        """Whether a family that is anchored at ops of this kind takes `group`; as `any_takes`."""
+        """Return whether a family that is anchored at ops of this kind takes `group`; as
+        `any_takes`.
+        """
         question = _Question(group)
         return any(
             anchors is not None and kind in anchors and question.answer_of(family)
@@ -203,14 +206,16 @@ class GroupMatches:
         )
 
     def in_choice(self, group: FusedOp, choice: LayoutChoice) -> list[Match]:
-        """Those that take it in `choice`, strides included."""
-        return [match for match in self.of(group) if match.offers(choice)]
+        """Return the matches that take the group in `choice`, strides included."""
+        return [match for match in self.of(group) if match.supports_layout(choice)]
 
 
 def _state(
     group: FusedOp, number: Callable[[Attribute], int]
 ) -> Iterator[str | int | Operation | SSAValue]:
-    """Everything about `group` that a family may look at: equal while nothing of it changes."""
+    """Return everything about `group` that a family may look at: equal while the group is
+    unchanged.
+    """
     yield from (number(operand.type) for operand in group.operands)
     yield from (number(result.type) for result in group.results)
     yield from (number(argument.type) for argument in group.body.block.args)
@@ -226,7 +231,9 @@ def _state(
 
 
 def _is_available(choice: LayoutChoice, group: FusedOp, known: ParameterExpressions) -> bool:
-    """Whether all that is to be transformed is known at compile time, or transformed already."""
+    """Return whether all that is to be transformed is known at compile time, or transformed
+    already.
+    """
     return all(
         not layout.is_transformed or layout_of(value.type) == layout or known.is_known(value)
         for value, layout in zip(group.operands, choice.operands, strict=True)

@@ -1,9 +1,9 @@
-"""What decisions and code generators ask of a kernel family, with defaults for what is optional.
+"""The protocol of a kernel family, with defaults for its optional methods.
 
 Layout selection, fusion, tuning and lowering all ask families; none of them knows a family by
-name. A family matches groups (`braid.fused` regions, one kernel each), and what it found answers
-all further questions about the group. Those of other packages need not inherit from these classes:
-see `family_answers.py`.
+name. A family matches groups (`braid.fused` regions, each of which becomes one kernel) and returns
+a candidate, which answers all further questions about the group. Families of other packages need
+not inherit from these classes: see `family_answers.py`.
 """
 
 from abc import ABC, abstractmethod
@@ -22,7 +22,7 @@ from braid.support.sizes.expression import Extent, Size
 from braid.targets.kernels.schedules import Schedule
 
 GENERIC = "generic"
-"""The name of the family that takes nearly every group: the generic lowering."""
+"""The name of the family that matches nearly every group: the generic lowering."""
 
 LIBRARIES = ("onednn", "openblas")
 """The names of the families whose kernels call libraries of vendors, the preferred one first."""
@@ -31,10 +31,10 @@ S = TypeVar("S", bound=Schedule)
 """The class of a candidate's schedules."""
 
 LEVELS = 3
-"""How fine schedule spaces get: levels 0 to 2."""
+"""The number of levels of schedule spaces, from coarse (0) to fine (2)."""
 
 InPlace = tuple[int, int]
-"""Numbers of an operand and of a result that may be one buffer."""
+"""The numbers of an operand and of a result that may share one buffer."""
 
 
 @dataclass(frozen=True)
@@ -78,35 +78,35 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Overlap:
-    """An operand that may begin where the result does, and what kernel scratch that takes."""
+    """An operand that may begin where the result does, and the scratch memory that this needs."""
 
     operand: int
     scratch_bytes: int
 
 
 class Candidate(ABC, Generic[S]):
-    """A way to make the kernel of one group, which its family has matched.
+    """A way to compile one group, which its family has matched, to a kernel.
 
-    It holds as long as the group stays as it is, and is asked for nothing else. What is not
-    overridden takes no strides, has nothing to choose and writes over no operand.
+    It is valid as long as the group is unchanged. The defaults support no strides, have a single
+    schedule, and write over no operand.
     """
 
     @property
     @abstractmethod
     def layouts(self) -> Sequence[LayoutChoice]:
-        """The layouts in which the family takes the group, the preferred choice first.
+        """The layouts in which the family supports the group, the preferred choice first.
 
-        Those in the types of the group need not be decided yet.
+        The layouts in the types of the group need not be decided yet.
         """
 
-    def offers(self, choice: LayoutChoice) -> bool:
-        """Return whether `layouts` has `choice`.
+    def supports_layout(self, choice: LayoutChoice) -> bool:
+        """Return whether `choice` is one of `layouts`.
 
-        Layouts are listed once, where they are chosen; later passes ask about those that were.
+        Layout selection lists all layouts; later passes only ask about the chosen ones.
         """
         return choice in self.layouts
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
+    def supports_strides(self, choice: LayoutChoice) -> bool:
         """Return whether `emit` can address the tensors with the strides in `choice`."""
         return False
 
@@ -115,87 +115,90 @@ class Candidate(ABC, Generic[S]):
         """Return the predicted time of one run on one core in these layouts."""
 
     def space(self, level: int) -> Iterator[S]:
-        """The schedules of one level, those of coarser levels left out; for the group's types.
+        """Yield the schedules of one level, without those of coarser levels, for the group's types.
 
-        Level 0 has few, of which the first is the default: a good one without measuring. Levels
-        from `LEVELS` on have none, nor do others that would add nothing. All are of one class.
+        Level 0 has few; its first one is the default schedule, which is good without measuring.
+        Levels from `LEVELS` on are empty, as are others that would add nothing. All schedules are
+        of one class.
         """
         if level == 0:
             yield cast(S, Schedule())
 
-    def takes(self, schedule: S) -> bool:
-        """Return whether `emit` makes the kernel by this schedule though the space has it not."""
+    def supports_schedule(self, schedule: S) -> bool:
+        """Return whether `emit` accepts this schedule, which the space need not contain."""
         return False
 
     @abstractmethod
     def emit(self, symbol: str, schedule: S) -> Kernel:
-        """The kernel under this symbol, for the layouts and strides in the types of the group."""
+        """Emit the kernel under this symbol, for the layouts and strides in the group's types."""
 
-    def makes(self, choice: LayoutChoice) -> bool:
-        """Return whether `emit` makes a kernel in these layouts, for a group with open dims.
+    def supports_open_layout(self, choice: LayoutChoice) -> bool:
+        """Return whether `emit` supports these layouts for a group with open dims.
 
-        They are those of a candidate for the same group at likely sizes, where what has an extent
-        of 1 may be stored in others than `layouts` has.
+        They are those of a candidate for the same group at likely sizes. A tensor whose extents are
+        1 at those sizes may have a layout that is not among `layouts`.
         """
-        return self.offers(choice)
+        return self.supports_layout(choice)
 
     def overlap(self) -> Overlap | None:
-        """The operand over which `emit` can write the result, for the types and strides.
+        """Return the operand over which `emit` can write the result, for the types and strides.
 
-        `emit` does so where the group says `braid.overlap`, and declares it on the kernel.
+        `emit` does so if the group has the attribute `braid.overlap`, and declares it on the
+        kernel.
         """
         return None
 
 
 class OpenCandidate(Protocol):
-    """A way to make the kernel of one group with open dims, at all sizes.
+    """A way to compile one group with open dims to a kernel, for all sizes.
 
-    What is decided, decides the candidate of the same family for the group at likely sizes.
+    Decisions are made by the candidate of the same family for the group at likely sizes.
     """
 
-    def makes(self, choice: LayoutChoice) -> bool:
-        """As in `Candidate`."""
+    def supports_open_layout(self, choice: LayoutChoice) -> bool:
+        """See `Candidate`."""
         ...
 
     def emit(self, symbol: str, schedule: Any) -> Kernel:
-        """As in `Candidate`, by a schedule that was chosen for likely sizes."""
+        """See `Candidate.emit`; the schedule was chosen for likely sizes."""
         ...
 
 
 class KernelFamily(ABC):
-    """A parameterized emitter of kernels for one kind of group; made with the machine it is for.
+    """A parameterized emitter of kernels for one kind of group and one machine.
 
-    `name` is stable, as in tuning records; `version` is raised when the family emits other code
-    for some group and schedule.
+    `name` stands in tuning records and must not change; increase `version` when the family emits
+    other code for some group and schedule.
     """
 
     name: str
     version: int
 
     is_approximate: ClassVar[bool] = False
-    """Whether algorithms differ from the exact results by more than another order of sums: they
-    are left out where `numerics` are strict."""
+    """Whether results differ from the exact ones by more than the order of sums; such families are
+    left out where `numerics` are strict."""
 
     anchors: ClassVar[tuple[type[Operation], ...] | None] = None
-    """Classes of ops, or their bases, of which a group has one if the family is to match it."""
+    """Classes of ops, or their bases; the family is only asked about groups with one of them."""
 
     @abstractmethod
     def match(self, group: FusedOp) -> Candidate[Any] | None:
-        """How the family makes `group`; None where it cannot. Asked for every group: be quick."""
+        """Return the candidate for `group`, or None. It is called for every group: be quick."""
 
     def match_open(self, group: FusedOp) -> OpenCandidate | None:
-        """How the family makes `group`, with open dims whose sizes its types say; None: it cannot.
+        """Return the candidate for `group`, whose types have the sizes of open dims, or None.
 
-        Asked for groups that it takes at likely sizes.
+        It is called for groups that the family matches at likely sizes.
         """
         return None
 
-    def prefers_parts(self, group: FusedOp) -> bool:
-        """Return whether kernels for the parts of `group` take less time, so that it is none."""
+    def rejects_fusion(self, group: FusedOp) -> bool:
+        """Return whether separate kernels for the ops of `group` are faster than one for it."""
         return False
 
     def reorder_seconds(self, tensor: AnyTensor, source: Layout, target: Layout) -> float | None:
-        """Return what the candidate for a group with this reorder alone predicts; None: none.
+        """Return the predicted seconds of a group with this reorder alone; None without a
+        candidate.
 
         Every reader of a tensor asks about the reorders between all its layouts, most of which no
         group ever has.
@@ -204,4 +207,4 @@ class KernelFamily(ABC):
 
 
 Extensible = Candidate
-"""The name by which packages know a candidate that `takes` schedules beside its space."""
+"""The earlier name of a candidate that supports schedules beside those of its space."""

@@ -1,4 +1,4 @@
-"""By which family, and with which schedule, the kernel of a group is made: `braid.schedule`.
+"""The family and the schedule of the kernel of a group: `braid.schedule`.
 
 ```mlir
 %y = braid.fused(%x, %w) {braid.schedule = {family = "gemm", schedule = {rows = 4, …}}} : …
@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Operation
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.structure.verification import InvalidIRError
 from braid.dialects.braid.attribute_names import SCHEDULE
+from braid.targets.kernels.family_names import current_name
 from braid.targets.kernels.group_matches import Match
 from braid.targets.kernels.schedules import Entries
 
@@ -28,12 +29,12 @@ class KernelSchedule:
 
     @staticmethod
     def of(family: str, schedule: Entries) -> "KernelSchedule":
-        """The schedule, as what can be compared and hashed."""
-        return KernelSchedule(family, tuple(sorted(schedule.items())))
+        """Return the schedule in a form that can be compared and hashed."""
+        return KernelSchedule(current_name(family), tuple(sorted(schedule.items())))
 
     @property
     def schedule(self) -> Entries:
-        """As `Match` takes it."""
+        """The schedule as `Match` takes it."""
         return dict(self.items)
 
     def __str__(self) -> str:
@@ -42,7 +43,7 @@ class KernelSchedule:
 
 
 def schedule_of(op: Operation) -> KernelSchedule | None:
-    """What `braid.schedule` says; None where it does not stand.
+    """Return the schedule in `braid.schedule`; None without that attribute.
 
     Raises InvalidIRError where it is not a family's name and a dictionary of integers.
     """
@@ -70,7 +71,7 @@ def schedule_of(op: Operation) -> KernelSchedule | None:
 
 
 def set_schedule(op: Operation, chosen: KernelSchedule) -> None:
-    """Writes `braid.schedule`."""
+    """Write `braid.schedule`."""
     entries = {name: IntegerAttr(value, i64) for name, value in chosen.items}
     op.attributes[SCHEDULE] = DictionaryAttr(
         {"family": StringAttr(chosen.family), "schedule": DictionaryAttr(entries)}
@@ -78,8 +79,8 @@ def set_schedule(op: Operation, chosen: KernelSchedule) -> None:
 
 
 def find_match(matches: Iterable[Match], chosen: KernelSchedule) -> Match | None:
-    """The one among `matches` that takes the schedule; None where none does."""
+    """Return the match that supports the schedule; None where none does."""
     for match in matches:
-        if match.family.name == chosen.family and match.takes(chosen.schedule):
+        if match.family.name == chosen.family and match.supports_schedule(chosen.schedule):
             return match
     return None

@@ -24,6 +24,7 @@ from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.support.toolchain import braid_version, distribution_version, toolchain
+from braid.targets.kernels.family_names import name_in_keys
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.kernels.schedules import Entries
 from braid.targets.machines.cpus import NATIVE, cpu_machine
@@ -41,7 +42,7 @@ _OWN = frozenset({"braid", "builtins", "xdsl"})
 
 
 def canonical_kernel_text(group: FusedOp) -> str:
-    """The body of `group`, equal for groups that compute the same in whatever layouts.
+    """Return the body of `group`, equal for groups that compute the same in whatever layouts.
 
     Names of layers, and what passes have noted on the ops, are left out.
     """
@@ -51,7 +52,7 @@ def canonical_kernel_text(group: FusedOp) -> str:
 
 
 def stored_text(group: FusedOp, choice: LayoutChoice | None = None, body: str | None = None) -> str:
-    """What a kernel of `group` computes, and where its tensors lie.
+    """Return what a kernel of `group` computes, and where its tensors lie.
 
     That are the canonical text, the layouts of operands and results, with strides where these are
     not dense, and which operands lie in the result or may begin where it does. Layouts are by
@@ -88,7 +89,7 @@ class GroupKey:
         threads: int = 1,
         likely: Mapping[str, int] = MappingProxyType({}),
     ) -> "GroupKey":
-        """The key of a group on `machine`."""
+        """Return the key of a group on `machine`."""
         values = tuple(sorted(likely.items()))
         return GroupKey(stored, machine_text(machine), threads, likely=values)
 
@@ -121,15 +122,15 @@ class KernelKey:
         *,
         fallback_version: int = 0,
     ) -> "KernelKey":
-        """The key of what `family` makes of `group`; None is the fallback of the backend."""
-        name = "fallback" if family is None else family.name
+        """Return the key of what `family` makes of `group`; None is the fallback of the backend."""
+        name = "fallback" if family is None else name_in_keys(family.name)
         version = fallback_version if family is None else family.version
         packages = tuple(map(distribution_version, sorted({*_packages(group, family)} - _OWN)))
         return KernelKey(key, name, version, schedule, packages)
 
     @property
     def digest(self) -> str:
-        """Of all of it, and of the versions of braid and of the code generators."""
+        """Digest of all of it, and of the versions of braid and of the code generators."""
         schedule: Mapping[str, Any] | None = None if self.schedule is None else {**self.schedule}
         parts = (
             self.group.text,
@@ -160,20 +161,22 @@ def schedule_key(group: FusedOp, machine: Machine) -> str:
 
 
 def choice_key(group: FusedOp, choice: LayoutChoice, machine: Machine) -> str:
-    """As `schedule_key`, of `group` in the layouts of `choice`."""
+    """Return the `schedule_key` of `group` in the layouts of `choice`."""
     return choice_digest(group, choice, machine_text(machine))
 
 
 def choice_digest(
     group: FusedOp, choice: LayoutChoice, machine: str, body: str | None = None
 ) -> str:
-    """As `choice_key`, by the text of the machine, and the canonical one of the group if known."""
+    """Return `choice_key` by the text of the machine, and the canonical one of the group if
+    known.
+    """
     text = GroupKey(stored_text(group, dense_choice(choice), body), machine).text
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def dense_choice(choice: LayoutChoice) -> LayoutChoice:
-    """The same layouts, of tensors on their own."""
+    """Return the same layouts, of tensors on their own."""
     return LayoutChoice(
         tuple(layout.with_strides(None) for layout in choice.operands),
         tuple(layout.with_strides(None) for layout in choice.results),

@@ -8,5 +8,7 @@ from braid.targets.kernels.single_op_group import single_op_group
 
 
 def op_text(op: Operation) -> str:
-    """The canonical text of a group that `op` is alone in, whatever layouts its types say."""
+    """Return the canonical text of a group that `op` is alone in, whatever layouts its
+    types say.
+    """
     return canonical_kernel_text(op if isinstance(op, FusedOp) else single_op_group(op))

@@ -15,7 +15,7 @@ Entries = Mapping[str, int]
 """A schedule as records and `braid.schedule` have it: whole numbers by name."""
 
 _MOST = 1 << 31
-"""Above any value that makes sense."""
+"""A number above any value that makes sense."""
 
 
 class ScheduleError(BraidError):

@@ -13,7 +13,7 @@ def single_op_group(
     types: Mapping[SSAValue, Attribute] = MappingProxyType({}),
     attributes: Mapping[str, Attribute] = MappingProxyType({}),
 ) -> FusedOp:
-    """A group of a copy of `op`, whose arguments are what it reads, each value once.
+    """Return a group of a copy of `op`, whose arguments are what it reads, each value once.
 
     They have the `types` that these say, or else their own; `attributes` replace those of the op.
     """

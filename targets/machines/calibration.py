@@ -34,7 +34,7 @@ SHARES = ("thread_efficiency",)
 """Facts between 0 and 1."""
 
 _FASTEST, _LONGEST = 1e18, 1.0
-"""Beyond these, a figure is not one of a machine."""
+"""The limits beyond which a figure is not one of a machine."""
 
 
 @dataclass(frozen=True)
@@ -46,23 +46,27 @@ class Calibration:
 
 
 def flops_fact(element_type: str) -> str:
-    """The fact about the operations of this type, by its MLIR name; those of f32 are `flops`."""
+    """Return the fact about the operations of this type, by its MLIR name; those of f32 are
+    `flops`.
+    """
     return "flops" if element_type == "f32" else f"flops_{element_type}"
 
 
 def is_rate(name: str) -> bool:
-    """Whether the fact of this name is one per second."""
+    """Return whether the fact of this name is one per second."""
     return name in RATES or name.startswith("flops_")
 
 
 def calibration_key(machine: Machine) -> str:
-    """Digest of what the calibration of `machine`, which this process runs on, is about."""
+    """Return the digest of what the calibration of `machine`, which this process runs on,
+    is about.
+    """
     parts = (str(VERSION), machine_text(machine), str(core_count()), *toolchain())
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def core_count() -> int:
-    """CPUs that this process may use."""
+    """Return the number of CPUs that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
@@ -79,7 +83,7 @@ def keep_calibration(
 
 
 def load_calibration(machine: Machine, store: RecordStore | None = None) -> Calibration | None:
-    """What a store, by default the user's, knows of `machine`.
+    """Return what a store, by default the user's, knows of `machine`.
 
     None for another machine than that which this process runs on, and where nothing was kept.
     """
@@ -91,7 +95,7 @@ def load_calibration(machine: Machine, store: RecordStore | None = None) -> Cali
 
 
 def calibrated(machine: Machine) -> Machine:
-    """`machine` with the facts that were measured of it; itself where there are none."""
+    """Return `machine` with the facts that were measured of it; itself where there are none."""
     calibration = load_calibration(machine)
     if calibration is None:
         return machine
@@ -100,7 +104,7 @@ def calibrated(machine: Machine) -> Machine:
 
 
 def calibration_of(value: Fields) -> Calibration | None:
-    """The calibration that a record holds, None where it holds something else."""
+    """Return the calibration that a record holds, None where it holds something else."""
     facts, details = value.get("facts"), value.get("details", {})
     if not isinstance(facts, dict) or not isinstance(details, dict) or not facts:
         return None
@@ -112,7 +116,7 @@ def calibration_of(value: Fields) -> Calibration | None:
 
 
 def _is_plausible(name: str, figure: object) -> bool:
-    """Whether this is a figure that a calibration makes; also says no to NaN."""
+    """Return whether this is a figure that a calibration makes; also says no to NaN."""
     if not isinstance(figure, float):
         return False
     if name in TIMES:

@@ -35,7 +35,7 @@ def cpu_machine(text: str) -> Machine:
 
 
 def check_cpu(text: str) -> None:
-    """Raises as `cpu_machine`, without asking LLVM about the machine this process runs on."""
+    """Raise as `cpu_machine`, without asking LLVM about the machine this process runs on."""
     if text != NATIVE:
         cpu_machine(text)
 
@@ -84,7 +84,7 @@ def _native() -> Machine:
 
 
 def known_features(triple: str, features: Mapping[str, bool]) -> str:
-    """`features` as LLVM reads them, without those that the runtime cannot check.
+    """Return `features` as LLVM reads them, without those that the runtime cannot check.
 
     Code that used one would be refused on the very machine that it is made on.
     """
@@ -113,7 +113,7 @@ def _known(name: str) -> Machine:
 
 
 def _with_facts(known: Machine, name: str, changes: list[str]) -> Machine:
-    """`known` with other features; its caches stay, its vectors follow from the features.
+    """Return `known` with other features; its caches stay, its vectors follow from the features.
 
     Raises BraidError for one that there is not, which LLVM would leave out with a warning.
     """

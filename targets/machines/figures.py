@@ -29,7 +29,7 @@ class Figure:
 
 
 def figures_of(device: Device, target: Target) -> tuple[Figure, ...]:
-    """The facts of the device's machine, and what starting kernels there takes, by name.
+    """Return the facts of the device's machine, and what starting kernels there takes, by name.
 
     Raises `BraidError` for an unknown CPU.
     """
@@ -59,7 +59,7 @@ def _origin(machine: Machine, name: str, target: str) -> str:
 
 
 def _of_backend(backend: BackendDescription) -> Iterator[tuple[str, float]]:
-    """What the target's file says itself."""
+    """Yield what the target's file says itself."""
     pool = backend.pool
     given = {
         "launch_seconds": backend.launch_seconds or None,

@@ -20,27 +20,27 @@ ISA", table of release notes.)
 """
 
 ARCHITECTURES = tuple(_PTX)
-"""Those that LLVM 22 makes PTX for and ptxas 13.5 assembles."""
+"""The architectures that LLVM 22 compiles to PTX and ptxas 13.5 assembles."""
 
 
 def ptx_version(architecture: str) -> str:
-    """The version of PTX for an architecture, as LLVM names it among features."""
+    """Return the version of PTX for an architecture, as LLVM names it among features."""
     return f"+ptx{_PTX[architecture]}"
 
 
 def gpu_machine(architecture: str, facts: Mapping[str, float] | None = None) -> Machine:
-    """A GPU of which nothing but its architecture and `facts` is known."""
+    """Return a GPU of which nothing but its architecture and `facts` is known."""
     own = tuple(sorted((facts or {}).items()))
     return Machine(architecture, TRIPLE, architecture, ptx_version(architecture), own)
 
 
 def is_gpu(machine: Machine) -> bool:
-    """Whether code for a machine is PTX."""
+    """Return whether code for a machine is PTX."""
     return machine.triple == TRIPLE
 
 
 TF32 = "tf32"
-"""The fact that products of f32 may round what they multiply to 10 bits behind the point."""
+"""The fact that products of f32 may round what they multiply to 10 bits after the point."""
 CUBIN = "cubin"
 """The fact that there is machine code beside PTX, which no driver has to assemble."""
 
@@ -51,7 +51,7 @@ _WISHES = {
 
 
 def with_architecture(machine: Machine, text: str) -> Machine:
-    """A GPU with the same facts and other architectures, such as `sm_90a` or `sm_80,sm_90a`.
+    """Return a GPU with the same facts and other architectures, such as `sm_90a` or `sm_80,sm_90a`.
 
     Code is made for each, and decisions are for the first. `sm_90a,+tf32` permits products of f32
     as tf32 as well, `+cubin` adds machine code; without an architecture they keep the machine's.
@@ -80,7 +80,7 @@ def with_architecture(machine: Machine, text: str) -> Machine:
 
 
 def for_each_architecture(machine: Machine) -> tuple[Machine, ...]:
-    """A machine for each architecture that code is made for, the first first."""
+    """Return a machine for each architecture that code is made for, the first first."""
     words = machine.name.split(",")
     others = [word for word in words if word in ARCHITECTURES and word != machine.cpu]
     wishes = [word for word in words if word.startswith("+")]
@@ -93,5 +93,5 @@ def for_each_architecture(machine: Machine) -> tuple[Machine, ...]:
 
 
 def code_name(machine: Machine) -> str:
-    """The machine's name without what changes no kernel."""
+    """Return the machine's name without what changes no kernel."""
     return ",".join(word for word in machine.name.split(",") if word != f"+{CUBIN}")

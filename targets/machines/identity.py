@@ -15,7 +15,7 @@ _FIELDS = frozenset(
 
 @cache
 def processor() -> str:
-    """What the processor that this process runs on calls itself."""
+    """Return what the processor that this process runs on calls itself."""
     try:
         first, _, _ = Path("/proc/cpuinfo").read_text(encoding="utf-8").partition("\n\n")
     except OSError:
@@ -25,7 +25,7 @@ def processor() -> str:
 
 
 def processor_name() -> str:
-    """The part of `processor` that people know it by."""
+    """Return the part of `processor` that people know it by."""
     for line in processor().splitlines():
         name, _, value = line.partition(":")
         if name.strip() == "model name":
@@ -34,6 +34,8 @@ def processor_name() -> str:
 
 
 def machine_text(machine: Machine) -> str:
-    """All that code for `machine` may depend on; of the native one, which processor it is too."""
+    """Return all that code for `machine` may depend on; of the native one, which processor it is
+    too.
+    """
     own = processor() if machine.name == NATIVE else code_name(machine)
     return "\0".join((own, machine.triple, machine.cpu, machine.features))

@@ -31,7 +31,9 @@ def load_target(name: str = HOST) -> Target:
 
 @lru_cache(maxsize=256)
 def _loaded(name: str, path: Path, stamp: Stamp, host_stamp: Stamp) -> Target:
-    """The target at `path`; the stamps tell when it, and the host it may have, have changed."""
+    """Return the target at `path`; the stamps change when it, and the host it may have, have
+    changed.
+    """
     location = SourceLocation(str(path))
     try:
         data = read_toml(path)
@@ -50,7 +52,7 @@ def _loaded(name: str, path: Path, stamp: Stamp, host_stamp: Stamp) -> Target:
 
 
 def _stamp(path: Path) -> Stamp:
-    """Another one when the file has changed; None where there is none."""
+    """Return a stamp that differs when the file has changed; None where there is none."""
     try:
         status = path.stat()
     except OSError:

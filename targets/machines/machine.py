@@ -50,7 +50,9 @@ class Machine:
         return self.triple.partition("-")[0]
 
     def fact(self, name: str, default: float | None = None) -> float:
-        """The fact of this name. Raises `BraidError` where it has none and there is no default."""
+        """Return the fact of this name. Raises `BraidError` where it has none and there is no
+        default.
+        """
         for key, value in self.facts:
             if key == name:
                 return value

@@ -37,7 +37,7 @@ class MappingEntry:
     tolerance: float = 0.0
 
     def names(self, operation: str) -> bool:
-        """Whether it is about the op of this full name, or the opaque one of this kind."""
+        """Return whether it is about the op of this full name, or the opaque one of this kind."""
         return self.operation in (EVERY_OP, operation) or f"braid.{self.operation}" == operation
 
     @property
@@ -56,7 +56,7 @@ class MappingEntry:
 
 
 def parse_mapping_list(table: Table) -> tuple[MappingEntry, ...]:
-    """`operations` of a backend: a list of names, or a table from names to entries.
+    """Parse `operations` of a backend: a list of names, or a table from names to entries.
 
     An entry is a priority, a table of what `MappingEntry` has, or a list of such tables. Those of a
     list of names have the `priority` of the backend. Raises `BraidError` if it is malformed.
@@ -114,7 +114,7 @@ def _entry(name: str, table: Table) -> MappingEntry:
 
 
 def _types(table: Table) -> tuple[str, ...]:
-    """The element types that it is for; all where it names none."""
+    """Return the element types that it is for; all where it names none."""
     types = table.strings("types")
     if "types" in table.data and not types:
         raise table.error("'types' is empty", hint="leave it out: then the entry is for all types")
@@ -127,7 +127,7 @@ def _types(table: Table) -> tuple[str, ...]:
 
 
 def _computes(table: Table) -> str:
-    """The type that ops are computed in; the tolerance has to be told with it."""
+    """Return the type that ops are computed in; the tolerance has to be given with it."""
     computes = table.get("computes", str, "")
     if not computes:
         return ""

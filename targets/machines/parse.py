@@ -23,7 +23,7 @@ _INSTRUCTIONS = frozenset({"load", "store", "matrix", "vector"})
 
 
 def parse_target(table: Table, default: Target | None) -> Target:
-    """The target that the outermost table describes.
+    """Return the target that the outermost table describes.
 
     A file without a host has that of `default`, with its backend; one without devices has one for
     each backend. Raises `BraidError` if it is malformed.
@@ -80,7 +80,7 @@ def _backend(table: Table) -> BackendDescription:
 
 
 def _check_chip(table: Table, units: Sequence[Unit]) -> None:
-    """What programs by instructions need: units for kinds of instructions, and a way in and out."""
+    """Check that a chip programmed by instructions has units for them, and a way in and out."""
     for entry, unit in zip(table.tables("unit"), units, strict=True):
         entry.require_known("kind of instruction", unit.resource, _INSTRUCTIONS)
         entry.require_known("kind of instruction", unit.only_with, {*_INSTRUCTIONS, ""})
@@ -94,7 +94,7 @@ def _check_chip(table: Table, units: Sequence[Unit]) -> None:
 
 
 def _check_sharing(table: Table, units: Sequence[Unit]) -> None:
-    """Units that compute the same share the work, for which they must be alike."""
+    """Check that units that compute the same are alike: they share the work."""
     first: dict[tuple[str, str], Unit] = {}
     for entry, unit in zip(table.tables("unit"), units, strict=True):
         if unit.resource in ("matrix", "vector"):
@@ -123,7 +123,7 @@ def _unit(table: Table, ports: Set[str], memories: Set[str]) -> Unit:
 
 
 def _rate(table: Table) -> float:
-    """0 for what the machine of a device knows; see `Unit`."""
+    """Return 0 for what the machine of a device knows; see `Unit`."""
     known = "rate" not in table.data and table.data.get("resource") in OF_MACHINES
     return 0.0 if known else table.positive("rate", float)
 
@@ -154,7 +154,7 @@ def _pool(table: Table) -> Pool:
 
 
 def _links(table: Table, devices: Set[str]) -> tuple[Link, ...]:
-    """At most one each way between two devices."""
+    """Return the links, at most one each way between two devices."""
     links: dict[tuple[str, str], Link] = {}
     for entry in table.tables("link"):
         link = _link(entry, devices)

@@ -17,7 +17,7 @@ _MOST_DEVICES = 4096
 def parse_devices(
     table: Table, backends: Sequence[BackendDescription], host: Device | None
 ) -> tuple[Device, ...]:
-    """The devices of a target, one for each backend where its file names none.
+    """Return the devices of a target, one for each backend where its file names none.
 
     Those of `host`'s backend are by default of the same machine, others of one that has but the
     target's name. Raises `BraidError` for what is malformed, twice there, or of no backend.
@@ -42,7 +42,7 @@ def parse_devices(
 
 
 def parse_memory(table: Table) -> Memory:
-    """A `[[memory]]` of a backend or a device."""
+    """Return a `[[memory]]` of a backend or a device."""
     table.expect_only("name", "bytes", "bandwidth")
     return Memory(table.name(), table.positive("bytes", int), table.get("bandwidth", float, 0.0))
 
@@ -55,7 +55,7 @@ def _entry(table: Table, backend: str) -> Table:
 def _devices(
     table: Table, backend: BackendDescription, machine: str, described: Machine | None
 ) -> Iterator[Device]:
-    """The devices of one entry, which are alike but for their numbers."""
+    """Yield the devices of one entry, which are alike but for their numbers."""
     table.expect_only(
         *("name", "backend", "machine", "plugin", "count", "memory", "start_seconds", "own_memory")
     )
@@ -87,7 +87,9 @@ def _devices(
 
 
 def _machine(table: Table) -> Machine:
-    """A machine of the file: a known CPU with other facts, one of LLVM's, or nothing but facts."""
+    """Return a machine of the file: a known CPU with other facts, one of LLVM's, or nothing but
+    facts.
+    """
     table.expect_only("name", "cpu", "triple", "features", "facts", "part")
     name, cpu = table.name(), table.get("cpu", str, "")
     triple, features = table.get("triple", str, ""), table.get("features", str, "")
@@ -102,7 +104,7 @@ def _machine(table: Table) -> Machine:
 
 
 def _fact(table: Table, name: str) -> float:
-    """A figure of a machine: what costs divide by is not 0, and a share is a part."""
+    """Return a figure of a machine: what costs divide by is not 0, and a share is a part."""
     value = table.positive(name, float) if is_rate(name) else table.get(name, float)
     if name in SHARES and value > 1:
         raise table.error(f"'{name}' is {value}, expected at most 1")

@@ -42,13 +42,13 @@ def target_attribute(module: Operation, override: str | None = None) -> TargetAt
 
 
 def target_name(module: Operation) -> str:
-    """The name of the target of a module, which need not exist."""
+    """Return the name of the target of a module, which need not exist."""
     attribute = _attribute(module)
     return HOST if attribute is None else attribute.target.data
 
 
 def resolve_target(name: str, options: Mapping[str, str]) -> Target:
-    """The target of this name with these options.
+    """Return the target of this name with these options.
 
     `cpu` is the CPU of its host, `gpu-arch` the architecture of its GPUs.
 
@@ -95,7 +95,8 @@ def confine_target(module: ModuleOp, model: Path | None) -> None:
 
 
 def device_of(op: Operation, target: Target) -> Device:
-    """Where `op` runs: the `braid.device` of it or of what it is in, else the default device.
+    """Return where `op` runs: the `braid.device` of it or of what it is in, else the default
+    device.
 
     Raises `BraidError`, with the location of what names it, for a device that the target has not.
     """
@@ -113,7 +114,8 @@ def device_of(op: Operation, target: Target) -> Device:
 
 
 def runs_on(op: Operation, devices: Collection[str], target: Target) -> bool:
-    """Whether `op` runs on one of `devices`, by their names; all ops do where there are none.
+    """Return whether `op` runs on one of `devices`, by their names; all ops do where there are
+    none.
 
     Raises `BraidError` for a device that the target has not.
     """
@@ -136,6 +138,6 @@ _OPTIONS = {CPU_OPTION: Target.with_cpu, GPU_OPTION: Target.with_gpu}
 
 
 def _attribute(op: Operation) -> TargetAttr | None:
-    """The `braid.target` on the outermost op around `op`."""
+    """Return the `braid.target` on the outermost op around `op`."""
     attribute = outermost(op).attributes.get(TARGET)
     return attribute if isinstance(attribute, TargetAttr) else None

@@ -11,9 +11,9 @@ from braid.support.errors import BraidError, SourceLocation
 
 T = TypeVar("T")
 _HUGE = 1e30
-"""More than any rate or time of a machine, and its inverse less than any rate."""
+"""A number above any rate or time of a machine, whose inverse is below any rate."""
 _MOST = 1 << 60
-"""More than any size or count; still fits the integers of solvers and streams."""
+"""A number above any size or count that fits the integers of solvers and streams."""
 _KINDS = {
     str: "a string",
     int: "a whole number",
@@ -34,7 +34,9 @@ class Table:
     location: SourceLocation
 
     def get(self, key: str, kind: type, default: object = None) -> Any:
-        """The value under `key`, of this kind; integers are floats where these are asked for."""
+        """Return the value under `key`, of this kind; integers are floats where these are asked
+        for.
+        """
         if key not in self.data and default is None:
             raise self.error(f"there is no '{key}', expected {_KINDS[kind]}")
         value = self.data.get(key, default)
@@ -51,7 +53,8 @@ class Table:
         return value
 
     def name(self) -> str:
-        """The `name`: of letters, digits and `.-/+_`, and `:0` behind it for one that is counted.
+        """Return the `name`: of letters, digits and `.-/+_`, and `:0` after it for one that is
+        counted.
 
         Names stand in attributes, artifacts and diagnostics.
         """
@@ -59,26 +62,26 @@ class Table:
         if not _NAME.fullmatch(name):
             raise self.error(
                 f"'name' is {reprlib.repr(name)}, expected a letter, and letters, digits, or one "
-                "of ./+_- behind it"
+                "of ./+_- after it"
             )
         return name
 
     def positive(self, key: str, kind: type) -> Any:
-        """The number under `key`, which has to be there and more than 0."""
+        """Return the number under `key`, which has to be there and more than 0."""
         value = self.get(key, kind)
         if value < 1 / _HUGE:
             raise self.error(f"'{key}' is {value}, expected a positive number")
         return value
 
     def strings(self, key: str) -> tuple[str, ...]:
-        """A list of strings, empty where there is none."""
+        """Return a list of strings, empty where there is none."""
         values = cast(list[Any], self.get(key, list, []))
         if not all(isinstance(value, str) for value in values):
             raise self.error(f"'{key}' is {reprlib.repr(values)}, expected a list of strings")
         return tuple(values)
 
     def tables(self, key: str) -> list["Table"]:
-        """The tables `[[key]]` in this one."""
+        """Return the tables `[[key]]` in this one."""
         values = cast(list[Any], self.get(key, list, []))
         if not all(isinstance(value, dict) for value in values):
             raise self.error(f"'{key}' is not a list of tables [[{key}]]")
@@ -88,7 +91,7 @@ class Table:
         ]
 
     def named(self, key: str) -> list["Table"]:
-        """The tables `[[key]]`, each of which has a name of its own."""
+        """Return the tables `[[key]]`, each of which has a name of its own."""
         tables = self.tables(key)
         names = [table.name() for table in tables]
         for place, table in enumerate(tables):
@@ -97,33 +100,33 @@ class Table:
         return tables
 
     def optional(self, key: str) -> "Table | None":
-        """The only table `[[key]]`, None where there is none."""
+        """Return the only table `[[key]]`, None where there is none."""
         tables = self.tables(key)
         if len(tables) > 1:
             raise self.error(f"{len(tables)} tables [[{key}]], expected at most one")
         return tables[0] if tables else None
 
     def expect_only(self, *keys: str) -> None:
-        """Raises BraidError for any other key."""
+        """Raise BraidError for any other key."""
         unknown = sorted(set(self.data) - set(keys))
         if unknown:
             raise self.error(f"unknown keys {unknown}, expected {sorted(keys)}")
 
     def error(self, message: str, hint: str | None = None) -> BraidError:
-        """A diagnostic that names the file and this table."""
+        """Return a diagnostic that names the file and this table."""
         return BraidError(
             f"malformed target: {self.path}: {message}", location=self.location, hint=hint
         )
 
     def located(self, ask: Callable[[], T]) -> T:
-        """What `ask` returns; what it raises names the file and this table."""
+        """Return what `ask` returns; what it raises names the file and this table."""
         try:
             return ask()
         except BraidError as error:
             raise self.error(error.message, error.hint) from error
 
     def require_known(self, what: str, name: str, known: Set[str]) -> None:
-        """Raises BraidError unless `name` is one of `known`; "" stands for none."""
+        """Raise BraidError unless `name` is one of `known`; "" stands for none."""
         if name not in known:
             expected = sorted(known - {""})
             raise self.error(f"there is no {what} '{name}', expected one of {expected}")

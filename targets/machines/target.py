@@ -166,20 +166,23 @@ class BackendDescription:
         return Machine(self.name) if self.device is None else self.device.machine
 
     def memory_of(self, unit: Unit) -> Memory | None:
-        """Where the operands of the ops of `unit` lie; None for a backend without memories."""
+        """Return where the operands of the ops of `unit` lie; None for a backend without
+        memories.
+        """
         named = (memory for memory in self.memories if memory.name == unit.memory)
         return next(named, self.memories[0] if self.memories else None)
 
     @cached_property
     def kinds(self) -> tuple[tuple[int, ...], ...]:
-        """For each unit the numbers of those that share its work, itself included, ascending."""
+        """The numbers of the units that share the work of each unit, itself included, ascending."""
         alike: dict[Unit, list[int]] = {}
         for number, unit in enumerate(self.units):
             alike.setdefault(replace(unit, name=""), []).append(number)
         return tuple(tuple(alike[replace(unit, name="")]) for unit in self.units)
 
     def executes(self, number: int) -> Set[str]:
-        """The kinds of instructions that a unit executes: `load`, `store`, `matrix`, `vector`.
+        """Return the kinds of instructions that a unit executes: `load`, `store`, `matrix`,
+        `vector`.
 
         Without a unit for `store`, those that load from outside store as well.
         """
@@ -191,12 +194,12 @@ class BackendDescription:
         return {own}
 
     def supports(self, operation: str) -> bool:
-        """Whether an op of this name, such as `braid.conv`, can run here."""
+        """Return whether an op of this name, such as `braid.conv`, can run here."""
         return any(entry.names(operation) for entry in self.operations)
 
 
 def hosted(devices: Sequence[Device], host: str) -> tuple[Device, ...]:
-    """`devices` of one target, which know the one of them that is called `host`."""
+    """Return `devices` of one target, which know the one of them that is called `host`."""
     (own,) = (device for device in devices if device.name == host)
     return tuple(device if device.name == host else replace(device, host=own) for device in devices)
 
@@ -215,7 +218,7 @@ class Target:
     host: str
 
     def backend(self, name: str) -> BackendDescription:
-        """The backend of this name. Raises `BraidError` if there is none."""
+        """Return the backend of this name. Raises `BraidError` if there is none."""
         for backend in self.backends:
             if backend.name == name:
                 return backend
@@ -223,7 +226,7 @@ class Target:
         raise BraidError(f"target '{self.name}' has no backend '{name}', only {known}")
 
     def device(self, name: str) -> Device:
-        """The device of this name, such as `cpu:0`. Raises `BraidError` if there is none."""
+        """Return the device of this name, such as `cpu:0`. Raises `BraidError` if there is none."""
         for device in self.devices:
             if device.name == name:
                 return device
@@ -235,7 +238,7 @@ class Target:
         )
 
     def device_with(self, backend: str) -> Device:
-        """The first device of a backend. Raises `BraidError` if there is none."""
+        """Return the first device of a backend. Raises `BraidError` if there is none."""
         known = self.backend(backend)
         for device in self.devices:
             if device.backend == known.name:
@@ -260,7 +263,9 @@ class Target:
         return others[0] if len(others) == 1 else self.host_device
 
     def is_launched(self, devices: Iterable[str]) -> bool:
-        """Whether a model that runs on `devices` launches functions, and is not one program."""
+        """Return whether a model that runs on `devices` launches functions, and is not one
+        program.
+        """
         own = self.default_device
         launched = own.own_memory or own.executes_streams
         return any(name != own.name or launched for name in devices)
@@ -271,7 +276,7 @@ class Target:
         return self.backend_of(self.default_device)
 
     def backend_of(self, device: Device) -> BackendDescription:
-        """The description of a device's backend, with the device and its own memories."""
+        """Return the description of a device's backend, with the device and its own memories."""
         backend = self.backend(device.backend)
         return replace(backend, memories=device.memories or backend.memories, device=device)
 
@@ -280,7 +285,7 @@ class Target:
         return self if settings == self.settings else _set(self, settings)
 
     def with_cpu(self, cpu: str) -> "Target":
-        """The same target with another CPU as its host, in the spelling of `cpu_machine`.
+        """Return the same target with another CPU as its host, in the spelling of `cpu_machine`.
 
         Raises `BraidError` for an unknown CPU.
         """
@@ -294,7 +299,7 @@ class Target:
         return replace(self, devices=hosted(devices, self.host))
 
     def with_gpu(self, architecture: str) -> "Target":
-        """The same target with GPUs of another architecture.
+        """Return the same target with GPUs of another architecture.
 
         Raises `BraidError` for an unknown one, and where the target has no GPU.
         """

@@ -13,7 +13,7 @@ Buffer = tuple[SSAValue, SSAValue]
 
 
 def buffers_of(value: SSAValue, part: SSAValue | None = None) -> Iterator[Buffer]:
-    """The buffers that hold `value`.
+    """Yield the buffers that hold `value`.
 
     A concatenation is in the buffers of its pieces and a slice in that of the whole. A part of
     what comes from outside is a buffer of its own: it is loaded alone.
@@ -29,7 +29,9 @@ def buffers_of(value: SSAValue, part: SSAValue | None = None) -> Iterator[Buffer
 
 
 def comes_from_outside(value: SSAValue) -> bool:
-    """Whether `value` is not an op's result: a parameter, constant, input, or a part of one."""
+    """Return whether `value` is not an op's result: a parameter, constant, input, or a part
+    of one.
+    """
     if not isinstance(value, OpResult):
         return True
     if is_leaf(value.op):

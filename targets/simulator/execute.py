@@ -33,7 +33,8 @@ def execute(
     kernels: Mapping[str, Kernel],
     tensors: Mapping[int, Bytes],
 ) -> list[Bytes]:
-    """The tensors outside of the chip after `stream` has run; `tensors` are those it starts with.
+    """Return the tensors outside of the chip after `stream` has run; `tensors` are those it starts
+    with.
 
     All others are poison until they are stored. Raises BraidError as `simulate` does, for a stream
     without operands, for an address beyond the memory, and for sizes that do not fit.
@@ -77,7 +78,7 @@ class _Chip:
                 self.used_by.setdefault(place, []).append(number)
 
     def begin(self, index: int) -> None:
-        """Reads the operands, and poisons what will be written."""
+        """Read the operands, and poison what will be written."""
         access = self._access(index)
         sources, results = self._sources(index, access), self._results(index, access)
         self.read[index] = [part.copy() for part in sources]
@@ -85,7 +86,7 @@ class _Chip:
             part[:] = POISON
 
     def end(self, index: int) -> None:
-        """Writes the results, and poisons buffers that nobody uses any more."""
+        """Write the results, and poison buffers that nobody uses any more."""
         access = self._access(index)
         read, results = self.read.pop(index), self._results(index, access)
         # What is written over an operand has been read before it was poisoned.
@@ -111,7 +112,7 @@ class _Chip:
                 self._at(index, where)[:] = POISON
 
     def _made(self, index: int, access: Access, read: list[Bytes]) -> Sequence[Bytes]:
-        """The results of an instruction for what it read."""
+        """Return the results of an instruction for what it read."""
         if not access.kernel:
             return read
         own = self._is_own(access)
@@ -133,7 +134,9 @@ class _Chip:
         return access
 
     def _sources(self, index: int, access: Access) -> list[Bytes]:
-        """What it reads; steps behind the first of an op read what is there of the results."""
+        """Return what it reads; steps after the first of an op read what is there of the
+        results.
+        """
         if self.stream.instructions[index].kind is Kind.LOAD and access.tensors:
             return [self.outside[number] for number in access.tensors]
         return [self._at(index, part) for part in _ranges_read(access)]
@@ -144,7 +147,7 @@ class _Chip:
         return [self._at(index, part) for part in access.writes]
 
     def _is_own(self, access: Access) -> list[bool]:
-        """Of what is read, what it writes itself."""
+        """Return whether what is read is what the op itself writes."""
         if access.tensors:
             return [False] * max(len(access.reads), len(access.tensors))
         return [any(part.overlaps(own) for own in access.writes) for part in _ranges_read(access)]
@@ -166,7 +169,7 @@ def _ranges_read(access: Access) -> list[Range]:
 
 
 def _hidden(data: Bytes, step: int, operands: Sequence[Bytes]) -> Bytes:
-    """Results as a step leaves them that is not the last, and the other way round.
+    """Swap in the results as a step leaves them that is not the last, or the other way round.
 
     They are of use only to the next step of the same op, on the same operands.
     """

@@ -23,7 +23,7 @@ class HappensBefore:
 
     @cached_property
     def clocks(self) -> NDArray[np.int64]:
-        """For each instruction and unit the last instruction that ends before; -1 for none."""
+        """The last instruction of each unit that ends before each instruction; -1 for none."""
         instructions = self.stream.instructions
         units = max((i.unit for i in instructions), default=-1) + 1
         now = np.full((units, units), -1, np.int64)
@@ -40,11 +40,11 @@ class HappensBefore:
         return clocks
 
     def is_before(self, first: int, second: int) -> bool:
-        """Whether instruction `first` has ended when `second` begins."""
+        """Return whether instruction `first` has ended when `second` begins."""
         return bool(first <= self.clocks[second, self.stream.instructions[first].unit])
 
     def end_of(self, buffer: Buffer) -> NDArray[np.int64]:
-        """The last instruction of each unit that uses `buffer`; -1 for none."""
+        """Return the last instruction of each unit that uses `buffer`; -1 for none."""
         last = np.full(self.clocks.shape[1], -1, np.int64)
         for place in (buffer.first, *buffer.last):
             unit = self.stream.instructions[place].unit

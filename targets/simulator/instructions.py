@@ -9,13 +9,13 @@ One instruction a line, `kind unit amount`, what it reads and writes, and the op
 
 `amount` is bytes (load, store), scalar operations (matrix, vector), or for `sync` the number of
 the instruction that must have ended before the unit goes on. Where an op declares what it takes,
-the seconds stand behind the amount (`vector 3 0 2e-09 ; b`).
+the seconds stand after the amount (`vector 3 0 2e-09 ; b`).
 
 `address+size` are bytes on the chip and `%n` is tensor n outside of it. What an instruction
 computes is the kernel of a name, here `k0`; `k0:1/2` is the first of two instructions that
 compute it. A load without one copies. Streams that are only simulated may say none of this.
 
-Behind them stand the buffers on the chip, `buffer size[@address] first last…`: bytes, where they
+After them stand the buffers on the chip, `buffer size[@address] first last…`: bytes, where they
 begin, the instruction that fills it, and those that end its use; then the tensors outside, each
 with its bytes and what it is:
 
@@ -65,7 +65,7 @@ class Range:
 
     @property
     def end(self) -> int:
-        """Return the address behind the last byte."""
+        """Return the address after the last byte."""
         return self.address + self.size
 
     def overlaps(self, other: "Range") -> bool:
@@ -150,7 +150,7 @@ class Stream:
         return all(i.kind is Kind.SYNC or i.access is not None for i in self.instructions)
 
     def require_target(self, name: str) -> None:
-        """Raises BraidError unless the stream is for the target of this name, or says for none."""
+        """Raise BraidError unless the stream is for the target of this name, or says for none."""
         if self.target not in ("", name):
             raise BraidError(
                 f"the stream was made for target '{self.target}', not for '{name}'",
@@ -234,7 +234,9 @@ def _access(text: str, kind: Kind) -> Access | None:
 
 
 def from_text(text: str) -> Stream:
-    """The stream that `text` writes out. Raises BraidError naming the line that is malformed."""
+    """Return the stream that `text` writes out. Raises BraidError naming the line that is
+    malformed.
+    """
     ops: dict[str, int] = {}
     instructions: list[Instruction] = []
     buffers: list[Buffer] = []

@@ -38,7 +38,7 @@ class Report:
 
 
 def report(timeline: Timeline, stream: Stream, backend: BackendDescription) -> Report:
-    """The timeline of `stream` with the names of units and ops."""
+    """Return the timeline of `stream` with the names of units and ops."""
     bars = tuple(
         Bar(
             backend.units[span.unit].name,
@@ -52,7 +52,7 @@ def report(timeline: Timeline, stream: Stream, backend: BackendDescription) -> R
 
 
 def unit_times(timeline: Timeline, backend: BackendDescription) -> tuple[UnitTime, ...]:
-    """The times of every unit, in the order of the backend."""
+    """Return the times of every unit, in the order of the backend."""
     return tuple(
         UnitTime(unit.name, busy, stalled, timeline.seconds - busy - stalled)
         for unit, busy, stalled in zip(backend.units, timeline.busy, timeline.stalled, strict=True)
@@ -60,7 +60,9 @@ def unit_times(timeline: Timeline, backend: BackendDescription) -> tuple[UnitTim
 
 
 def table(timeline: Timeline, backend: BackendDescription) -> str:
-    """Seconds per unit: busy, waiting with work left, and done early; then total and memory."""
+    """Return a table of seconds per unit: busy, waiting with work left, and done early; then total
+    and memory.
+    """
     lines = [f"{'unit':<10} {'busy us':>12} {'stalled us':>12} {'idle us':>12} {'use':>7}"]
     whole = timeline.seconds
     for unit in unit_times(timeline, backend):

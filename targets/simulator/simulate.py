@@ -48,11 +48,13 @@ class Timeline:
     peak_bytes: int = 0
     """The most that buffers on the chip take at one time."""
     events: tuple[Event, ...] = ()
-    """What happened, in order; at equal times too, what waits for an end comes behind it."""
+    """What happened, in order; at equal times too, what waits for an end comes after it."""
 
 
 def fetch_seconds(backend: BackendDescription) -> float:
-    """How long it takes to read one instruction. Raises BraidError without an issue model."""
+    """Return how long it takes to read one instruction. Raises BraidError without an issue
+    model.
+    """
     if backend.issue is None:
         raise BraidError(
             f"backend '{backend.name}' is not programmed by instructions",
@@ -63,7 +65,7 @@ def fetch_seconds(backend: BackendDescription) -> float:
 
 
 def simulate(stream: Stream, backend: BackendDescription) -> Timeline:
-    """Returns when each instruction of `stream` runs.
+    """Return when each instruction of `stream` runs.
 
     Raises BraidError for a unit that the backend lacks or that does not execute the kind, for a
     stream that comes to a standstill, and for one whose buffers do not fit the chip's memory.
@@ -82,7 +84,7 @@ def simulate(stream: Stream, backend: BackendDescription) -> Timeline:
 
 
 def peak_bytes(stream: Stream, spans: Iterable[Span]) -> int:
-    """The most bytes that the buffers of `stream` take at one time."""
+    """Return the most bytes that the buffers of `stream` take at one time."""
     when = {span.index: span for span in spans}
     changes: list[tuple[float, int]] = []
     for buffer in stream.buffers:
@@ -146,14 +148,14 @@ class _Machine:
         return Timeline(tuple(self.spans), seconds, tuple(busy), stalled, events=events)
 
     def _issue(self) -> bool:
-        """Starts what can start; returns whether anything is left to do."""
+        """Start what can start, and return whether anything is left to do."""
         # A sync that has ended may be what a sync of a unit looked at before waits for.
         while sum(map(self._issue_to, range(len(self.queues)))):
             pass
         return bool(self.active) or any(self.queues)
 
     def _issue_to(self, unit: int) -> bool:
-        """Starts what `unit` can; returns whether a sync has ended."""
+        """Start what `unit` can, and return whether a sync has ended."""
         queue, synced = self.queues[unit], False
         while unit not in self.active and queue and self._arrival(queue[0][0]) <= self.now:
             index, instruction = queue[0]
@@ -175,7 +177,7 @@ class _Machine:
         return (index + 1) * self.fetch
 
     def _advance(self) -> None:
-        """Goes to the next time at which an instruction arrives, starts up, or ends."""
+        """Go to the next time at which an instruction arrives, starts up, or ends."""
         rates = self._rates()
         arrivals = [self._arrival(queue[0][0]) for queue in self.queues if queue]
         arrival = min((time for time in arrivals if time > self.now), default=inf)

@@ -1,4 +1,4 @@
-"""What an op does on the units of a chip: the amounts behind instructions and fast estimates."""
+"""What an op does on the units of a chip: the amounts for instructions and fast estimates."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Transfers:
 
 
 def transfers_of(backend: BackendDescription) -> Transfers | None:
-    """How data gets onto the chip; None for a backend whose ops read any memory themselves.
+    """Return how data gets onto the chip; None for a backend whose ops read any memory themselves.
 
     The first unit that loads is the way in, the last one that stores the way out, and the first
     memory is the one between them. Without one that stores, what loads does that too.
@@ -51,19 +51,20 @@ def transfers_of(backend: BackendDescription) -> Transfers | None:
 
 
 def distinct_units(backend: BackendDescription) -> Iterator[tuple[int, Unit]]:
-    """The units by their numbers, of those that share their work the first alone."""
+    """Yield the units by their numbers, of those that share their work the first alone."""
     for number, unit in enumerate(backend.units):
         if backend.kinds[number][0] == number:
             yield number, unit
 
 
 def is_declared(op: Operation) -> bool:
-    """Whether `op` declares all that it takes, what it moves included."""
+    """Return whether `op` declares all that it takes, what it moves included."""
     return isinstance(op, OpaqueOp) and op.declared_cost is not None
 
 
 def steps_of(op: Operation, backend: BackendDescription) -> tuple[UnitWork, ...]:
-    """What `op` does with operands on the chip, one step after the other; none for addressing.
+    """Return what `op` does with operands on the chip, one step after the other; none for
+    addressing.
 
     What has no tensors, such as the condition of a branch, is the host's. Raises UnsupportedError
     for open dims, and BraidError for a declared resource that the backend does not have.
@@ -88,7 +89,7 @@ def steps_of(op: Operation, backend: BackendDescription) -> tuple[UnitWork, ...]
 
 
 def step_seconds(step: UnitWork, rates: DeviceRates) -> float:
-    """How long `step` takes where nothing else uses the unit's port."""
+    """Return how long `step` takes where nothing else uses the unit's port."""
     if step.declared is not None:
         return step.declared
     return rates.unit_seconds(rates.backend.units[step.unit], step.amount)

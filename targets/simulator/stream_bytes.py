@@ -4,7 +4,7 @@ A header, 24 bytes an instruction, the names of the ops, words of 8 bytes (buffe
 tensors), the names of kernels and of tensors, the target's name, and a SHA-256 of all of it.
 A buffer is its size, its address plus one (0 for none), the filling instruction, how many end its
 use, these. An access is 0 for none, or else 1, its kernel's number plus one (0 for a copy), step,
-steps, and three lists behind their counts: address and size of what is read, of what is written,
+steps, and three lists after their counts: address and size of what is read, of what is written,
 and tensors. A tensor is its size.
 """
 
@@ -36,7 +36,7 @@ _RECORD = struct.Struct("<BBxxIQd")
 
 
 def to_bytes(stream: Stream) -> bytes:
-    """The stream in binary."""
+    """Return the stream in binary."""
     ops = "\n".join(stream.ops).encode()
     kernels = kernels_of(stream.instructions)
     names = "\n".join((*kernels, "", *(tensor.name for tensor in stream.tensors))).encode()
@@ -74,7 +74,7 @@ def _access_words(access: Access | None, number: dict[str, int]) -> list[int]:
 
 
 def from_bytes(data: bytes) -> Stream:
-    """The stream in `data`. Raises BraidError for another format, version, or a cut file."""
+    """Return the stream in `data`. Raises BraidError for another format, version, or a cut file."""
     if len(data) < HEADER.size or data[:4] != MAGIC:
         raise BraidError("this is not an instruction stream: it does not begin with 'BRDI'")
     _, version, target_bytes, count, op_bytes, words, buffers, tensors, name_bytes = (

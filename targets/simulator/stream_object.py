@@ -1,8 +1,8 @@
-"""A part of an instruction stream before it is linked: what is done, and behind what.
+"""A part of an instruction stream before it is linked: what is done, and after what.
 
 An object names ops, values and events by its own numbers, so that equal subgraphs have one
 object wherever they stand. What depends on the rest of the stream is left to the linker: the
-numbers of instructions, the syncs, and the waits for room on the chip.
+numbers of instructions, the syncs, and the waits for memory on the chip.
 """
 
 import json
@@ -21,7 +21,7 @@ class Action(IntEnum):
     ENTER = 0
     """An op of an earlier object has ended, and what it made and handed on is on the chip."""
     RESERVE = 1
-    """So many bytes on the chip are free."""
+    """Memory on the chip that is free."""
     LOAD = 2
     """A value is loaded."""
     STORE = 3
@@ -60,7 +60,7 @@ class StreamObject:
     sizes: tuple[int, ...]
 
     def to_bytes(self) -> bytes:
-        """The object as a file."""
+        """Return the object as a file."""
         fields = {
             "format": FORMAT,
             "events": [[e.action, e.op, e.subject, *e.after] for e in self.events],
@@ -74,7 +74,7 @@ class StreamObject:
 
     @staticmethod
     def from_bytes(data: bytes) -> "StreamObject":
-        """The object in a file. Raises ValueError where it has another form."""
+        """Return the object in a file. Raises ValueError where it has another form."""
         try:
             fields = cast(dict[str, Any], json.loads(data))
             if fields["format"] != FORMAT:

@@ -1,4 +1,4 @@
-"""The pictures of `docs/architecture.md`: steps are called in the order in which they stand."""
+"""The tables of `docs/architecture.md`: files exist, and steps are called in their order."""
 
 import ast
 import json
@@ -6,7 +6,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -22,19 +23,26 @@ ROOT = Path(braid.__file__).resolve().parents[1]
 Step = tuple[str, str]
 """A file, and the qualified name of a function in it."""
 
-TRACED = (
-    "A Conv's way from ONNX to machine code",
-    "A layout decision's way",
-    "A setting's way",
-)
-"""Pictures of one compilation; `test/unit/targets/test_cost_path.py` traces the other one."""
+TRACED = {
+    "A Conv's way from ONNX to machine code": "conv",
+    "A layout decision's way": "conv",
+    "A setting's way": "conv",
+    "A request's sizes": "rows",
+}
+"""Walks by the model that is compiled; `test_cost_path.py` of the targets traces another one."""
 
 
-def pictures() -> dict[str, list[Step]]:
-    """The steps of each picture by its heading."""
-    text = (ROOT / "docs" / "architecture.md").read_text()
-    found = re.findall(r"^## ([^\n]+)\n(?:(?!^## ).)*?```text\n(.*?)```", text, re.S | re.M)
-    return {title: [tuple(line.split()[:2]) for line in body.splitlines()] for title, body in found}
+def walks() -> dict[str, list[Step]]:
+    """Return the steps of each walk by its heading: rows of a table with a file and a function."""
+    found: dict[str, list[Step]] = {}
+    for title, section in re.findall(r"^## ([^\n]+)\n((?:(?!^## ).*\n?)*)", text(), re.M):
+        if steps := re.findall(r"^\| `([^`]+)` \| `([^`]+)` \|", section, re.M):
+            found[title] = steps
+    return found
+
+
+def text(page: str = "docs/architecture.md") -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
 
 
 def functions(tree: ast.AST, prefix: str = "") -> Iterator[str]:
@@ -46,14 +54,35 @@ def functions(tree: ast.AST, prefix: str = "") -> Iterator[str]:
             yield from functions(node, f"{prefix}{node.name}.")
 
 
+def defines(path: Path, name: str) -> bool:
+    """Return whether a file of Python or C defines the function `name`."""
+    source = path.read_text(encoding="utf-8")
+    if path.suffix == ".c":
+        pattern = rf"^[a-z][\w *]*\b{name}\([^;{{]*\)\s*{{"
+        return re.search(pattern, source, re.M) is not None
+    return name in functions(ast.parse(source))
+
+
 def test_each_step_is_a_function() -> None:
-    shown = pictures()
+    shown = walks()
     assert {*TRACED, "One kernel's seconds"} == shown.keys()
     for title, steps in shown.items():
         for file, name in steps:
-            path = ROOT / file
-            assert path.is_file(), f"{title}: there is no {file}"
-            assert name in functions(ast.parse(path.read_text())), f"{title}: no {name} in {file}"
+            assert (ROOT / file).is_file(), f"{title}: there is no {file}"
+            assert defines(ROOT / file, name), f"{title}: no {name} in {file}"
+
+
+def test_files_that_are_named_exist() -> None:
+    named = re.findall(r"`([a-z][\w./-]*/[\w.-]*)`", text())
+    assert len(named) > 100 and [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_the_picture_shows_all_packages() -> None:
+    shown = set(re.findall(r">([\w/, ]+)</text>", text("docs/pictures/packages.svg")))
+    names = {name for each in shown for name in each.split(", ")}
+    linked = {path.name for path in (ROOT / "braid").iterdir() if path.is_symlink()}
+    assert len(linked) > 8 and linked <= names
+    assert {"braid", "braid/driver", "braid/onnxruntime"} <= names
 
 
 def conv() -> ModelProto:
@@ -67,8 +96,18 @@ def conv() -> ModelProto:
     return make_model(graph, opset_imports=[make_opsetid("", 17)], ir_version=8)
 
 
-def compilation() -> list[Step]:
-    """Each function that is called, as a convolution is compiled, in the order of first calls."""
+def rows() -> ModelProto:
+    """A product of any number of rows."""
+    weight = np.random.default_rng(0).standard_normal((8, 16)).astype(np.float32)
+    nodes = [make_node("MatMul", ["x", "w"], ["y"])]
+    x = make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 8])
+    y = make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 16])
+    graph = make_graph(nodes, "rows", [x], [y], [numpy_helper.from_array(weight, "w")])
+    return make_model(graph, opset_imports=[make_opsetid("", 17)], ir_version=8)
+
+
+def compilation(model: str) -> list[Step]:
+    """Each function that is called, as a model is compiled and run, in the order of first calls."""
     calls: dict[Step, None] = {}
     files: dict[str, str] = {}
     root = f"{ROOT}{os.sep}"
@@ -82,29 +121,39 @@ def compilation() -> list[Step]:
 
     sys.setprofile(note)
     try:
-        braid.compile(conv(), jobs=1, numerics="strict")
+        if model == "conv":
+            braid.compile(conv(), jobs=1, numerics="strict")
+        else:
+            braid.compile(rows(), jobs=1)(np.ones((3, 8), np.float32))
     finally:
         sys.setprofile(None)
     return list(calls)
 
 
 @pytest.fixture(scope="module")
-def called(tmp_path_factory: pytest.TempPathFactory) -> dict[Step, int]:
+def called(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[Step, int]]:
     """The place of each function's first call, in a process that has made no family yet."""
-    environment = {**os.environ, "BRAID_CACHE_DIR": str(tmp_path_factory.mktemp("cache"))}
-    done = subprocess.run(
-        [sys.executable, __file__], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return {(file, name): place for place, (file, name) in enumerate(json.loads(done.stdout))}
+
+    @cache
+    def trace(model: str) -> dict[Step, int]:
+        environment = {**os.environ, "BRAID_CACHE_DIR": str(tmp_path_factory.mktemp("cache"))}
+        command = [sys.executable, __file__, model]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return {(file, name): place for place, (file, name) in enumerate(json.loads(done.stdout))}
+
+    return trace
 
 
 @pytest.mark.parametrize("title", TRACED)
-def test_steps_are_called_in_their_order(title: str, called: dict[Step, int]) -> None:
-    steps = pictures()[title]
-    assert [step for step in steps if step not in called] == []
-    assert steps == sorted(steps, key=lambda step: called[step])
+def test_steps_are_called_in_their_order(
+    title: str, called: Callable[[str], dict[Step, int]]
+) -> None:
+    places = called(TRACED[title])
+    steps = [step for step in walks()[title] if not step[0].endswith(".c")]
+    assert [step for step in steps if step not in places] == []
+    assert steps == sorted(steps, key=lambda step: places[step])
 
 
 if __name__ == "__main__":
-    print(json.dumps(compilation()))
+    print(json.dumps(compilation(sys.argv[1])))

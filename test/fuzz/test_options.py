@@ -30,7 +30,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "inter-op threads": {"inter_op_threads": 2},
     "strict": {"numerics": "strict"},
     "library": {"kernels": "library"},
-    "searched": {"kernels": "best", "on_miss": "probe", "on_miss_seconds": 1},
+    "searched": {"kernels": "best", "untuned": "probe", "untuned_seconds": 1},
     "no integers": {"integers": False},
     "AVX2": {"cpu": "haswell"},
     "SSE2": {"cpu": "x86-64"},

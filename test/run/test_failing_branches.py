@@ -38,10 +38,6 @@ FAILING: dict[str, tuple[GraphProto, str]] = {
         graph("e", [node("Unsqueeze", ["x", "a"], ["ey"])], a=np.array([0])),
         "it gives tensor<1x2x8xf32>, and the then branch tensor<2x8xf32>",
     ),
-    "other shape": (
-        graph("e", [node("Concat", ["x", "x"], ["ey"], axis=0)]),
-        "it gives tensor<4x8xf32>, and the then branch tensor<2x8xf32>",
-    ),
     "missing op": (
         graph("e", [node("Frobnicate", ["x"], ["ey"], domain="com.microsoft")]),
         r"node 'ey' \(Frobnicate\): the op com.microsoft.Frobnicate is not supported",

@@ -88,7 +88,7 @@ def compile_model(
     kept = options.cache and what == ARTIFACT
     compiled = models.compile_model(model, replace(options, load=False, cache=kept))
     _save(compiled, what, output, reports.memory_json)
-    if compiled.kernels.recorded or options.on_miss != DEFAULTS.on_miss:
+    if compiled.kernels.recorded or options.untuned != DEFAULTS.untuned:
         reporter().tell(str(compiled.kernels))
     data = {
         "model": str(model),

@@ -25,7 +25,7 @@ _OPTIONS = (
     *("target", "cpu", "gpu_arch", "threads", "shapes", "dims", "constants", "shape_buckets"),
     *("shape_bounds", "jobs", "use_profile", "unseen", "memory_budget", "recompute"),
     *("inter_op_threads", "order_seconds", "partition", "pin", "integers", "emulate", "kernels"),
-    *("numerics", "precision", "on_miss", "on_miss_seconds"),
+    *("numerics", "precision", "untuned", "untuned_seconds"),
 )
 Shared = Annotated[CompileOptions, only(*_OPTIONS)]
 OtherArgument = Annotated[

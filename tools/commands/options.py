@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from braid.driver.options import options_of
-from braid.support.option_names import flag_of
+from braid.support.option_names import flag_of, former_keywords
 
 ARTIFACT_SUFFIX = ".braid"
 
@@ -48,7 +48,7 @@ def option_of(name: str) -> Any:
     """Return the option of commands for an option of compilations, see `CompileOptions`."""
     option = options_of()[name]
     return typer.Option(
-        flag_of(name),
+        *map(flag_of, (name, *former_keywords(name))),
         metavar=option.metavar,
         min=option.least,
         max=option.most,

@@ -225,8 +225,8 @@ def _compile(model: Path, options: TaskOptions, jobs: int | None, report: Report
         jobs=jobs,
         load=False,
         kernels="best" if is_searched else None,
-        on_miss="default" if is_searched else options.on_miss,
-        on_miss_seconds=options.seconds,
+        untuned="default" if is_searched else options.on_miss,
+        untuned_seconds=options.seconds,
     )
     compiled = compile_or_load(model, wanted)
     compiled.save(model.with_name(ARTIFACT))

@@ -60,7 +60,7 @@ $bytes
 /* Makes a context that runs on `threads` threads (0: all); NULL on failure. */
 ${p}_context *${p}_create(int64_t threads);
 
-/* Runs the model; 0 on success. Only a tensor without elements may be NULL. */
+/* Runs the model; 0 on success. $results */
 $run;
 
 /* Sizes of the output of that number, counted from 0, after a run. */
@@ -98,10 +98,9 @@ ${p}_context *${p}_create(int64_t threads) {
 $set_shapes
 $run {
   void *in[] = {$inputs};
-  void *out[] = {$outputs};
   braid_context_t *own = (braid_context_t *)context;
 $shapes
-  return braid_context_run(own, in, out);
+$finish
 }
 
 $bytes
@@ -113,6 +112,12 @@ const char *${p}_error(void) { return braid_last_error(); }
 
 void ${p}_destroy(${p}_context *context) { braid_context_close((braid_context_t *)context); }
 """)
+
+
+_OWNED = (
+    "Sets `outputs` to where results are until the next run. Only\n"
+    " * an input without elements may be NULL."
+)
 
 
 def identifier(name: str) -> str:
@@ -135,7 +140,10 @@ def identifiers(names: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class CInterface:
-    """Functions and types whose names start with `prefix`, for a model with these ports."""
+    """Functions and types whose names start with `prefix`, for a model with these ports.
+
+    Where data decide sizes, a run sets the pointers of its outputs, which the context owns.
+    """
 
     prefix: str
     model: str
@@ -144,6 +152,7 @@ class CInterface:
     outputs: Sequence[TensorSpec]
     dims: Sequence[DimSpec]
     output_shapes: Sequence[Sequence[str]] = ()
+    decides_sizes: bool = False
 
     @cached_property
     def _names(self) -> list[str]:
@@ -158,6 +167,8 @@ class CInterface:
         """The text of the header."""
         ports = list(zip((*self.inputs, *self.outputs), self._names, strict=True))
         count = len(self.inputs)
+        sized = ports[:count] if self.decides_sizes else ports
+        qualifier = "const " if self.decides_sizes else ""
         return _HEADER.substitute(
             p=self.prefix,
             model=self.model.replace("*/", "* /"),
@@ -165,13 +176,14 @@ class CInterface:
             dims=self._dims_struct(),
             inputs="\n".join(_field(port, name, "const ") for port, name in ports[:count]),
             outputs="\n".join(
-                _field(port, name, "", sizes)
+                _field(port, name, qualifier, sizes)
                 for (port, name), sizes in zip(
                     ports[count:], self.output_shapes or ((),) * len(self.outputs), strict=True
                 )
             ),
-            bytes="\n".join(self._bytes(port, name) for port, name in ports),
+            bytes="\n".join(self._bytes(port, name) for port, name in sized),
             run=self._run_declaration(),
+            results=_OWNED if self.decides_sizes else "Only a tensor without elements may be NULL.",
         )
 
     def source(self) -> str:
@@ -179,12 +191,11 @@ class CInterface:
         count = len(self.inputs)
         # The runtime refuses NULL by the tensor's name.
         inputs = [f"inputs ? (void *)inputs->{name} : NULL" for name in self._names[:count]]
-        outputs = [f"outputs ? outputs->{name} : NULL" for name in self._names[count:]]
         return _SOURCE.substitute(
             p=self.prefix,
             run=self._run_declaration(),
             inputs=", ".join(inputs or ["NULL"]),
-            outputs=", ".join(outputs or ["NULL"]),
+            finish=self._finish(),
             set_shapes=self._shapes_function(),
             shapes="  if (set_shapes(own, dims) != 0)\n    return 1;" if self.dims else "",
             bytes="\n".join(map(self._bytes_function, self._computed())),
@@ -201,10 +212,23 @@ class CInterface:
     def _run_declaration(self) -> str:
         p = self.prefix
         dims = f"const {p}_dims *dims, " if self.dims else ""
+        outputs = f"{p}_outputs" if self.decides_sizes else f"const {p}_outputs"
         return (
             f"int {p}_run({p}_context *context, {dims}const {p}_inputs *inputs,\n"
-            f"    const {p}_outputs *outputs)"
+            f"    {outputs} *outputs)"
         )
+
+    def _finish(self) -> str:
+        """Return the end of a run: its results are written, or where they are is."""
+        names = self._names[len(self.inputs) :]
+        if not self.decides_sizes:
+            given = [f"outputs ? outputs->{name} : NULL" for name in names]
+            listed = ", ".join(given or ["NULL"])
+            return f"  void *out[] = {{{listed}}};\n  return braid_context_run(own, in, out);"
+        lines = ["  if (braid_context_run(own, in, NULL) != 0)", "    return 1;"]
+        for number, name in enumerate(names):
+            lines.append(f"  outputs->{name} = braid_context_output(own, {number});")
+        return "\n".join([*lines, "  return 0;"])
 
     def _shapes_function(self) -> str:
         if not self.dims:
@@ -235,6 +259,8 @@ class CInterface:
 
     def _computed(self) -> list[int]:
         """Outputs whose sizes are more than dims of the model: the runtime computes them."""
+        if self.decides_sizes:
+            return []
         return [number for number, spec in enumerate(self.outputs) if self._is_computed(spec)]
 
     def _is_computed(self, spec: TensorSpec) -> bool:

@@ -61,6 +61,7 @@ def write_c_library(
         manifest.outputs,
         manifest.dims,
         manifest.output_shapes,
+        decides_sizes=manifest.phases > 0,
     )
     if weights.nbytes > _LARGEST_WEIGHTS:
         raise BraidError(

@@ -64,7 +64,13 @@ def signature_of(module: ModuleOp) -> tuple[tuple[TensorSpec, ...], tuple[Tensor
             two of one name.
 
     """
-    function = entry_of(module)
+    return signature_of_function(entry_of(module))
+
+
+def signature_of_function(
+    function: FuncOp,
+) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:
+    """Specs of the arguments and of the results. Raises BraidError as `signature_of`."""
     types = function.function_type
     inputs = _specs(function, input_names(function), types.inputs.data)
     told = value_sizes(function)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain, count
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType, i1, i32, i64
@@ -23,7 +24,8 @@ from braid.dialects.braid.size_evaluation import (
 )
 from braid.dialects.braid.sized_ops import SizeValuesOp
 from braid.frontends.onnx.building.text_values import TextTable
-from braid.support.sizes.expression import Extent, Size, symbol
+from braid.support.sizes.assumptions import Assumed
+from braid.support.sizes.expression import Extent, Size, symbol, symbols_of
 
 
 class ParameterStore(Mapping[str, Array]):
@@ -83,11 +85,24 @@ class Builder:
         """The names of the model's inputs."""
         self.requested: set[str] = set()
         """Names of inputs that could hold the sizes which nodes need; see `treat_as_sizes`."""
+        self.size_inputs: dict[str, tuple[str, ...]] = {}
+        """Inputs whose elements are treated as sizes, and the names of these."""
+        self.useful: set[str] = set()
+        """Those of them that nodes need."""
+        self.useless: set[str] = set()
+        """Names of inputs whose elements told no size that a node needed."""
+        self.has_sizes = False
+        """Whether inputs and data may say sizes."""
+        self.assumed: dict[str, Assumed] = {}
+        """What is assumed of the sizes that data decide."""
         self.requires_branches = False
         """If set, a branch that cannot be imported is an error at once, not where it is taken."""
         self.has_leftovers = False
         """Set once a block was given up, so that ops may be left over that were never inserted."""
         self.texts = TextTable()
+        self.size_names: set[str] = set()
+        """Names of sizes that are taken."""
+        self._outermost = block
         self._known: dict[SSAValue, Array] = {}
         self._sizes: dict[SSAValue, Array] = {}
         self._waiting: dict[SSAValue, Operation] = {}
@@ -117,17 +132,45 @@ class Builder:
 
     def treat_as_sizes(self, argument: SSAValue, names: Sequence[str]) -> None:
         """Treat the elements of an input as sizes of these names."""
-        shape = [e for e in extents_of(argument) if isinstance(e, int)]
-        self._sizes[argument] = as_array([symbol(name) for name in names], shape)
+        self.size_inputs[self.inputs[argument]] = tuple(names)
+        self.treat_as(argument, as_array([symbol(name) for name in names], fixed_shape(argument)))
 
-    def request_value(self, value: SSAValue) -> None:
-        """Note that a node needs a value, which is known where the inputs behind it hold sizes."""
-        behind = self.inputs_behind(value)
-        self.requested.update(
-            name
-            for argument, name in self.inputs.items()
-            if name in behind and _may_hold_sizes(argument)
-        )
+    def treat_as(self, value: SSAValue, sizes: Array) -> None:
+        """Treat the elements of a value as these sizes."""
+        self._sizes[value] = sizes
+        self.size_names.update(symbols_of(*sizes.reshape(-1).tolist()))
+
+    def free_size_name(self, wanted: str, number: int | None) -> str:
+        """Return a name that no size has yet, which is that of an element with a `number`."""
+        base = wanted if number is None else f"{wanted}[{number}]"
+        names = chain([base], (f"{base}_{n}" for n in count(2)))
+        name = next(each for each in names if each not in self.size_names)
+        self.size_names.add(name)
+        return name
+
+    @property
+    def may_decide(self) -> bool:
+        """Whether data may decide sizes here: not inside of control flow."""
+        return self.has_sizes and self.block is self._outermost
+
+    def request_value(self, value: SSAValue) -> bool:
+        """Ask for a value that a node needs: it is known where the inputs behind it hold sizes.
+
+        Return whether the import is to be tried again, with more inputs that hold sizes, or with
+        fewer, since those behind the value do not tell it.
+        """
+        may_tell = {name for argument, name in self.inputs.items() if may_hold_sizes(argument)}
+        asked = may_tell & set(self.inputs_behind(value))
+        requested = asked - self.size_inputs.keys() - self.useless
+        useless = asked & self.size_inputs.keys() - self.useful
+        self.requested |= requested
+        self.useless |= useless
+        return bool(requested or useless)
+
+    def note_use(self, sizes: Array) -> None:
+        """Note that a node needs these sizes, which elements of inputs may tell."""
+        used = symbols_of(*(size for size in sizes.reshape(-1).tolist() if isinstance(size, Size)))
+        self.useful |= {name for name, own in self.size_inputs.items() if used & set(own)}
 
     def inputs_behind(self, value: SSAValue) -> list[str]:
         """The names of the model's inputs on whose data `value` depends."""
@@ -207,8 +250,20 @@ class Builder:
         if op is not None:
             for operand in op.operands:
                 self.use(operand)
-            self.prologue.append(op)
+            if self._is_decided(op):
+                self._outermost.add_op(op)  # behind the decision, and before all users
+            else:
+                self.prologue.append(op)
         return value
+
+    def _is_decided(self, op: Operation) -> bool:
+        """Return whether an op gives sizes that data decide, which no op before these may use."""
+        if isinstance(op, SizeValuesOp):
+            return not symbols_of(*op.values.get_values()).isdisjoint(self.assumed)
+        return any(
+            isinstance(operand.owner, SizeValuesOp) and self._is_decided(operand.owner)
+            for operand in op.operands
+        )
 
     def constant(self, array: Array) -> SSAValue:
         """A known value."""
@@ -273,6 +328,15 @@ class Builder:
         for op in reversed(list(block.ops)):
             block.erase_op(op, safe_erase=False)
 
+    def give_up(self, before: int) -> None:
+        """Erase the ops that were appended since there were `before` new ones."""
+        ops = self.new_ops[before:]
+        del self.new_ops[before:]
+        self.has_leftovers = True
+        for op in reversed(ops):
+            op.detach()
+            op.erase(safe_erase=False)
+
     @contextmanager
     def requiring_branches(self) -> Generator[None]:
         """Let a branch that cannot be imported be an error at once."""
@@ -283,7 +347,7 @@ class Builder:
             self.requires_branches = outer
 
 
-def _may_hold_sizes(argument: SSAValue) -> bool:
+def may_hold_sizes(argument: SSAValue) -> bool:
     """Return whether the elements of an input may be sizes."""
     shape = extents_of(argument)
     is_small = not _is_open(shape) and math.prod(fixed_shape(argument)) <= MOST_SIZE_ELEMENTS

@@ -11,6 +11,7 @@ from braid.dialects.braid.base import extents_of
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.size_evaluation import is_sized
 from braid.frontends.onnx.building.builder import Builder
+from braid.frontends.onnx.building.decisions import decided, may_decide
 from braid.frontends.onnx.building.opsets import domain_of
 from braid.frontends.onnx.building.tensors import TensorReader
 from braid.support.errors import BraidError, SourceLocation, UnsupportedError
@@ -22,6 +23,12 @@ from braid.support.sizes.text import print_scalar, print_size
 SubgraphImporter = Callable[[GraphProto, Sequence[SSAValue]], list[SSAValue]]
 """Appends a subgraph, whose inputs are given, to the builder's block; its outputs."""
 
+NodeImporter = Callable[[NodeProto, Sequence[SSAValue | None]], Sequence[SSAValue | None]]
+"""Appends what a node of ONNX's domain, whose inputs are given, computes; its outputs."""
+
+
+CALLED_OPSET = 23
+"""The opset of ONNX's domain in which importers call its ops."""
 
 DeclaredSizes = tuple[int | None, ...]
 """The sizes of dims that a graph declares; None for those that it leaves open."""
@@ -64,6 +71,7 @@ class Node:
         location: SourceLocation,
         tensors: TensorReader,
         import_subgraph: SubgraphImporter,
+        import_node: NodeImporter,
         declared: Mapping[str, DeclaredSizes],
     ) -> None:
         self.proto = proto
@@ -74,6 +82,7 @@ class Node:
         self.bound_types: Mapping[str, Attribute] = {}
         self._tensors = tensors
         self.import_subgraph = import_subgraph
+        self._import_node = import_node
         self._declared = declared
         self._builder = builder
         self._location = location
@@ -179,12 +188,25 @@ class Node:
     def known_sizes(self, index: int) -> tuple[Extent, ...] | None:
         """Return input `index`, a vector or scalar of numbers and sizes; see `known`."""
         value = self.optional(index)
-        array = None if value is None else self._builder.sizes_of(value)
+        array = None if value is None else self.sizes_of_value(value, self.proto.input[index])
         if array is None or not is_sized(array):
             return self.known_integers(index)
         if array.ndim > 1:
             self.fail(f"input {index} has shape {list(array.shape)}, expected a vector")
         return tuple(array.reshape(-1).tolist())
+
+    def sizes_of_value(self, value: SSAValue, name: str) -> Array | None:
+        """Return numbers and sizes that a value is made of; data decide those called `name`.
+
+        None where these cannot be sizes, or where the import is to be tried again.
+        """
+        array = self._builder.sizes_of(value)
+        if array is None and may_decide(self._builder, value):
+            if not self._builder.request_value(value):
+                return decided(self._builder, value, name)
+        elif array is not None and is_sized(array):
+            self._builder.note_use(array)
+        return array
 
     def known_size(self, index: int) -> Extent | None:
         """Return input `index` as one number or size, None if it is left out; see `known`."""
@@ -208,6 +230,21 @@ class Node:
         value = self.optional(index)
         if value is not None and extents_of(value) not in ((), (1,)):
             self.fail(f"input {index} has shape {list(extents_of(value))}, expected one number")
+
+    def call(self, op_type: str, *inputs: SSAValue | None, **attributes: Any) -> SSAValue:
+        """Append what an op of ONNX's domain computes, in the opset `CALLED_OPSET`, and return it.
+
+        The node is called what this one is, so that diagnostics name this one. An attribute that
+        is None is left out.
+        """
+        given = {name: value for name, value in attributes.items() if value is not None}
+        names = ["" if value is None else str(index) for index, value in enumerate(inputs)]
+        name = self.proto.name or next(iter(self.proto.output), "")
+        (result,) = self._import_node(
+            helper.make_node(op_type, names, ["y"], name=name, **given), inputs
+        )
+        assert result is not None, "an op of one output computes it"
+        return result
 
     def has(self, name: str) -> bool:
         """Return whether the attribute is there."""

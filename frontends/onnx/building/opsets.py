@@ -8,6 +8,9 @@ from onnx import NodeProto, OperatorSetIdProto
 
 from braid.support.errors import BraidError, SourceLocation, UnsupportedError
 
+MICROSOFT = "com.microsoft"
+"""The domain of ONNX Runtime's own ops."""
+
 _VERSION_END = 2**31
 """The end of the range of versions, which are 32-bit integers in ONNX's schemas."""
 

@@ -14,18 +14,22 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, SSAValue
 
-from braid.dialects.braid.base import AnyTensor
+from braid.dialects.braid.base import AnyTensor, extents_of
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.failure import FailOp
 from braid.dialects.braid.names import names_of
+from braid.dialects.braid.sized_ops import slice_of
 from braid.dialects.braid.sizes import extents_of_type
 from braid.frontends.onnx.building.builder import Builder
-from braid.frontends.onnx.building.expressions import broadcast
+from braid.frontends.onnx.building.decisions import decided, may_decide
+from braid.frontends.onnx.building.expressions import broadcast, pad
 from braid.frontends.onnx.building.node import InvalidModelError, Node
 from braid.frontends.onnx.building.registry import importer
 from braid.frontends.onnx.ops.control_flow import extracted, insert_with_keys
 from braid.support.diagnostics import Diagnostic, emit
 from braid.support.errors import BraidError, UnsupportedError
+from braid.support.sizes.expression import Extent
+from braid.support.sizes.operators import is_equal, maximum, select
 
 _NAMES = ("then", "else")
 
@@ -84,6 +88,8 @@ def _branches(b: Builder, node: Node, graphs: Sequence[GraphProto]) -> list[_Bra
         for branch in branches:
             b.discard(branch.block)
         node.unsupported(f"the branches give {listed[0]} and {listed[1]}, expected the same types")
+    if (sizes := _sizes_by_condition(b, node, branches)) is not None:
+        return [_with_sizes(b, branch, sizes) for branch in branches]
     index = _misfit(node, branches)
     b.discard(branches[index].block)
     return _with_failing(
@@ -93,6 +99,62 @@ def _branches(b: Builder, node: Node, graphs: Sequence[GraphProto]) -> list[_Bra
         index,
         f"it gives {listed[index]}, and the {_NAMES[1 - index]} branch {listed[1 - index]}",
     )
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """Extents of a result: as the condition decides, and the most of both branches."""
+
+    decided: list[Extent]
+    most: list[Extent]
+
+
+def _sizes_by_condition(b: Builder, node: Node, branches: Sequence[_Branch]) -> list[_Sizes] | None:
+    """Return the extents of the results, which the condition decides where branches differ.
+
+    None where it cannot, since ranks differ or the graph declares those of one branch.
+    """
+    pairs = list(zip(*(map(_extents, branch.types) for branch in branches), strict=True))
+    if not may_decide(b, node.input(0)) or any(len(then) != len(other) for then, other in pairs):
+        return None
+    if not all(_fits_declared(node, branch) for branch in branches):
+        return None
+    (is_taken,) = decided(b, node.input(0), node.proto.input[0], most=1).reshape(-1).tolist()
+    first = is_equal(is_taken, 1)
+    return [
+        _Sizes(
+            [a if a == c else select(first, a, c) for a, c in zip(then, other, strict=True)],
+            [maximum(a, c) for a, c in zip(then, other, strict=True)],
+        )
+        for then, other in pairs
+    ]
+
+
+def _with_sizes(b: Builder, branch: _Branch, sizes: Sequence[_Sizes]) -> _Branch:
+    """Return a branch that gives results of these extents, which are its own where it is taken.
+
+    They are widened to the most of both branches and cut, which is possible whichever is taken.
+    """
+    terminator = branch.block.last_op
+    assert isinstance(terminator, scf.YieldOp)
+    results = list(terminator.operands)
+    with b.inside(branch.block):
+        terminator.detach()
+        for position, own in enumerate(sizes):
+            shape = extents_of(results[position])
+            added = [most - extent for most, extent in zip(own.most, shape, strict=True)]
+            wide = pad(b, results[position], [0] * len(shape), added, 0)
+            if list(shape) != own.decided:
+                wide = b.emit(slice_of(wide, [0] * len(shape), own.decided, [1] * len(shape)))
+            results[position] = b.use(wide)
+        b.insert(scf.YieldOp(*results))
+    b.new_ops.remove(terminator)
+    terminator.erase()
+    return _Branch(branch.block, [value.type for value in results])
+
+
+def _extents(type: Attribute) -> tuple[Extent, ...]:
+    return extents_of_type(cast(AnyTensor, type)) if isinstance(type, TensorType) else ()
 
 
 def _imported(b: Builder, node: Node, graph: GraphProto) -> _Branch | BraidError:
@@ -113,15 +175,13 @@ def _misfit(node: Node, branches: Sequence[_Branch]) -> int:
 
     A type that a declared shape rules out fits nothing that follows.
     """
-    declared = node.declared_outputs()
-    fits = [
-        all(
-            shape is None or _fits(shape, type)
-            for shape, type in zip(declared, branch.types, strict=True)
-        )
-        for branch in branches
-    ]
-    return 0 if fits == [False, True] else 1
+    return 0 if [_fits_declared(node, branch) for branch in branches] == [False, True] else 1
+
+
+def _fits_declared(node: Node, branch: _Branch) -> bool:
+    """Return whether a branch gives what the graph declares."""
+    declared = zip(node.declared_outputs(), branch.types, strict=True)
+    return all(shape is None or _fits(shape, type) for shape, type in declared)
 
 
 def _element_type(type: Attribute) -> Attribute:

@@ -17,14 +17,23 @@ from braid.dialects.braid.attribute_names import PROFILE_KEYS
 from braid.dialects.braid.base import element_type_of, extents_of, tensor_type
 from braid.dialects.braid.dtypes import i64, to_numpy
 from braid.dialects.braid.scattering import ScatterNdOp
-from braid.dialects.braid.size_evaluation import as_array
+from braid.dialects.braid.size_evaluation import SIZES, as_array
 from braid.frontends.onnx.building.builder import Builder
-from braid.frontends.onnx.building.expressions import broadcast, concat, reshape, with_extents
+from braid.frontends.onnx.building.decisions import decided, may_decide
+from braid.frontends.onnx.building.expressions import (
+    apply,
+    broadcast,
+    concat,
+    reshape,
+    slice_dim,
+    with_extents,
+)
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
 from braid.support.errors import BraidError, UnsupportedError
 from braid.support.sizes.assumptions import Answer, Assumed, Assumptions
 from braid.support.sizes.expression import Extent, Size, symbols_of
+from braid.support.sizes.operators import maximum
 
 Body = Callable[[SSAValue, Sequence[SSAValue]], tuple[Sequence[SSAValue], Sequence[SSAValue]]]
 """A body takes the iteration's number (`tensor<i64>`) and the carried values, and returns the next
@@ -53,7 +62,7 @@ def counted_loop(
         following = list(following)
         for value in values:
             assert not isinstance(count, SSAValue)
-            type = tensor_type(element_type_of(value), [count, *extents_of(value)])
+            type = tensor_type(element_type_of(value), [_rows(count), *extents_of(value)])
             collection = block.insert_arg(type, len(block.args))
             # A loop that never runs collects into nothing, in which no slice has a place.
             following.append(
@@ -65,7 +74,18 @@ def counted_loop(
     limit = count if isinstance(count, SSAValue) else _index(b, count)
     for start in starts:
         b.use(start)
-    return insert_with_keys(b, scf.ForOp(zero, limit, one, starts, block), keys).results
+    results = insert_with_keys(b, scf.ForOp(zero, limit, one, starts, block), keys).results
+    if isinstance(count, SSAValue) or count == _rows(count):
+        return results
+    cut = [slice_dim(b, value, 0, 0, count) for value in results[len(carried) :]]
+    return [*results[: len(carried)], *cut]
+
+
+def _rows(count: Extent) -> Extent:
+    """Return the rows of what a loop collects: at least 1 where it may not run, for the slice."""
+    if isinstance(count, int) or SIZES.at_most(1, count) is Answer.YES:
+        return count
+    return maximum(count, 1)
 
 
 def iteration_number(b: Builder, position: SSAValue) -> SSAValue:
@@ -214,8 +234,7 @@ def _for_loop(b: Builder, node: Node) -> Sequence[SSAValue]:
     trip_count = node.optional(0)
     if trip_count is None:
         node.fail("the loop never ends: it has no trip count, and its condition stays true")
-    known = b.known(trip_count)
-    count = None if known is None else max(0, int(known.item()))
+    count = _iterations(b, node, trip_count, collects=len(graph.output) > 1 + len(carried))
 
     def body(
         number: SSAValue, values: Sequence[SSAValue]
@@ -231,16 +250,30 @@ def _for_loop(b: Builder, node: Node) -> Sequence[SSAValue]:
             )
         return after, collected
 
-    limit = count if count is not None else _as_index(b, trip_count)
+    limit: Extent | SSAValue = count if count is not None else _as_index(b, trip_count)
     try:
         with b.requiring_branches():  # in single iterations a condition may be known
             return counted_loop(b, limit, carried, body, loop_keys(node, graph))
     except BraidError as error:
-        if count and count <= UNROLLED_ITERATIONS and isinstance(error, UnsupportedError):
+        is_unsupported = isinstance(error, UnsupportedError)
+        if is_unsupported and isinstance(count, int) and 0 < count <= UNROLLED_ITERATIONS:
             return _unrolled(b, node, count, carried)
         if b.requires_branches:
             raise
         return counted_loop(b, limit, carried, body, loop_keys(node, graph))
+
+
+def _iterations(b: Builder, node: Node, trip_count: SSAValue, *, collects: bool) -> Extent | None:
+    """Return the number of iterations; None where data say it, and nothing is collected."""
+    known = b.sizes_of(trip_count)
+    if known is not None:
+        (count,) = known.reshape(-1).tolist()
+        return max(0, count) if isinstance(count, int) else SIZES.simplified(maximum(0, count))
+    if not collects or not may_decide(b, trip_count) or b.request_value(trip_count):
+        return None
+    steps = apply(b, "maximum", reshape(b, trip_count, [1]), b.constant(np.zeros(1, np.int64)))
+    (count,) = decided(b, steps, node.proto.input[0]).reshape(-1).tolist()
+    return count
 
 
 def _unrolled(
@@ -271,16 +304,66 @@ def _unrolled(
 
 
 def _collecting_loop(b: Builder, node: Node) -> Sequence[SSAValue]:
-    """A loop that collects until a condition ends it, which it does at a known iteration."""
+    """A loop that collects until a condition ends it: at a known iteration, or as data say."""
     trip_count, condition = node.optional(0), node.optional(1)
     first = None if condition is None else b.known(condition)
     limit = None if trip_count is None else b.known(trip_count)
-    if (condition is None) != (first is None) or (trip_count is None) != (limit is None):
-        _refuse_to_collect(node)
+    is_known = (condition is None) == (first is None) and (trip_count is None) == (limit is None)
     most = None if limit is None else int(limit.item())
-    if (first is not None and not first.item()) or most not in _UNROLLED:
+    if is_known and most in _UNROLLED and (first is None or first.item()):
+        carried = [node.input(i) for i in range(2, len(node.inputs))]
+        before = len(b.new_ops)
+        try:
+            return _unrolled(b, node, most, carried)
+        except UnsupportedError:
+            if not b.may_decide:
+                raise
+            b.give_up(before)
+    if not b.may_decide:
         _refuse_to_collect(node)
-    return _unrolled(b, node, most, [node.input(i) for i in range(2, len(node.inputs))])
+    return _counted_by_data(b, node)
+
+
+def _counted_by_data(b: Builder, node: Node) -> Sequence[SSAValue]:
+    """Import a loop of which data say how many iterations it has, and which collects.
+
+    What it collects has a row for each of the most iterations, and is cut afterwards. Where their
+    number has no bound, it runs twice: once to count the iterations, then as often as that.
+    """
+    carried = [node.input(i) for i in range(2, len(node.inputs))]
+    graph, most = node.graph("body"), _most_iterations(b, node)
+    name = next((n for n in node.proto.output[len(carried) :] if n), node.proto.name)
+    count, results = _until_condition(b, node, most)
+    counted = b.insert(tensor.FromElementsOp(count, result_type=TensorType(i64, [1])))
+    (steps,) = decided(b, counted.results[0], name or "iterations").reshape(-1).tolist()
+    if most is not None:
+        collected = [slice_dim(b, value, 0, 0, steps) for value in results[len(carried) :]]
+        return [*results[: len(carried)], *collected]
+
+    def body(
+        number: SSAValue, values: Sequence[SSAValue]
+    ) -> tuple[Sequence[SSAValue], Sequence[SSAValue]]:
+        true = b.constant(np.array(True))
+        following = node.import_subgraph(graph, [number, true, *values])[1:]
+        names = [value.name for value in graph.input[2:]]
+        after = next_carried(b, node, names, values, following[: len(values)])
+        return after, following[len(values) :]
+
+    return counted_loop(b, steps, carried, body, loop_keys(node, graph))
+
+
+MOST_ROWS = 1 << 12
+"""Rows that are allocated for what a loop collects before it is known how many there are."""
+
+
+def _most_iterations(b: Builder, node: Node) -> Extent | None:
+    """Return the most iterations of a loop if rows for all of them may be allocated."""
+    trip_count = node.optional(0)
+    known = None if trip_count is None else b.sizes_of(trip_count)
+    if known is None:
+        return None
+    (most,) = known.reshape(-1).tolist()
+    return most if isinstance(most, Size) or 0 < most <= MOST_ROWS else None
 
 
 def _refuse_to_collect(node: Node) -> NoReturn:
@@ -297,30 +380,47 @@ def _as_index(b: Builder, count: SSAValue) -> SSAValue:
 
 def _while_loop(b: Builder, node: Node) -> Sequence[SSAValue]:
     """Carries the iteration's number, the condition, and the values."""
-    graph = node.graph("body")
-    if len(graph.output) != len(graph.input) - 1:
+    if len(node.graph("body").output) != len(node.graph("body").input) - 1:
         return _collecting_loop(b, node)
-    trip_count, condition = node.optional(0), node.optional(1)
-    limit = None if trip_count is None else extracted(b, trip_count)
+    return _until_condition(b, node)[1]
+
+
+def _until_condition(
+    b: Builder, node: Node, most: Extent | None = None
+) -> tuple[SSAValue, Sequence[SSAValue]]:
+    """Insert a loop that its condition ends; the number of its iterations, and its other results.
+
+    These are the carried values, and where there are at most `most` iterations what it collects,
+    with that many rows.
+    """
+    graph, condition = node.graph("body"), node.optional(1)
+    limit = None if (trip_count := node.optional(0)) is None else extracted(b, trip_count)
     first = b.constant(np.array(True)) if condition is None else reshape(b, condition, [])
     zero = b.insert(arith.ConstantOp(IntegerAttr(0, i64))).results[0]
     one = b.insert(arith.ConstantOp(IntegerAttr(1, i64))).results[0]
-    carried = [zero, first, *(node.input(i) for i in range(2, len(node.inputs)))]
-    types = [value.type for value in carried]
-    before, after = Block(arg_types=types), Block(arg_types=types)
+    starts = [zero, first, *(node.input(i) for i in range(2, len(node.inputs)))]
+    after = Block(arg_types=[value.type for value in starts])
+    with b.inside(after):
+        number, carried = iteration_number(b, after.args[0]), after.args[2:]
+        proceed, *results = node.import_subgraph(graph, [number, after.args[1], *carried])
+        names = [value.name for value in graph.input[2:]]
+        values = next_carried(b, node, names, carried, results[: len(carried)])
+        for value in results[len(carried) :] if most is not None else ():
+            assert most is not None
+            type = tensor_type(element_type_of(value), [_rows(most), *extents_of(value)])
+            collection = after.insert_arg(type, len(after.args))
+            values.append(_with_slice(b, collection, number, value))
+        following = b.insert(arith.AddiOp(after.args[0], one)).results[0]
+        b.insert(scf.YieldOp(following, reshape(b, proceed, []), *values))
+    types = [argument.type for argument in after.args]
+    starts += [_zeros_like(b, collection) for collection in after.args[len(starts) :]]
+    before = Block(arg_types=types)
     with b.inside(before):
-        proceed = extracted(b, before.args[1])
+        goes_on = extracted(b, before.args[1])
         if limit is not None:
             in_range = b.insert(arith.CmpiOp(before.args[0], limit, "slt")).results[0]
-            proceed = b.insert(arith.AndIOp(in_range, proceed)).results[0]
-        b.insert(scf.ConditionOp(proceed, *before.args))
-    with b.inside(after):
-        number = iteration_number(b, after.args[0])
-        results = node.import_subgraph(graph, [number, *after.args[1:]])
-        proceed, values = reshape(b, results[0], []), results[1:]
-        names = [value.name for value in graph.input[2:]]
-        values = next_carried(b, node, names, after.args[2:], values)
-        following = b.insert(arith.AddiOp(after.args[0], one)).results[0]
-        b.insert(scf.YieldOp(following, proceed, *values))
-    op = scf.WhileOp([b.use(value) for value in carried], types, [before], [after])
-    return insert_with_keys(b, op, loop_keys(node, graph)).results[2:]
+            goes_on = b.insert(arith.AndIOp(in_range, goes_on)).results[0]
+        b.insert(scf.ConditionOp(goes_on, *before.args))
+    op = scf.WhileOp([b.use(value) for value in starts], types, [before], [after])
+    count, _, *others = insert_with_keys(b, op, loop_keys(node, graph)).results
+    return count, others

@@ -1,26 +1,41 @@
 """Ops that move elements: reshape, transpose, slice, pad, concatenate, split, repeat."""
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
+from typing import cast as typed
 
 import numpy as np
+from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import extents_of
+from braid.dialects.braid.base import element_type_of, extents_of
+from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.relayout import Array
-from braid.dialects.braid.size_evaluation import LARGEST_EXTENT, SIZES, fixed
+from braid.dialects.braid.size_evaluation import LARGEST_EXTENT, SIZES, as_array, fixed
 from braid.dialects.braid.size_facts import may_equal, total
 from braid.dialects.braid.size_limits import require_table
 from braid.dialects.braid.sized_ops import slice_of
 from braid.frontends.onnx.building.builder import Builder
+from braid.frontends.onnx.building.decisions import (
+    Element,
+    decided,
+    element_value,
+    elements_of,
+    may_decide,
+)
 from braid.frontends.onnx.building.expressions import (
+    apply,
     broadcast,
+    cast,
     concat,
     drop_dims,
     normalized,
     pad,
+    reduce,
     reshape,
+    scalar,
+    size_scalar,
     slice_dim,
     transpose,
     with_extents,
@@ -42,8 +57,8 @@ from braid.support.sizes.operators import (
 @importer("Reshape", since=5)
 def reshape_node(b: Builder, node: Node) -> SSAValue:
     """The shape must be known at import; 0 keeps an extent, -1 is what remains."""
-    x, wanted = node.input(0), list(node.sizes_of("shape", 1) or ())
-    shape = extents_of(x)
+    x = node.input(0)
+    shape, wanted = extents_of(x), _wanted_shape(b, node)
     if not node.integer("allowzero", 0):
         for i, extent in enumerate(wanted):
             if extent == 0:
@@ -61,6 +76,37 @@ def reshape_node(b: Builder, node: Node) -> SSAValue:
             node.fail(f"{elements} elements cannot take shape {wanted}")
         wanted[wanted.index(-1)] = elements // rest
     return reshape(b, x, wanted)
+
+
+def _wanted_shape(b: Builder, node: Node) -> list[Extent]:
+    """Return the shape that a node asks for.
+
+    Where data decide extents, 0 and -1 among them are replaced as in the shapes that are known.
+    """
+    if node.has("shape"):
+        return list(node.integers("shape"))
+    value = node.input(1)
+    if b.sizes_of(value) is not None or not may_decide(b, value):
+        return list(node.known_sizes(1) or ())
+    elements = elements_of(b, value)
+    if not any(isinstance(element, Element) for element in elements):
+        return list(node.known_sizes(1) or ())
+    shape = extents_of(node.input(0))
+    wanted = cast(b, reshape(b, value, [len(elements)]), i64)
+    if not node.integer("allowzero", 0):
+        own = b.sizes(as_array([*shape, *[0] * len(elements)][: len(elements)], [len(elements)]))
+        wanted = apply(b, "select", apply(b, "eq", wanted, scalar(b, 0, wanted)), own, wanted)
+    is_rest = apply(b, "eq", wanted, scalar(b, -1, wanted))
+    others = apply(b, "select", is_rest, scalar(b, 1, wanted), wanted)
+    product = reduce(b, "mul", others, [0])
+    rest = apply(b, "div", size_scalar(b, product_of(shape), product), product)
+    within = apply(b, "select", is_rest, rest, wanted)
+    sizes = decided(b, within, node.proto.input[1]).reshape(-1).tolist()
+    # What is known stays so, where that is an extent.
+    return [
+        size if isinstance(element, Element) or element in (0, -1) else element
+        for size, element in zip(sizes, elements, strict=True)
+    ]
 
 
 @importer("Flatten")
@@ -171,11 +217,48 @@ def split_node(b: Builder, node: Node) -> list[SSAValue]:
 @importer("Slice", since=10)
 def slice_node(b: Builder, node: Node) -> SSAValue:
     """Starts, ends, axes and steps are inputs."""
-    starts, ends = node.known_sizes(1) or (), node.known_sizes(2) or ()
-    steps = node.known_integers(4)
+    axes, steps = node.known_integers(3), node.known_integers(4)
     if steps is not None and 0 in steps:
         node.fail(f"steps are {list(steps)}, expected none to be 0")
-    return slice_along(b, node.input(0), starts, ends, node.known_integers(3), steps)
+    is_forward = all(step > 0 for step in steps or ())
+    starts, ends = (
+        _decided_places(b, node, index, axes) if is_forward else node.known_sizes(index) or ()
+        for index in (1, 2)
+    )
+    return slice_along(b, node.input(0), starts, ends, axes, steps)
+
+
+def _decided_places(
+    b: Builder, node: Node, index: int, axes: Sequence[int] | None
+) -> Sequence[Extent]:
+    """Return the starts or ends of a slice that goes forward.
+
+    Where data decide them, they are first brought into the range of their dim: negative ones are
+    counted from its end.
+    """
+    value = node.input(index)
+    if b.sizes_of(value) is not None or not may_decide(b, value):
+        return node.known_sizes(index) or ()
+    shape = extents_of(node.input(0))
+    places: list[Extent] = []
+    for number, place in enumerate(elements_of(b, value)):
+        if not isinstance(place, Element):
+            places.append(place)
+            continue
+        extent = shape[normalized(number if axes is None else axes[number], len(shape))]
+        within = _within(b, element_value(b, place), extent)
+        most = extent if isinstance(extent, int) else None
+        places += decided(b, within, node.proto.input[index], most=most).reshape(-1).tolist()
+    return places
+
+
+def _within(b: Builder, place: SSAValue, extent: Extent) -> SSAValue:
+    """Return a place `[1]` in a dim, from its end where it is negative, and inside of it."""
+    place = cast(b, place, i64)
+    zero, most = scalar(b, 0, place), size_scalar(b, extent, place)
+    is_negative = apply(b, "lt", place, zero)
+    place = apply(b, "select", is_negative, apply(b, "add", place, most), place)
+    return apply(b, "minimum", apply(b, "maximum", place, zero), most)
 
 
 @importer("Slice")
@@ -305,7 +388,7 @@ _MODES = ("reflect", "edge", "wrap")
 @importer("Pad", since=11)
 def pad_node(b: Builder, node: Node) -> SSAValue:
     """Widths, number and axes are inputs."""
-    widths, rank = node.known_sizes(1) or (), len(extents_of(node.input(0)))
+    widths, rank = _decided_widths(b, node), len(extents_of(node.input(0)))
     axes = [normalized(axis, rank) for axis in node.known_integers(3) or range(rank)]
     low: list[Extent] = [0] * rank
     high = list(low)
@@ -313,6 +396,22 @@ def pad_node(b: Builder, node: Node) -> SSAValue:
         low[dim], high[dim] = widths[position], widths[position + len(axes)]
     number = node.known(2)
     return _padded(b, node, low, high, 0.0 if number is None else number.item())
+
+
+def _decided_widths(b: Builder, node: Node) -> Sequence[Extent]:
+    """Return the widths of a padding; where data decide them they may be negative."""
+    value = node.input(1)
+    if b.sizes_of(value) is not None or not may_decide(b, value):
+        return node.known_sizes(1) or ()
+    zero = b.constant(np.zeros([1] * len(extents_of(value)), to_numpy(element_type_of(value))))
+    added, cut = (
+        decided(b, apply(b, "maximum", signed, zero), name).reshape(-1).tolist()
+        for signed, name in (
+            (value, node.proto.input[1]),
+            (apply(b, "neg", value), f"{node.proto.input[1]}.cut"),
+        )
+    )
+    return [plus - minus for plus, minus in zip(added, cut, strict=True)]
 
 
 @importer("Pad", since=2)
@@ -346,6 +445,6 @@ def _padded(
                 x = _padded_ends(b, x, dim, widths, mode)
                 continue
             require_table(extent + sum(widths), "elements that padding repeats")
-            positions: Array = np.pad(np.arange(extent), widths, mode=cast(Any, mode))
+            positions: Array = np.pad(np.arange(extent), widths, mode=typed(Any, mode))
             x = b.emit(GatherOp.get(x, b.constant(positions), dim))
     return x

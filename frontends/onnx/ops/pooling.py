@@ -127,7 +127,7 @@ def max_unpool(b: Builder, node: Node) -> SSAValue:
 @importer("MaxPool")
 def max_pool(b: Builder, node: Node) -> list[SSAValue]:
     """`braid.pool` of kind `max`; the indices of the maxima only where they are asked for."""
-    values, window, kernel = _pool(b, node, "max")
+    values, window, kernel = pooled(b, node, "max")
     if len(node.proto.output) == 1 or not node.proto.output[1]:
         return [values]
     indices = indices_of_maxima(
@@ -147,7 +147,7 @@ def average_pool(b: Builder, node: Node) -> SSAValue:
 
     Averages of integers are rounded toward zero, as PyTorch's are.
     """
-    total, window, kernel = _pool(b, node, "add")
+    total, window, kernel = pooled(b, node, "add")
     spatial = extents_of(node.input(0))[2:]
     include_pad = bool(node.integer("count_include_pad", 0))
     pads = _declared_padding(node, window) if include_pad else None
@@ -240,7 +240,8 @@ def _counts(
     return result
 
 
-def _pool(b: Builder, node: Node, kind: str) -> tuple[SSAValue, WindowAttributes, tuple[int, ...]]:
+def pooled(b: Builder, node: Node, kind: str) -> tuple[SSAValue, WindowAttributes, tuple[int, ...]]:
+    """Return input 0 reduced over windows, the windows, and the shape of one."""
     x, kernel = node.input(0), node.integers("kernel_shape")
     spatial = extents_of(x)[2:]
     window = window_attributes(node, spatial, kernel)

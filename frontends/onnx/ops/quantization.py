@@ -48,7 +48,7 @@ def quantize_linear(b: Builder, node: Node) -> SSAValue:
     if not is_quantized(kind):
         offset = None if zero is None else _along_axis(b, node, decoded(b, zero), x)
         return quantized(b, apply(b, "div", wide, scale), offset, kind, saturate=saturate)
-    offset = _no_zero(b, kind, x) if zero is None else _along_axis(b, node, zero, x)
+    offset = no_zero(b, kind, x) if zero is None else _along_axis(b, node, zero, x)
     return b.emit(QuantizeOp.on(wide, scale, offset))
 
 
@@ -59,7 +59,7 @@ def dequantize_linear(b: Builder, node: Node) -> SSAValue:
     kind, result = element_type_of(x), _wanted_type(node) or element_type_of(scale)
     wide = cast(b, _along_axis(b, node, scale, x), f32)
     if is_quantized(kind) or kind == i32:
-        offset = _no_zero(b, kind, x) if zero is None else _along_axis(b, node, zero, x)
+        offset = no_zero(b, kind, x) if zero is None else _along_axis(b, node, zero, x)
         real = DequantizeOp.on(x, wide, offset)
         # Quantized weights stay what they are, however few they are.
         emit = b.insert_one if product_of(extents_of(x)) != 1 else b.emit
@@ -69,7 +69,7 @@ def dequantize_linear(b: Builder, node: Node) -> SSAValue:
     if not is_float(element_type_of(value)):
         # 8 bits have room for differences of 4-bit numbers, which integer products take then.
         narrow = b.insert_one(elementwise("cast", value, element_type=i8))
-        real = b.insert_one(DequantizeOp.on(narrow, wide, _no_zero(b, i8, x)))
+        real = b.insert_one(DequantizeOp.on(narrow, wide, no_zero(b, i8, x)))
         return cast(b, real, result)
     return cast(b, apply(b, "mul", cast(b, value, f32), wide), result)
 
@@ -81,7 +81,11 @@ def dynamic_quantize_linear(b: Builder, node: Node) -> list[SSAValue]:
     A range of no width has the scale that one of width 1 has, as in ONNX's reference evaluator:
     by the formulas of the standard the scale is 0, which divides 0 by 0.
     """
-    x = node.input(0)
+    return dynamically_quantized(b, node.input(0))
+
+
+def dynamically_quantized(b: Builder, x: SSAValue) -> list[SSAValue]:
+    """Return x in 8 bits, its scale and its zero point; see `dynamic_quantize_linear`."""
     dims, zero = list(range(len(extents_of(x)))), scalar(b, 0, x)
     low, high = (apply(b, kind, reduce(b, kind, x, dims), zero) for kind in ("minimum", "maximum"))
     width = apply(b, "sub", high, low)
@@ -98,7 +102,7 @@ def _wanted_type(node: Node) -> Attribute | None:
     return from_numpy(node.dtype("output_dtype")) if wanted != TensorProto.UNDEFINED else None
 
 
-def _no_zero(b: Builder, kind: Attribute, like: SSAValue) -> SSAValue:
+def no_zero(b: Builder, kind: Attribute, like: SSAValue) -> SSAValue:
     """The zero point 0, of this type, for all of `like`."""
     return b.constant(np.zeros([1] * len(extents_of(like)), to_numpy(kind)))
 
@@ -165,11 +169,12 @@ def quantized(
 def integer_matmul(b: Builder, node: Node) -> SSAValue:
     """Product of centered operands, in i32; zero points may be per row and per column."""
     rows, columns = node.optional(2), node.optional(3)
-    lhs = centered(b, node.input(0), _per_row(b, rows))
+    lhs = centered(b, node.input(0), per_row(b, rows))
     return matmul(b, lhs, centered(b, node.input(1), columns))
 
 
-def _per_row(b: Builder, zero: SSAValue | None) -> SSAValue | None:
+def per_row(b: Builder, zero: SSAValue | None) -> SSAValue | None:
+    """Return a vector of zero points, one for each row, as a column; others as they are."""
     if zero is None or len(extents_of(zero)) != 1:
         return zero
     return reshape(b, zero, [*extents_of(zero), 1])
@@ -178,7 +183,7 @@ def _per_row(b: Builder, zero: SSAValue | None) -> SSAValue | None:
 @importer("QLinearMatMul")
 def quantized_matmul(b: Builder, node: Node) -> SSAValue:
     """Inputs: a, its scale and zero point, b with its own, and those of the result."""
-    lhs = centered(b, node.input(0), _per_row(b, node.input(2)))
+    lhs = centered(b, node.input(0), per_row(b, node.input(2)))
     product = matmul(b, lhs, centered(b, node.input(3), node.input(5)))
     scale = apply(b, "mul", *(cast(b, node.input(i), f32) for i in (1, 4)))
     return _requantized(b, node, product, scale, 6)
@@ -223,7 +228,7 @@ def _requantized(
     rank = len(extents_of(product))
     zero = with_rank(b, node.input(first + 1), rank)
     factor = with_rank(b, apply(b, "div", scale, cast(b, node.input(first), f32)), rank)
-    value = b.emit(DequantizeOp.on(product, factor, _no_zero(b, i32, product)))
+    value = b.emit(DequantizeOp.on(product, factor, no_zero(b, i32, product)))
     if not is_quantized(element_type_of(zero)):
         return quantized(b, value, zero, element_type_of(zero))
     return b.emit(QuantizeOp.on(value, scalar(b, 1, value), zero))

@@ -143,9 +143,9 @@ CELLS = {
 }
 
 
-def activations_of(node: Node, direction: int) -> list[Activation]:
+def activations_of(node: Node, cell: Cell, direction: int) -> list[Activation]:
     """The activation functions of one direction. Raises UnsupportedError for unusual ones."""
-    defaults = CELLS[node.op_type].activations
+    defaults = cell.activations
     count = len(defaults)
     names = node.texts("activations", [])[direction * count :][:count] or defaults
     if node.has("activation_alpha") or node.has("activation_beta"):
@@ -185,17 +185,23 @@ def recurrent(b: Builder, node: Node) -> Sequence[SSAValue]:
     x = transpose(b, x, [1, 0, 2]) if batch_first else x
     if lengths is not None:
         lengths = reshape(b, cast(b, lengths, i64), [extents_of(x)[1], 1])
-    directions = _DIRECTIONS.get(node.text("direction", "forward"))
-    if directions is None:
-        node.fail(f"direction is '{node.text('direction')}', expected {', '.join(_DIRECTIONS)}")
+    directions = directions_of(node)
     sequences = _Sequences(node, x, lengths, _hidden_size(node, extents_of(x), len(directions)))
     runs = [_run(b, sequences, d, backward) for d, backward in enumerate(directions)]
-    every = concat(b, [_unsqueezed(b, run[-1], 1) for run in runs], 1)
+    every = concat(b, [unsqueezed(b, run[-1], 1) for run in runs], 1)
     states = len(runs[0]) - 1
-    last = [concat(b, [_unsqueezed(b, run[i], 0) for run in runs], 0) for i in range(states)]
+    last = [concat(b, [unsqueezed(b, run[i], 0) for run in runs], 0) for i in range(states)]
     if batch_first:
         return [transpose(b, every, [2, 0, 1, 3]), *(transpose(b, v, [1, 0, 2]) for v in last)]
     return [every, *last]
+
+
+def directions_of(node: Node) -> tuple[bool, ...]:
+    """Return whether each direction runs backward. Raises BraidError for another name."""
+    directions = _DIRECTIONS.get(node.text("direction", "forward"))
+    if directions is None:
+        node.fail(f"direction is '{node.text('direction')}', expected {', '.join(_DIRECTIONS)}")
+    return directions
 
 
 def _hidden_size(node: Node, x: Sequence[Extent], directions: int) -> int:
@@ -261,8 +267,11 @@ def _run(b: Builder, s: _Sequences, direction: int, backward: bool) -> list[SSAV
 def _weights(b: Builder, s: _Sequences, direction: int, gates: int) -> tuple[Weights, SSAValue]:
     """The weights, and what the inputs add to the gates: `[time, batch, gates · hidden]`."""
     node, size = s.node, gates * s.hidden
-    bias, peepholes = _at(b, node.optional(3), direction), _at(b, node.optional(7), direction)
-    projection, recurrence = (_at(b, node.input(i), direction) for i in (1, 2))
+    bias, peepholes = (
+        at_direction(b, node.optional(3), direction),
+        at_direction(b, node.optional(7), direction),
+    )
+    projection, recurrence = (at_direction(b, node.input(i), direction) for i in (1, 2))
     assert projection is not None and recurrence is not None
     inputs = matmul(b, s.x, swap_last(b, projection))
     if bias is not None:
@@ -272,14 +281,14 @@ def _weights(b: Builder, s: _Sequences, direction: int, gates: int) -> tuple[Wei
         recurrence=swap_last(b, recurrence),
         recurrence_bias=None if bias is None else slice_dim(b, bias, 0, size, size),
         peepholes=peepholes,
-        activations=activations_of(node, direction),
-        clip=_clip(node),
+        activations=activations_of(node, CELLS[node.op_type], direction),
+        clip=clip_of(node),
         is_linear_before_reset=bool(node.integer("linear_before_reset", 0)),
     )
     return weights, inputs
 
 
-def _clip(node: Node) -> float | None:
+def clip_of(node: Node) -> float | None:
     """Return the bound of activation inputs, None without one. Raises BraidError if negative."""
     if not node.has("clip"):
         return None
@@ -289,8 +298,8 @@ def _clip(node: Node) -> float | None:
     return clip
 
 
-def _at(b: Builder, value: SSAValue | None, direction: int) -> SSAValue | None:
-    """The part of a weight for one direction."""
+def at_direction(b: Builder, value: SSAValue | None, direction: int) -> SSAValue | None:
+    """Return the part of a weight for one direction, None without the weight."""
     return None if value is None else drop_dims(b, slice_dim(b, value, 0, direction, 1), [0])
 
 
@@ -305,6 +314,7 @@ def _start(b: Builder, s: _Sequences, index: int, direction: int) -> SSAValue:
     return with_extents(b, start, [batch, s.hidden])
 
 
-def _unsqueezed(b: Builder, value: SSAValue, dim: int) -> SSAValue:
+def unsqueezed(b: Builder, value: SSAValue, dim: int) -> SSAValue:
+    """Return `value` with a dim of size 1 inserted at `dim`."""
     shape = extents_of(value)
     return reshape(b, value, [*shape[:dim], 1, *shape[dim:]])

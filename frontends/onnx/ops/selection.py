@@ -1,4 +1,4 @@
-"""Ops whose result's shape depends on values, for values known at import."""
+"""Ops whose result's shape depends on values: known at import, or data that decide sizes."""
 
 from collections.abc import Sequence
 
@@ -6,43 +6,61 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import extents_of
+from braid.dialects.braid.box_selection import NonMaxSuppressionOp
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.relayout import Array
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import normalized, reshape
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
-from braid.support.sizes.operators import product_of
+from braid.frontends.onnx.ops.selection_by_data import (
+    coordinates,
+    distinct,
+    is_not_zero,
+    taken_boxes,
+    true_positions,
+)
+from braid.support.sizes.operators import minimum, product_of
 
 
 @importer("Compress")
 def compress(b: Builder, node: Node) -> SSAValue:
-    """The slices along `axis` (elements, without it) where a known condition is true."""
-    x, condition = node.input(0), node.known(1)
-    if condition is None:
-        node.fail("input 1 (condition) is missing")
+    """The slices along `axis` (elements, without it) where a condition is true."""
+    x, condition = node.input(0), _known_or_decided(b, node, 1)
     if not node.has("axis"):
         x, axis = reshape(b, x, [product_of(extents_of(x))]), 0
     else:
         axis = normalized(node.integer("axis"), len(extents_of(x)))
-    return b.emit(GatherOp.get(x, b.constant(np.flatnonzero(condition)), axis))
+    if condition is not None:
+        return b.emit(GatherOp.get(x, b.constant(np.flatnonzero(condition)), axis))
+    positions = true_positions(b, node.input(1), node.proto.output[0])
+    return b.emit(GatherOp.get(x, positions, axis))
+
+
+def _known_or_decided(b: Builder, node: Node, index: int) -> Array | None:
+    """Return what is known of an input; None where it is data, which may decide sizes."""
+    value = node.input(index)
+    return None if b.known(value) is None and b.may_decide else node.known(index)
 
 
 @importer("NonZero")
 def non_zero(b: Builder, node: Node) -> SSAValue:
-    """The indices of the elements of a known tensor that are not 0, `[rank, count]`."""
-    x = node.known(0)
+    """The indices of the elements that are not 0, `[rank, count]`."""
+    x = _known_or_decided(b, node, 0)
     if x is None:
-        node.fail("input 0 is missing")
+        value = node.input(0)
+        shape = extents_of(value) or (1,)
+        positions = true_positions(b, is_not_zero(b, value), node.proto.output[0])
+        return coordinates(b, positions, shape)
     return b.constant(np.stack(np.nonzero(np.atleast_1d(x))).astype(np.int64))
 
 
 @importer("Unique")
 def unique(b: Builder, node: Node) -> Sequence[SSAValue]:
-    """Of a known tensor: distinct elements, first positions, where each is, and counts."""
-    x = node.known(0)
+    """Distinct elements or slices, first positions, where each is, and counts."""
+    x = _known_or_decided(b, node, 0)
     if x is None:
-        node.fail("input 0 is missing")
+        return _unique_of_data(b, node)
     axis = normalized(node.integer("axis"), x.ndim) if node.has("axis") else None
     values, first, inverse, counts = np.unique(
         x, return_index=True, return_inverse=True, return_counts=True, axis=axis
@@ -56,58 +74,34 @@ def unique(b: Builder, node: Node) -> Sequence[SSAValue]:
     return [b.constant(values), *(b.constant(v.astype(np.int64)) for v in (first, inverse, counts))]
 
 
+def _unique_of_data(b: Builder, node: Node) -> Sequence[SSAValue]:
+    value, by_value = node.input(0), bool(node.integer("sorted", 1))
+    if node.has("axis") and len(extents_of(value)) != 1:
+        node.unsupported("distinct slices of data along an axis; without one it takes elements")
+    flat = reshape(b, value, [product_of(extents_of(value))])
+    return distinct(b, flat, node.proto.output[0] or "unique", by_value=by_value)
+
+
 @importer("NonMaxSuppression")
 def non_max_suppression(b: Builder, node: Node) -> SSAValue:
     """Rows of batch, class and box: the best boxes of each class that overlap none before."""
-    boxes, scores = node.known(0), node.known(1)
-    if boxes is None or scores is None:
-        node.fail("expected boxes and scores")
-    most, overlap, least = (_number(node.known(i)) for i in (2, 3, 4))
-    corners = _corners(boxes, centered=bool(node.integer("center_point_box", 0)))
-    rows = [
-        (batch, kind, box)
-        for batch in range(scores.shape[0])
-        for kind in range(scores.shape[1])
-        for box in _selected(corners[batch], scores[batch, kind], int(most or 0), overlap, least)
-    ]
-    return b.constant(np.array(rows, np.int64).reshape(-1, 3))
+    boxes, scores = node.input(0), node.input(1)
+    count = extents_of(scores)[2]
+    wanted = 0 if node.optional(2) is None else node.known_size(2)
+    least_count = max(wanted, 0) if isinstance(wanted, int) else wanted
+    most = count if least_count is None else minimum(least_count, count)
+    overlap, least = (_threshold(b, node, *pair) for pair in ((3, 0.0), (4, np.nan)))
+    centered = bool(node.integer("center_point_box", 0))
+    op = NonMaxSuppressionOp.get(boxes, scores, overlap, least, most, centered=centered)
+    indices, counts = b.emit_all(op)
+    return taken_boxes(b, indices, counts, node.proto.output[0])
 
 
-def _number(array: Array | None) -> float | None:
-    return None if array is None or array.size == 0 else array.reshape(-1)[0].item()
-
-
-def _corners(boxes: Array, *, centered: bool) -> Array:
-    """Boxes `[…, 4]` as least and greatest corner, from two corners or center and size."""
-    if centered:
-        center, half = boxes[..., :2], boxes[..., 2:] / 2
-        return np.concatenate([center - half, center + half], axis=-1)
-    first, second = boxes[..., :2], boxes[..., 2:]
-    return np.concatenate([np.minimum(first, second), np.maximum(first, second)], axis=-1)
-
-
-def _selected(
-    corners: Array, scores: Array, most: int, overlap: float | None, least: float | None
-) -> list[int]:
-    """The boxes of one class, best first; of equal scores the lower index comes first."""
-    chosen: list[int] = []
-    for box in np.argsort(-scores, kind="stable").tolist():
-        if len(chosen) >= most or (least is not None and not scores[box] > least):
-            break
-        if not (_overlaps(corners[box], corners[chosen]) > (overlap or 0.0)).any():
-            chosen.append(box)
-    return chosen
-
-
-def _overlaps(box: Array, others: Array) -> Array:
-    """Intersection over union of a box with each of the others; 0 where one is empty."""
-    low = np.maximum(box[:2], others[:, :2])
-    high = np.minimum(box[2:], others[:, 2:])
-    common = np.prod(np.maximum(high - low, 0), axis=1)
-    area, areas = np.prod(box[2:] - box[:2]), np.prod(others[:, 2:] - others[:, :2], axis=1)
-    union = area + areas - common
-    is_real = (area > 0) & (areas > 0) & (union > 0)
-    return np.where(is_real, common / np.where(is_real, union, 1), 0)
+def _threshold(b: Builder, node: Node, index: int, default: float) -> SSAValue:
+    """Return an optional input of one number, which may be computed, or the default."""
+    value = node.optional(index)
+    node.require_scalar(index)
+    return b.constant(np.full(1, default, np.float32)) if value is None else reshape(b, value, [1])
 
 
 @importer("OptionalHasElement")

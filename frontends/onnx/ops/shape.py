@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from xdsl.dialects.builtin import f64, i64
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import element_type_of, extents_of, tensor_type
@@ -11,7 +12,15 @@ from braid.dialects.braid.dtypes import bytes_of, is_float, to_numpy
 from braid.dialects.braid.size_evaluation import SIZES, as_array, fixed, is_sized, scalar_of
 from braid.dialects.braid.size_limits import require_table
 from braid.frontends.onnx.building.builder import FOLDED_ELEMENTS, Builder
-from braid.frontends.onnx.building.expressions import apply, broadcast, reshape, scalar, size_scalar
+from braid.frontends.onnx.building.decisions import decided, may_decide
+from braid.frontends.onnx.building.expressions import (
+    apply,
+    broadcast,
+    cast,
+    reshape,
+    scalar,
+    size_scalar,
+)
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
 from braid.support.sizes import scalars as size_scalars
@@ -102,9 +111,29 @@ def _float_range(b: Builder, node: Node) -> SSAValue:
     return apply(b, "add", start, apply(b, "mul", positions, delta))
 
 
+def _is_decided(b: Builder, node: Node, index: int) -> bool:
+    """Return whether data decide what an input is, of which the result's size depends."""
+    value = node.input(index)
+    return b.sizes_of(value) is None and may_decide(b, value)
+
+
+def _decided_range(b: Builder, node: Node) -> SSAValue:
+    """Import numbers of which data decide how many there are; counted in f64, as peers do."""
+    kind = element_type_of(node.input(0))
+    start, limit, delta = (reshape(b, node.input(i), [1]) for i in range(3))
+    distance = cast(b, apply(b, "sub", limit, start), f64)
+    steps = apply(b, "ceil", apply(b, "div", distance, cast(b, delta, f64)))
+    count = cast(b, apply(b, "maximum", steps, scalar(b, 0, steps)), i64)
+    extents = decided(b, count, node.proto.output[0]).reshape(-1).tolist()
+    positions = b.emit(IotaOp.of(0, tensor_type(kind, extents)))
+    return apply(b, "add", start, apply(b, "mul", positions, delta))
+
+
 @importer("Range")
 def range_node(b: Builder, node: Node) -> SSAValue:
     """Import numbers from start to limit by delta, all known at import or sizes."""
+    if any(_is_decided(b, node, i) for i in range(3)):
+        return _decided_range(b, node)
     if any(is_sized(array) for i in range(3) if (array := b.sizes_of(node.input(i))) is not None):
         return _sized_range(b, node)
     start, limit, delta = (node.known(i) for i in range(3))

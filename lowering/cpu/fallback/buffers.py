@@ -15,7 +15,8 @@ from braid.targets.kernels.kernel_family import Kernel
 
 
 def finish_buffers(symbol: str, module: ModuleOp, operands: int) -> Kernel:
-    """The kernel made of a bufferized module, whose first `operands` arguments are only read.
+    """Return the kernel made of a bufferized module, whose first `operands` arguments are only
+    read.
 
     A kernel that only computes its one result is split into independent iterations. Otherwise
     its buffers become views of one scratch argument.

@@ -4,7 +4,7 @@ from braid.dialects.braid.regions import FusedOp
 from braid.targets.kernels.kernel_family import Kernel
 
 VERSION = 6
-"""Of this emitter, as the `version` of a family."""
+"""The version of this emitter, as the `version` of a family."""
 
 
 def emit_fallback(group: FusedOp, symbol: str) -> Kernel:

@@ -9,7 +9,7 @@ from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 
 
 def emit_chosen(symbol: str, group: FusedOp, kernels: KernelChoice) -> Kernel:
-    """The kernel of `group` under this symbol; raises InvalidIRError as `choose` does."""
+    """Return the kernel of `group` under this symbol; raises InvalidIRError as `choose` does."""
     chosen = kernels.choose(group)
     if chosen is None:
         return emit_fallback(group, symbol)
@@ -18,5 +18,5 @@ def emit_chosen(symbol: str, group: FusedOp, kernels: KernelChoice) -> Kernel:
 
 
 def emit_kernel(symbol: str, group: FusedOp, families: Sequence[KernelFamily]) -> Kernel:
-    """As `emit_chosen`, for one group alone."""
+    """Emit one group alone, as `emit_chosen` does."""
     return emit_chosen(symbol, group, KernelChoice(families))

@@ -40,7 +40,7 @@ _Place = Callable[[Builder, SSAValue | None], Element]
 
 
 def long_sums_as_loops(function: FuncOp) -> None:
-    """Makes loops of the nests in `function` that have long sums."""
+    """Make loops of the nests in `function` that have long sums."""
     for nest in [op for op in function.walk() if isinstance(op, linalg.GenericOp)]:
         if has_long_sum(nest):
             emit_long_sum(Builder(InsertPoint.before(nest)), nest, {})
@@ -49,7 +49,9 @@ def long_sums_as_loops(function: FuncOp) -> None:
 
 
 def has_long_sum(nest: Nest) -> TypeGuard[linalg.GenericOp]:
-    """Whether `nest` adds more f32 numbers to elements of its result than are added one by one."""
+    """Return whether `nest` adds more f32 numbers to elements of its result than are added one by
+    one.
+    """
     if isinstance(nest, linalg.FillOp) or len(nest.outputs) != 1:
         return False
     block = nest.body.block
@@ -64,7 +66,7 @@ def has_long_sum(nest: Nest) -> TypeGuard[linalg.GenericOp]:
 
 
 def emit_long_sum(builder: Builder, nest: linalg.GenericOp, fixed: Mapping[int, SSAValue]) -> None:
-    """As `emit_nest`, with sums in parts.
+    """Emit a nest as `emit_nest` does, with sums in parts.
 
     What is summed is inside of all loops over the result but the innermost loop of the nest, if
     that is one: its sums are kept side by side.
@@ -97,7 +99,7 @@ class _LongSum:
     def emit(
         self, builder: Builder, reduced: Sequence[int], indices: Mapping[int, SSAValue]
     ) -> None:
-        """Adds all numbers to the result; `indices` are those of the dims outside."""
+        """Add all numbers to the result; `indices` are those of the dims outside."""
 
         def result(builder: Builder, index: SSAValue | None) -> Element:
             zero = index_constant(builder, 0)
@@ -114,7 +116,7 @@ class _LongSum:
         indices: Mapping[int, SSAValue],
         place: _Place,
     ) -> None:
-        """Adds what the loops over `reduced` reach to the sums at `place`."""
+        """Add what the loops over `reduced` reach to the sums at `place`."""
         if reduced:
             dim, *inner = reduced
 
@@ -143,7 +145,7 @@ class _LongSum:
         body: Callable[[Builder, SSAValue, _Place], None],
         place: _Place,
     ) -> None:
-        """A loop of which every `lanes` iterations add so many numbers to a sum, in parts."""
+        """Emit a loop that adds `lanes` values in each iteration to partial sums."""
         iterations = -(-extent // (step * lanes))
         if not is_long(iterations, added):
             inside, index = counting_loop(builder, 0, extent, step)
@@ -169,7 +171,7 @@ class _LongSum:
         self._loop(builder, extent, length, 1, OF_PART, part, place)
 
     def _sums_of_part(self) -> _Place:
-        """New memory for the sums of a row."""
+        """Return new memory for the sums of a row."""
         shape = [] if self.row is None else [self.most]
         function = self.nest.parent_op()
         while not isinstance(function, FuncOp):
@@ -190,13 +192,13 @@ class _LongSum:
     def _indices(
         self, known: Mapping[int, SSAValue], index: SSAValue | None
     ) -> Mapping[int, SSAValue]:
-        """`known`, and that along the row."""
+        """Return `known` and the index along the row."""
         return {**known} if self.row is None or index is None else {**known, self.row: index}
 
     def _along_row(
         self, builder: Builder, body: Callable[[Builder, SSAValue | None], None]
     ) -> None:
-        """`body` for each sum."""
+        """Emit `body` for each sum."""
         if self.row is None:
             body(builder, None)
         else:
@@ -204,18 +206,18 @@ class _LongSum:
 
 
 def _lanes(loops: Loops, dim: int) -> int:
-    """Sums between which LLVM shares out what a long innermost loop adds to one."""
+    """Return sums between which LLVM shares out what a long innermost loop adds to one."""
     is_last = dim == len(loops.extents) - 1
     return _LANES if is_last and is_long(loops.extents[dim], 1) else 1
 
 
 def _steps(loops: Loops, dim: int) -> int:
-    """Of a loop, those that add to the same sum."""
+    """Return the steps of a loop that add to the same sum."""
     return -(-loops.extents[dim] // _lanes(loops, dim))
 
 
 def _end_of_part(builder: Builder, begin: SSAValue, length: int, extent: int) -> SSAValue:
-    """Where a part ends that begins there."""
+    """Return where a part ends that begins there."""
     end = builder.insert(arith.AddiOp(begin, index_constant(builder, length))).result
     if extent % length == 0:
         return end

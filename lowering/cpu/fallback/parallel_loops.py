@@ -24,11 +24,11 @@ from braid.lowering.common.tensor_loops import delinearized, index_constant
 from braid.lowering.cpu.fallback.long_sums import emit_long_sum, has_long_sum
 
 _ENOUGH = 64
-"""More iterations than this would not spread better over the cores of one machine."""
+"""The iterations that suffice; more would not spread better over the cores of one machine."""
 
 
 def parallelize(function: FuncOp) -> int | None:
-    """Makes one loop over [begin, end) of the kernel's nests; returns the grid.
+    """Make one loop over [begin, end) of the kernel's nests, and return the grid.
 
     Possible where all nests write the same argument, so that every iteration can run all of
     them on its own part of it. None, and the kernel is unchanged, where that is not so.
@@ -68,7 +68,7 @@ def parallelize(function: FuncOp) -> int | None:
 
 
 def _nests(function: FuncOp) -> list[Nest]:
-    """The nests of the kernel, or none if there is anything else that has an effect."""
+    """Return the nests of the kernel, or none if there is anything else that has an effect."""
     ops = list(function.body.block.ops)[:-1]
     nests: list[Nest] = [op for op in ops if isinstance(op, linalg.GenericOp | linalg.FillOp)]
     if not nests:
@@ -84,12 +84,12 @@ def _nests(function: FuncOp) -> list[Nest]:
 
 
 def _gathers(nests: Sequence[Nest]) -> bool:
-    """Whether elements are read at places that other elements name."""
+    """Return whether elements are read at places that other elements name."""
     return any(isinstance(op, memref.LoadOp) for nest in nests for op in nest.walk())
 
 
 def _opaque(builder: Builder, index: SSAValue) -> SSAValue:
-    """The same index, which LLVM makes no vectors of.
+    """Return the index in a form from which LLVM makes no vectors.
 
     It would unroll short loops inside, and write rows one beside the other: scattered vectors.
     """
@@ -99,7 +99,7 @@ def _opaque(builder: Builder, index: SSAValue) -> SSAValue:
 
 
 def _is_harmless(op: Operation) -> bool:
-    """Constants, and allocations of which only the shape is looked at."""
+    """Return whether an op is a constant, or an allocation of which only the shape is looked at."""
     if isinstance(op, memref.AllocOp):
         return all(
             isinstance(use.operation, linalg.GenericOp)
@@ -110,7 +110,7 @@ def _is_harmless(op: Operation) -> bool:
 
 
 def _leading_dims(loops: Sequence[Loops]) -> list[list[int]]:
-    """Per nest, its dims that are the outermost dims of the result.
+    """Return for each nest its dims that are the outermost dims of the result.
 
     The last dim of the result is left, and so is what a nest has as its innermost loop.
     """
@@ -123,7 +123,7 @@ def _leading_dims(loops: Sequence[Loops]) -> list[list[int]]:
 
 
 def _is_outer(nest: Loops, storage_dim: int) -> bool:
-    """Whether one loop goes over this dim of the result, and others are inside of it."""
+    """Return whether one loop goes over this dim of the result, and others are inside of it."""
     expr = nest.result.results[storage_dim]
     return isinstance(expr, AffineDimExpr) and expr.position != len(nest.extents) - 1
 

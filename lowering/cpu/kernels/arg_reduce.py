@@ -31,10 +31,10 @@ _CHAINS = 4
 """Vectors that are looked at side by side."""
 
 _CYCLES = 4.0
-"""For each of them."""
+"""The cycles for each element."""
 
 _ROW_CYCLES = 40.0
-"""For the best of all lanes."""
+"""The cycles for the best of all lanes of a row."""
 
 
 @dataclass(frozen=True)
@@ -68,18 +68,18 @@ class ArgReduce(VectorCandidate):
     extent: int
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Row-major."""
+        """Return row-major layouts."""
         return flexible_choices(self.group)[:1]
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """The larger of memory traffic and the cycles of all vectors."""
+        """Return the larger of memory traffic and the cycles of all vectors."""
         rows, extent, _ = self.nest.lines.known
         cycles = rows * (-(-extent // self.unit.lanes) * _CYCLES + _ROW_CYCLES)
         clock = self.unit.fma_rate / self.unit.multiply_adds
         return max(cycles / clock, self.moving_seconds(choice))
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """One row in each iteration."""
+        """Emit one row in each iteration."""
 
         def iteration(e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
             keys, places = self._best_of_lanes(e, buffers[0], e.mul(index, self.extent))
@@ -106,7 +106,7 @@ class ArgReduce(VectorCandidate):
         return word_of(self._type)
 
     def _best_of_lanes(self, e: Emitter, source: Buffer, begin: Index) -> Best:
-        """In each lane the best of its elements, those of all chains together."""
+        """Return in each lane the best of its elements, those of all chains together."""
         size = _CHAINS * e.lanes
         whole = self.extent - self.extent % size
         word, largest = e.vector_type(self._word), largest_of(self._word)
@@ -147,7 +147,7 @@ class ArgReduce(VectorCandidate):
         return best
 
     def _better(self, e: Emitter, a: Best, b: Best) -> Best:
-        """The better of two in each lane, of equal ones the first or the last."""
+        """Return the better of two in each lane, of equal ones the first or the last."""
         is_before = compare(e, "sgt" if self.nest.is_last else "slt", b[1], a[1])
         is_equal = e.apply(arith.AndIOp, compare(e, "eq", b[0], a[0]), is_before)
         is_better = e.apply(arith.OrIOp, compare(e, "slt", b[0], a[0]), is_equal)

@@ -33,7 +33,7 @@ class BorderFamily(VectorFamily):
     anchors: ClassVar = (PadOp,)
 
     def match(self, group: FusedOp) -> "_Border | None":
-        """One padding, of which it was decided that its operand lies in the result."""
+        """Match one padding, of which it was decided that its operand lies in the result."""
         nest = pad_nest(group) if boxes_of(group) else None
         return None if nest is None else _Border(group, self.unit, nest)
 
@@ -43,21 +43,21 @@ class _Border(VectorCandidate):
     nest: PadNest
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """The layouts in which that was decided."""
+        """Return the layouts in which that was decided."""
         return [stored_choice(self.group)]
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
-        """With neighbouring elements along the innermost dim."""
+    def supports_strides(self, choice: LayoutChoice) -> bool:
+        """Return whether there are neighbouring elements along the innermost dim."""
         return choice.results[0].storage_strides(shape_of(self.group.results[0]))[-1] == 1
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Memory traffic of the border."""
+        """Return the seconds of the memory traffic of the border."""
         values = (self.group.operands[0], self.group.results[0])
         inner, outer = (storage_bytes(value.type) for value in values)
         return moving_seconds(outer - inner, self.unit)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """One slab of the border after the other."""
+        """Emit one slab of the border after the other."""
         layout = stored_choice(self.group).results[0]
 
         def iteration(e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:

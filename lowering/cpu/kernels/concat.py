@@ -27,7 +27,7 @@ from braid.targets.kernels.kernel_family import Kernel
 from braid.targets.kernels.schedules import Schedule
 
 _CHUNK_BYTES = 64 << 10
-"""Of one grid iteration, at most: enough to hide the call, few enough to share."""
+"""The most bytes of one grid iteration: enough to hide the call, few enough to share."""
 
 _PIECE_BYTES, _MOST_OPERANDS = 8 << 10, 8
 """What all operands have next to each other in the result, on average, and how many there are.
@@ -63,19 +63,19 @@ class Concat(VectorCandidate):
     nest: ConcatNest
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """The one choice."""
+        """Return the one choice."""
         return [row_major_choice(self.group)]
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
-        """Where pieces stay whole."""
+    def supports_strides(self, choice: LayoutChoice) -> bool:
+        """Return where pieces stay whole."""
         return self.nest.has_whole_pieces(choice)
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Memory traffic."""
+        """Return the seconds of its memory traffic."""
         return self.moving_seconds(choice)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """A part of a piece per grid iteration."""
+        """Return a part of a piece per grid iteration."""
         chunk, pieces = _CHUNK_BYTES // _bytes(self.group), self.nest.pieces
         counts = [-(-piece // chunk) for piece in pieces]
         outer = self.nest.outer(stored_choice(self.group))
@@ -89,7 +89,9 @@ class Concat(VectorCandidate):
             ]
 
             def emit(operand: int, first: Extent) -> None:
-                """A chunk of this operand, whose first one has this number, or of one behind it."""
+                """Copy chunk `number` if it is one of this operand, whose chunks begin at `first`;
+                else try the next operand.
+                """
                 last = first + counts[operand]
 
                 def copy() -> None:
@@ -119,7 +121,7 @@ def _bytes(group: FusedOp) -> int:
 def _copy(
     e: Emitter, source: Buffer, first: Index, target: Buffer, place: Index, count: Index
 ) -> None:
-    """Copies `count` neighbours by the system's function, which knows the machine."""
+    """Copy `count` neighbours by the system's function, which knows the machine."""
     bytes = e.index(e.mul(count, bytes_of(source.element_type)))
     length = e.insert(arith.IndexCastOp(bytes, i64))
     operands = [target.pointer(e, place), source.pointer(e, first), length, e.constant(0, i1)]

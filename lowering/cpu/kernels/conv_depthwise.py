@@ -35,7 +35,9 @@ class ConvDepthwiseFamily(SizedFamily):
     anchors: ClassVar = (ConvOp,)
 
     def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "_Depthwise | None":
-        """One depthwise convolution of block arguments, the rest elementwise on its result."""
+        """Match one depthwise convolution of block arguments, the rest elementwise on its
+        result.
+        """
         found = grouped_convolution(group, is_open=extents_of is not shape_of)
         if found is None or not found.is_depthwise:
             return None
@@ -45,10 +47,11 @@ class ConvDepthwiseFamily(SizedFamily):
 @dataclass(frozen=True, eq=False)
 class _Depthwise(ProductCandidate):
     def default_tile(self) -> WindowSchedule:
-        """Few enough accumulators to leave room for a line of inputs and the weights.
+        """Return a tile with few enough accumulators to leave registers for a line of inputs and
+        the weights.
 
         Two vectors of channels read longer pieces of memory than one. With 16 registers they leave
-        no room for neighbouring outputs that share loads, which those of a stride do not.
+        no registers for neighbouring outputs that share loads, which those of a stride do not.
         """
         channels, width = self.op.channels, self.op.width
         if channels > self.unit.lanes and (self.is_strided or self.unit.registers >= 32):
@@ -57,14 +60,14 @@ class _Depthwise(ProductCandidate):
         return WindowSchedule(-(-width // -(-width // limit)), 1)
 
     def arithmetic_seconds(self, choice: LayoutChoice) -> float:
-        """A multiply-add for every step, at the part of the peak that was measured."""
+        """Return a multiply-add for every step, at the part of the peak that was measured."""
         efficiency = _EFFICIENCY[_vectors_of(choice.operands[self.op.input.index])]
         efficiency *= _STRIDED_EFFICIENCY if self.is_strided else 1.0
         return 2 * self.op.steps / (self.unit.flops * efficiency)
 
 
 def _vectors_of(layout: Layout) -> str:
-    """What vectors hold, by the layout of the input."""
+    """Return what vectors hold, by the layout of the input."""
     if layout.is_row_major:
         return "lines"
     return "channels" if layout.is_permutation else "blocks"

@@ -48,9 +48,9 @@ _LINES_FACTOR, _WINDOWED_LINES_FACTOR = 1.05, 1.15
 """How much slower vectors over positions are, measured: of one pixel, and of larger windows."""
 
 _MOST_OF_A_LINE = 0.98
-"""Of the products along a line those that are not with zeros, up to which the others are left out:
-edges have code of their own, which gained nothing for 3 × 3 on 56 × 56 (0.988), and cost registers
-for 7 × 7 on three channels of 224 × 224 (1.3 times the time)."""
+"""The most of a line of the products along a line those that are not with zeros, up to which the
+others are left out: edges have code of their own, which gained nothing for 3 × 3 on 56 × 56
+(0.988), and cost registers for 7 × 7 on three channels of 224 × 224 (1.3 times the time)."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +70,13 @@ class ConvDirectFamily(ProductFamily):
 
     @property
     def identity(self) -> tuple[str, int]:
-        """As in the base class."""
+        """See the base class."""
         return self.arithmetic.conv
 
     def find(
         self, group: FusedOp, extents_of: ExtentsOf | None = None
     ) -> "ConvolutionStorage | None":
-        """As in the base class, of any number of images."""
+        """See the base class; the number of images is any."""
         accumulates, is_open = self.arithmetic.accumulates, extents_of is not None
         found = convolution(group, accumulates, is_open=is_open)
         if found is None or found.is_depthwise:
@@ -93,7 +93,9 @@ class ConvolutionStorage(ProductStorage):
     def float_choices(
         self, group: FusedOp, lanes: int, ranked: Callable[[LayoutChoice], list[int]]
     ) -> Sequence[LayoutChoice]:
-        """Channels last first, with blocks of output channels from best to worst."""
+        """Return layouts with channels last first, with blocks of output channels from best to
+        worst.
+        """
         rank = self.product.rank
         first, last = Layout.row_major(rank), Layout.channels_last(rank)
 
@@ -126,7 +128,8 @@ class ConvolutionStorage(ProductStorage):
     def stepped_choice(
         self, group: FusedOp, block: int, step: int, in_pairs: bool = False
     ) -> LayoutChoice:
-        """Channels last, the weight in blocks of output channels and of a step's input channels.
+        """Return channels last, and the weight in blocks of output channels and of a step's input
+        channels.
 
         Input channels are padded to whole steps.
         """
@@ -141,8 +144,8 @@ class ConvolutionStorage(ProductStorage):
             group, last, {self.product.left.index: source, self.product.right.index: weight}
         )
 
-    def takes_strides(self, group: FusedOp, choice: LayoutChoice, step: int) -> bool:
-        """As in the base class; the weight is on its own."""
+    def supports_strides(self, group: FusedOp, choice: LayoutChoice, step: int) -> bool:
+        """See the base class; the weight is on its own."""
         return choice.operands[self.product.right.index].strides is None and results_alike(choice)
 
     def stored(self, choice: LayoutChoice, unit: VectorUnit, step: int) -> "StoredConvolution":
@@ -214,7 +217,7 @@ class StoredConvolution(StoredProduct):
 
     @property
     def positions(self) -> Positions:
-        """Return those of the input."""
+        """Return the positions of the input."""
         depth = -(-self.product.depth // self.step) * self.step
         pitch = cast(int, self.loops.input.distance(self.product.rank - 1))
         return Positions(depth, pitch, columns_of_chunk(self.product.taps))
@@ -227,7 +230,7 @@ class StoredConvolution(StoredProduct):
 
     @property
     def slowdown(self) -> float:
-        """As in the base class."""
+        """See the base class."""
         product = self.product
         if self.loops.over_positions:
             return _WINDOWED_LINES_FACTOR if product.taps > 1 else _LINES_FACTOR
@@ -235,7 +238,7 @@ class StoredConvolution(StoredProduct):
         return _FAR_CHANNELS_FACTOR if row_major and product.depth > self.unit.lanes else 1.0
 
     def without_zeros(self) -> Self:
-        """Return it framed, so that dims are not merged."""
+        """Return the convolution framed, so that dims are not merged."""
         *lines, columns = self.product.windows_with_zeros
         if columns is not None and columns.share >= _MOST_OF_A_LINE:
             columns = None

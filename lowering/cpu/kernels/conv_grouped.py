@@ -20,7 +20,7 @@ _MOST_LOADS = 2
 
 _EFFICIENCY, _FAR_EFFICIENCY, _NEAR_BYTES = 0.55, 0.42, 16
 """Part of the peak that is reached, measured beside what `conv-direct` says of vectors along lines:
-where shuffles stay within so many bytes, and where they do not."""
+where shuffles stay within this many bytes, and where they do not."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class ConvGroupedFamily(SizedFamily):
     anchors: ClassVar = (ConvOp,)
 
     def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "_Grouped | None":
-        """One such convolution of block arguments, the rest elementwise on its result."""
+        """Match one such convolution of block arguments, the rest elementwise on its result."""
         found = grouped_convolution(group, is_open=extents_of is not shape_of)
         if found is None or found.is_depthwise:
             return None
@@ -51,18 +51,18 @@ class ConvGroupedFamily(SizedFamily):
 @dataclass(frozen=True, eq=False)
 class _Grouped(ProductCandidate):
     def map_layouts(self) -> Sequence[Layout]:
-        """Channels last, or in blocks."""
+        """Return channels last, or in blocks."""
         alike = self.op.groups.inputs == self.op.groups.outputs
         layouts = super().map_layouts()
         last = layouts[0]
         return [each for each in layouts if each == last or (alike and not each.is_row_major)]
 
     def weight_layout(self, maps: Layout) -> Layout:
-        """In blocks of a vector."""
+        """Return the weight in blocks of a vector."""
         return packed_weight(maps.rank, self.unit.lanes)
 
     def default_tile(self) -> WindowSchedule:
-        """As many neighbouring outputs as leave registers for the weights of a line.
+        """Return as many neighbouring outputs as leave registers for the weights of a line.
 
         Where these are few, of two vectors of channels, which are longer pieces of memory: 0.5 of
         the time for 1 × 1.
@@ -74,7 +74,7 @@ class _Grouped(ProductCandidate):
         return WindowSchedule(-(-width // -(-width // limit)), vectors)
 
     def arithmetic_seconds(self, choice: LayoutChoice) -> float:
-        """A multiply-add for every step and input of a group."""
+        """Return a multiply-add for every step and input of a group."""
         is_near = self.op.groups.outputs * self.unit.element_bytes <= _NEAR_BYTES
         efficiency = _EFFICIENCY if is_near else _FAR_EFFICIENCY
         return 2 * self.op.steps * self.op.groups.inputs / (self.unit.flops * efficiency)

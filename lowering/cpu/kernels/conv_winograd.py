@@ -61,7 +61,7 @@ class ConvWinogradFamily(SizedFamily):
     is_approximate: ClassVar[bool] = True
 
     def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "_Convolution | None":
-        """One convolution of block arguments, the rest elementwise on its result."""
+        """Match one convolution of block arguments, the rest elementwise on its result."""
         found = convolution(group, is_open=extents_of is not shape_of)
         if found is None or element_type_of(found.op.output) != f32 or not has_code(found.points):
             return None
@@ -95,23 +95,25 @@ class _Convolution(ScheduledCandidate[WinogradSchedule]):
     extents_of: ExtentsOf = shape_of
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Of both algorithms with their best blocks of output channels, the fastest first."""
+        """Return the layouts of both algorithms with their best blocks of output channels, the
+        fastest first.
+        """
         found = [self._choice(self._best_vectors(results), results) for results in TRANSFORMS]
         return sorted(found, key=self.seconds)
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
-        """Unless vectors would not be contiguous; the weight is on its own."""
+    def supports_strides(self, choice: LayoutChoice) -> bool:
+        """Return whether vectors are contiguous; the weight is on its own."""
         if choice.operands[self.found.right.index].strides is not None:
             return False
-        return results_alike(choice) and self.makes(choice)
+        return results_alike(choice) and self.supports_open_layout(choice)
 
-    def makes(self, choice: LayoutChoice) -> bool:
-        """Where vectors are contiguous, and there is a transformed weight."""
+    def supports_open_layout(self, choice: LayoutChoice) -> bool:
+        """Return where vectors are contiguous, and there is a transformed weight."""
         is_transformed = choice.operands[self.found.right.index].winograd > 0
         return is_transformed and self._found_nest(choice) is not None
 
     def space(self, level: int) -> Iterator[WinogradSchedule]:
-        """Blocks of tiles and register tiles, by predicted time."""
+        """Return the blocks of tiles and register tiles, by predicted time."""
         size, vectors = self._size, self._vectors(stored_choice(self.group))
         ranked = sorted(
             size.blocks(vectors, self.unit),
@@ -123,8 +125,8 @@ class _Convolution(ScheduledCandidate[WinogradSchedule]):
                 parts = size.parts(tiles, vectors, self.unit.lanes)
                 yield WinogradSchedule(tiles, rows, unroll, parts)
 
-    def takes(self, schedule: WinogradSchedule) -> bool:
-        """Any block of tiles, with a register tile that fits."""
+    def supports_schedule(self, schedule: WinogradSchedule) -> bool:
+        """Take any block of tiles, with a register tile that fits."""
         if min(schedule.parts, schedule.rows, schedule.tiles, schedule.unroll) < 1:
             return False
         size, vectors = self._size, self._vectors(stored_choice(self.group))
@@ -140,7 +142,7 @@ class _Convolution(ScheduledCandidate[WinogradSchedule]):
         return max(best, self.moving_seconds(choice))
 
     def emit(self, symbol: str, schedule: WinogradSchedule) -> Kernel:
-        """A block of tiles per grid iteration."""
+        """Return a block of tiles per grid iteration."""
         # Imported where kernels are emitted: families are asked in every compilation.
         from braid.lowering.cpu.kernels.winograd.kernel import WinogradKernel
 

@@ -65,7 +65,7 @@ class ElementwiseCandidate(ScheduledCandidate[LoopSchedule]):
     extents_of: ExtentsOf
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Row-major first: it costs no reorder at the model's edges."""
+        """Return row-major layouts first: it costs no reorder at the model's edges."""
         layouts = _candidates(self.points.shape)
         choices = (uniform_choice(self.group, layout, {}) for layout in layouts)
         return [choice for choice in choices if self._nest(choice)]
@@ -73,31 +73,33 @@ class ElementwiseCandidate(ScheduledCandidate[LoopSchedule]):
     def _nest(self, choice: LayoutChoice) -> PointwiseNest | None:
         return pointwise_nest(self.points, choice, self.extents_of)
 
-    def makes(self, choice: LayoutChoice) -> bool:
+    def supports_open_layout(self, choice: LayoutChoice) -> bool:
         """Return whether vectors are contiguous."""
         return self._nest(choice) is not None
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
-        """Unless vectors would not be contiguous."""
+    def supports_strides(self, choice: LayoutChoice) -> bool:
+        """Return whether vectors are contiguous."""
         return results_alike(choice) and self._nest(choice) is not None
 
     def space(self, level: int) -> Iterator[LoopSchedule]:
-        """Vectors per iteration of the innermost loop: two hide the latency of polynomials."""
+        """Return the vectors per iteration of the innermost loop: two hide the latency of
+        polynomials.
+        """
         for unroll in {0: (2,), 1: (1, 4), 2: (3, 8)}.get(level, ()):
             yield LoopSchedule(unroll)
 
-    def takes(self, schedule: LoopSchedule) -> bool:
-        """Any unrolling within reason."""
+    def supports_schedule(self, schedule: LoopSchedule) -> bool:
+        """Take any unrolling within reason."""
         return 1 <= schedule.unroll <= _MOST_UNROLLED
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """The larger of memory traffic and arithmetic."""
+        """Return the larger of memory traffic and arithmetic."""
         points = self.points
         arithmetic = points.flops * math.prod(points.shape) / (self.unit.flops / 2)
         return max(arithmetic, self.moving_seconds(choice))
 
     def emit(self, symbol: str, schedule: LoopSchedule) -> Kernel:
-        """Loops over the merged dims, the outer ones in the grid."""
+        """Emit loops over the merged dims, the outer ones in the grid."""
         nest = self._nest(stored_choice(self.group))
         assert nest is not None, "the family was asked for layouts it did not offer"
         loops = PointwiseLoops(nest, self.unit, schedule.unroll)
@@ -106,7 +108,7 @@ class ElementwiseCandidate(ScheduledCandidate[LoopSchedule]):
 
 
 def _candidates(shape: Sequence[int]) -> list[Layout]:
-    """Layouts of the results worth offering."""
+    """Return the layouts of the results worth offering."""
     rank = len(shape)
     if rank == 0:
         return []

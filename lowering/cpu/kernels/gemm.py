@@ -18,7 +18,7 @@ from braid.lowering.cpu.kernels.contraction.floats import FLOATS
 from braid.lowering.cpu.kernels.contraction.matmul import (
     matmul_size,
     stored_right,
-    takes_strides,
+    supports_strides,
     widens_fast,
 )
 from braid.lowering.cpu.kernels.contraction.microkernel import (
@@ -55,11 +55,11 @@ class GemmFamily(ProductFamily):
 
     @property
     def identity(self) -> tuple[str, int]:
-        """As in the base class."""
+        """See the base class."""
         return self.arithmetic.gemm
 
     def find(self, group: FusedOp, extents_of: ExtentsOf | None = None) -> "MatmulStorage | None":
-        """As in the base class; floats may come by slabs of one operand, or be converted."""
+        """See the base class; floats may come by slabs of one operand, or be converted."""
         accumulates = self.arithmetic.accumulates
         found = matrix_product(group, accumulates, is_open=extents_of is not None)
         if found is None or not widens_fast(found, self.machine):
@@ -80,7 +80,9 @@ class MatmulStorage(ProductStorage):
     def float_choices(
         self, group: FusedOp, lanes: int, ranked: Callable[[LayoutChoice], list[int]]
     ) -> Sequence[LayoutChoice]:
-        """Everything row-major but B, which is in blocks of columns, or row-major at last."""
+        """Return everything row-major but B, which is in blocks of columns, or row-major at
+        last.
+        """
         rank = len(shape_of(self.product.right))
 
         def stored(block: int) -> LayoutChoice:
@@ -91,7 +93,7 @@ class MatmulStorage(ProductStorage):
     def stepped_choice(
         self, group: FusedOp, block: int, step: int, in_pairs: bool = False
     ) -> LayoutChoice:
-        """Everything row-major but B, in blocks of columns and of a step's rows (`BA32b4a`).
+        """Return everything row-major but B, in blocks of columns and of a step's rows (`BA32b4a`).
 
         Rows of A are padded to whole steps.
         """
@@ -109,14 +111,16 @@ class MatmulStorage(ProductStorage):
         )
         return LayoutChoice(operands, (plain,) * len(group.outputs))
 
-    def takes_strides(self, group: FusedOp, choice: LayoutChoice, step: int) -> bool:
-        """Of floats, with neighbouring elements along the innermost dims; packed B has none."""
+    def supports_strides(self, group: FusedOp, choice: LayoutChoice, step: int) -> bool:
+        """Take strides of floats, with neighbouring elements along the innermost dims; packed B has
+        none.
+        """
         right = choice.operands[self.product.right.index]
         packed = not right.is_row_major and right.strides is not None
-        return step == 1 and not packed and takes_strides(group, choice)
+        return step == 1 and not packed and supports_strides(group, choice)
 
     def stored(self, choice: LayoutChoice, unit: VectorUnit, step: int) -> "StoredMatmul":
-        """As in the base class."""
+        """See the base class."""
         return StoredMatmul(choice, unit, step, self.product, self.extents_of)
 
 
@@ -137,17 +141,17 @@ class StoredMatmul(StoredProduct):
 
     @property
     def block(self) -> int:
-        """As in the base class."""
+        """See the base class."""
         return self._right.block(self._right.rank - 1)
 
     @property
     def size(self) -> ContractionSize:
-        """As in the base class."""
+        """See the base class."""
         return matmul_size(self.product, not self._right.is_row_major, self.step)
 
     @property
     def b_bytes(self) -> int:
-        """Of one slab of a table."""
+        """Bytes of one slab of a table."""
         right = self.product.right
         slabs = 1 if self.product.slabs is None else shape_of(right)[0]
         return storage_bytes(right.type, self._right) // slabs
@@ -160,20 +164,20 @@ class StoredMatmul(StoredProduct):
 
     @property
     def float_vectors(self) -> Sequence[int]:
-        """As in the base class; B that lies by rows allows any, for one row of A more of them."""
+        """See the base class; a row-major B allows any, and more of them for one row of A."""
         if not self._right.is_row_major:
             return [self.block // self.unit.lanes]
         is_wide = self.size.rows == 1 and feasible_tiles(self.unit, 0, (WIDE_VECTORS,))
         return (*VECTORS, WIDE_VECTORS) if is_wide else VECTORS
 
     def contraction(self, block: int) -> Contraction[Extent] | None:
-        """As in the base class."""
+        """See the base class."""
         lanes, step = self.unit.lanes, self.step
         return open_contraction(self.product, self.choice, block, lanes, step, self.extents_of)
 
 
 def _packed(rank: int, block: int) -> Layout:
-    """Batch dims, column blocks, K, then the columns of a block."""
+    """Return the layout of B: batch dims, column blocks, K, then the columns of a block."""
     letters = Layout.row_major(rank).tag
     batch, k, n = letters[:-2], letters[-2], letters[-1]
     return Layout.parse(f"{batch}{n.upper()}{k}{block}{n}")

@@ -13,7 +13,7 @@ from braid.lowering.cpu.kernels.contraction.dots import DotKernel, dot_cycles, m
 from braid.lowering.cpu.kernels.contraction.matmul import (
     by_columns,
     matmul_size,
-    takes_strides,
+    supports_strides,
     widens_fast,
 )
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
@@ -23,7 +23,8 @@ from braid.targets.kernels.kernel_family import Kernel
 from braid.targets.kernels.schedules import Schedule
 
 _MOST_ROWS = 64
-"""Of a product that is looked at: each adds up all its sums, so that more never pay."""
+"""The most rows of a product that this kernel is tried for: each adds up all its sums, so that more
+never pay."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class GemmDotsFamily(VectorFamily):
     anchors: ClassVar = (MatmulOp,)
 
     def match(self, group: FusedOp) -> "_Dots | None":
-        """One product of block arguments; the rest is elementwise."""
+        """Match one product of block arguments; the rest is elementwise."""
         found = matrix_product(group)
         if found is None or found.slabs is not None or not has_code(found.points):
             return None
@@ -55,22 +56,22 @@ class _Dots(VectorCandidate):
     product: MatrixProduct
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """The one choice."""
+        """Return the one choice."""
         return [by_columns(self.group, self.product)]
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
-        """With neighbouring elements along the innermost dims."""
-        return takes_strides(self.group, choice)
+    def supports_strides(self, choice: LayoutChoice) -> bool:
+        """Return whether there are neighbouring elements along the innermost dims."""
+        return supports_strides(self.group, choice)
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Of multiplying and adding up, or of memory where that is slower."""
+        """Return the seconds of multiplying and adding up, or of memory where that is slower."""
         size = matmul_size(self.product, packed=False)
         moved = self.moving_seconds(choice)
         moved *= moving_factor(size, self.unit)
         return max(dot_cycles(size, self.unit) / self.unit.fma_rate, moved)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """A run of columns per grid iteration."""
+        """Return a run of columns per grid iteration."""
         lanes = self.unit.lanes
         nest = matmul_contraction(self.product, stored_choice(self.group), lanes, lanes)
         kernel = DotKernel(nest, lanes)

@@ -1,4 +1,4 @@
-"""Matrix products of bytes that are both computed, with an elementwise epilogue."""
+"""int8 matmuls that are both computed, with an elementwise epilogue."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel
 from braid.lowering.cpu.kernels.contraction.matmul import (
     by_columns,
     matmul_size,
-    takes_strides,
+    supports_strides,
 )
 from braid.lowering.cpu.kernels.contraction.microkernel import VECTORS, tile_cycles
 from braid.lowering.cpu.kernels.contraction.packed import PackedContraction, unpacked_kernel
@@ -30,7 +30,7 @@ from braid.lowering.emit.math.points import has_code
 from braid.targets.kernels.kernel_family import Kernel
 
 _ROWS_CYCLES, _COLUMNS_CYCLES, _STAGE_CYCLES = 4.0, 5.0, 2.0
-"""For a vector of words, in multiply-adds: of B that lies by rows or by columns, of A."""
+"""The multiply-adds that a vector of words costs: of row-major B, of column-major B, and of A."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class GemmPackingFamily(VectorFamily):
     anchors: ClassVar = (MatmulOp,)
 
     def match(self, group: FusedOp) -> "_Packing | None":
-        """One product of block arguments, the rest elementwise on its result."""
+        """Match one product of block arguments, the rest elementwise on its result."""
         found = matrix_product(group, accumulates=True)
         if found is None or not adds_bytes(found.op) or not has_code(found.points):
             return None
@@ -60,25 +60,27 @@ class _Packing(ScheduledCandidate[TileSchedule]):
     arithmetic: ByteArithmetic
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """B by rows, or by columns."""
+        """Return B row-major, or column-major."""
         return [row_major_choice(self.group), by_columns(self.group, self.product)]
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
-        """With neighbouring elements along the innermost dims."""
-        return takes_strides(self.group, choice)
+    def supports_strides(self, choice: LayoutChoice) -> bool:
+        """Return whether there are neighbouring elements along the innermost dims."""
+        return supports_strides(self.group, choice)
 
     def space(self, level: int) -> Iterator[TileSchedule]:
-        """Tiles by predicted time; columns are outside: a block of them is for all rows."""
+        """Return the tiles by predicted time; columns are outside: a block of them is for
+        all rows.
+        """
         every = tiling.schedules(self._size, VECTORS, self.unit, _FAR, level)
         return (schedule for schedule in every if schedule.columns_outside)
 
-    def takes(self, schedule: TileSchedule) -> bool:
-        """Any tile that fits."""
-        fits = tiling.takes(schedule, self._size, VECTORS, self.unit)
+    def supports_schedule(self, schedule: TileSchedule) -> bool:
+        """Take any tile that fits."""
+        fits = tiling.supports_schedule(schedule, self._size, VECTORS, self.unit)
         return fits and schedule.columns_outside
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Of packing, and of the best tile or of memory, whichever is slower."""
+        """Return the seconds of packing, and of the best tile or of memory, whichever is slower."""
         size, unit, kernel = self._size, self.unit, self._kernel(choice, next(self.space(0)))
         words = size.batches * kernel.steps * -(-size.columns // unit.lanes)
         if (few := self._unpacked(kernel)) is not None:
@@ -95,7 +97,7 @@ class _Packing(ScheduledCandidate[TileSchedule]):
         return best + cycles / unit.fma_rate
 
     def emit(self, symbol: str, schedule: TileSchedule) -> Kernel:
-        """A block of rows and a part of the columns per grid iteration."""
+        """Return a block of rows and a part of the columns per grid iteration."""
         kernel = self._kernel(stored_choice(self.group), schedule)
         if (few := self._unpacked(kernel)) is not None:
             in_place = few.nest.in_place
@@ -121,7 +123,7 @@ class _Packing(ScheduledCandidate[TileSchedule]):
         return PackedContraction(nest, tile, self.unit, words)
 
     def _unpacked(self, kernel: PackedContraction) -> ContractionKernel | None:
-        """The kernel that packs nothing, if rows are few."""
+        """Return the kernel that packs nothing, if rows are few."""
         unit = self.unit
         return unpacked_kernel(kernel.nest, unit.lanes, unit.registers // 2, kernel.arithmetic)
 

@@ -19,6 +19,7 @@ from braid.analysis.storage.strided_storage import boxes_of, overlap_of
 from braid.analysis.storage.tensor_storage import logical_bytes
 from braid.analysis.structure.operation_counts import stage_flops
 from braid.dialects.braid.base import AnyTensor, IndirectOp, StructuredOp, shape_of
+from braid.dialects.braid.box_selection import NonMaxSuppressionOp
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import DYNAMIC
@@ -55,7 +56,8 @@ class GenericFamily(VectorFamily):
     version: int = VERSION
 
     def match(self, group: FusedOp) -> "_Generic | None":
-        """Unless it would need more memory inside than outside, or tensors lie in others.
+        """Match any group, unless it needs more memory inside than outside, or has tensors in other
+        memories.
 
         What is inside of a group gets buffers here, and it was fused so that it needs none.
         """
@@ -65,7 +67,7 @@ class GenericFamily(VectorFamily):
         if boxes_of(group) or overlap_of(group) is not None:
             return None
         members = tuple(_members(group))
-        if any(isinstance(op, OpaqueOp) for op in members):
+        if any(isinstance(op, OpaqueOp | NonMaxSuppressionOp) for op in members):
             return None
         outside = sum(logical_bytes(cast(AnyTensor, value.type)) for value in values)
         stages = tuple(_stages(op) for op in members)
@@ -82,17 +84,19 @@ class _Generic(VectorCandidate):
     inside_bytes: int
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Row-major first; those of a reorder are what it is about."""
+        """Return row-major layouts first; for a reorder, its own."""
         if any(isinstance(op, ReorderOp) for op in self.members):
             return [as_typed(self.group)]
         return flexible_choices(self.group)
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
-        """Unless it reshapes."""
+    def supports_strides(self, choice: LayoutChoice) -> bool:
+        """Take strides, unless the group reshapes."""
         return not any(isinstance(op, ReshapeOp) for op in self.members)
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """The larger of arithmetic and memory traffic, that of the buffers inside included."""
+        """Return the larger of arithmetic and memory traffic, that of the buffers inside
+        included.
+        """
         moved = self.moved_bytes(choice) + 2 * self.inside_bytes
         blocked = any(not x.is_permutation for x in (*choice.operands, *choice.results))
         copies = all(isinstance(op, PadOp | ConcatOp) for op in self.members)
@@ -100,7 +104,7 @@ class _Generic(VectorCandidate):
         return max(self._arithmetic, factor * moving_seconds(moved, self.unit))
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """One loop nest a stage; see `fallback`."""
+        """Emit one loop nest a stage; see `fallback`."""
         return emit_fallback(self.group, symbol)
 
     @cached_property
@@ -118,13 +122,13 @@ class _Generic(VectorCandidate):
 
 
 def _passes(op: Operation) -> int:
-    """Of an op over memory: a scan becomes log2 n elementwise ops."""
+    """Return the passes of an op over memory: a scan becomes log2 n elementwise ops."""
     extent = shape_of(op.input)[op.dim.value.data] if isinstance(op, ScanOp) else 1
     return max(1, extent.bit_length())
 
 
 def _compared(op: Operation) -> int:
-    """Elements that a selection compares: all of them for each that it finds."""
+    """Return the elements that a selection compares: all of them for each that it finds."""
     return math.prod(shape_of(op.input)) * op.k.value.data if isinstance(op, TopKOp) else 0
 
 
@@ -144,7 +148,8 @@ def _share(stage: Stage) -> float:
 def _buffers(
     group: FusedOp, members: Sequence[Operation], stages_of: Sequence[Sequence[Stage]]
 ) -> Iterator[int]:
-    """Bytes of each buffer inside `group`: of all but its results and what upstream fuses.
+    """Return the bytes of each buffer inside of `group`, without its results and what upstream
+    fuses.
 
     A loop nest without reductions goes into the one that reads it, if that is the only one.
     """

@@ -43,7 +43,7 @@ class KnownGatherFamily(SizedFamily):
     anchors: ClassVar = (GatherOp,)
 
     def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "KnownGather | None":
-        """A chain from the operand to the result, of few runs along each dim."""
+        """Return a chain from the operand to the result, of few runs along each dim."""
         nest = known_gather_nest(group, extents_of)
         return None if nest is None else KnownGather(group, self.unit, nest)
 
@@ -55,15 +55,15 @@ class KnownGather(VectorCandidate):
     nest: KnownGatherNest
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Row-major."""
+        """Return row-major layouts."""
         return flexible_choices(self.group)[:1]
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Memory traffic."""
+        """Return the seconds of its memory traffic."""
         return _BROKEN * self.moving_seconds(choice)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """One row of the last gathered dim, with what is inside of it, in each iteration."""
+        """Emit one row of the last gathered dim, with what is inside of it, in each iteration."""
         nest, row, result = self.nest, self.nest.row, self.nest.result
         strides = (row_major_strides(nest.shape)[:row], row_major_strides(result)[:row])
         inner = product_of(nest.shape[row + 1 :])
@@ -83,7 +83,7 @@ class KnownGather(VectorCandidate):
 
 
 def _position(e: Emitter, index: Index, runs: Sequence[Run]) -> Index:
-    """What is read for an index of the result."""
+    """Return what is read for an index of the result."""
 
     def within(run: Run) -> Index:
         return e.add(e.mul(index, run.step), run.first - run.step * run.begin)

@@ -62,7 +62,7 @@ class MovementFamily(SizedFamily):
         return candidate if candidate.layouts else None
 
     def reorder_seconds(self, tensor: AnyTensor, source: Layout, target: Layout) -> float | None:
-        """As in `KernelFamily`."""
+        """See `KernelFamily`."""
         shape = tensor.get_shape()
         if not is_number(tensor.element_type) or not shape or not has_elements(shape):
             return None
@@ -80,35 +80,35 @@ class Copy(ScheduledCandidate[LoopSchedule]):
     moved: Movement
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """All pairs of layouts of operand and result."""
+        """Return all pairs of layouts of operand and result."""
         return [choice for choice in _candidates(self.group) if self._nest(choice)]
 
-    def makes(self, choice: LayoutChoice) -> bool:
+    def supports_open_layout(self, choice: LayoutChoice) -> bool:
         """Return whether there are loops for these layouts."""
         return self._nest(choice) is not None
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
-        """Unless vectors would not be contiguous on either side."""
+    def supports_strides(self, choice: LayoutChoice) -> bool:
+        """Return whether vectors are contiguous on either side."""
         nest = self._nest(choice)
         if nest is None:
             return False
         return nest[-1].strides[1] == 1 and any(dim.strides[0] == 1 for dim in nest)
 
     def space(self, level: int) -> Iterator[LoopSchedule]:
-        """Vectors per iteration of a plain copy; a transpose has nothing to choose."""
+        """Return the vectors per iteration of a plain copy; a transpose has nothing to choose."""
         nest = self._nest(stored_choice(self.group))
         levels = {0: (2,), 1: (1, 4), 2: (8,)} if nest and _is_plain(nest) else {0: (2,)}
         for unroll in levels.get(level, ()):
             yield LoopSchedule(unroll)
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Memory traffic, more where the innermost dim is turned."""
+        """Return the seconds of its memory traffic, more where the innermost dim is turned."""
         nest = self._nest(choice)
         assert nest is not None, "the family was asked for layouts it did not offer"
         return _factor(nest) * self.moving_seconds(choice)
 
     def emit(self, symbol: str, schedule: LoopSchedule) -> Kernel:
-        """The outer dims, and pieces of the innermost one, in the grid."""
+        """Return the outer dims, and pieces of the innermost one, in the grid."""
         nest = self._nest(stored_choice(self.group))
         assert nest is not None, "the family was asked for layouts it did not offer"
         loops = self._loops(nest, schedule.unroll)
@@ -129,17 +129,17 @@ class Copy(ScheduledCandidate[LoopSchedule]):
 
 
 def _factor(nest: Sequence[LoopDim[Extent]]) -> float:
-    """How much longer than a plain copy it takes."""
+    """Return how much longer than a plain copy it takes."""
     return 1.0 if _is_plain(nest) else _TURNING
 
 
 def _is_plain(nest: Sequence[LoopDim[Extent]]) -> bool:
-    """Whether neighbours stay neighbours."""
+    """Return whether neighbours stay neighbours."""
     return nest[-1].strides == (1, 1)
 
 
 def _candidates(group: FusedOp) -> list[LayoutChoice]:
-    """A reorder's layouts are its meaning; what else moves elements may meet its neighbours'."""
+    """Return layouts: those of a reorder are fixed, other movements may match their neighbours'."""
     if any(isinstance(op, ReorderOp) for op in group.body.block.ops):
         return [stored_choice(group)]
     sources, targets = _layouts(group.inputs[0]), _layouts(group.outputs[0])

@@ -57,11 +57,13 @@ class Normalization(VectorCandidate):
     nest: NormalizationNest
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """The one choice."""
+        """Return the one choice."""
         return [row_major_choice(self.group)]
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """The larger of arithmetic and memory traffic; passes after the first hit the cache."""
+        """Return the larger of arithmetic and memory traffic; passes after the first hit
+        the cache.
+        """
         elements = math.prod(shape_of(self.group.results[0]))
         arithmetic = elements * _FLOPS[type(self.nest)] / (self.unit.flops / 2)
         return max(arithmetic, self.moving_seconds(choice))

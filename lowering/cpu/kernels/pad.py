@@ -51,15 +51,17 @@ class Pad(VectorCandidate):
     nest: PadNest
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Row-major first."""
+        """Return row-major layouts first."""
         return [choice for choice in flexible_choices(self.group) if self.nest.fits(choice)]
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Memory traffic."""
+        """Return the seconds of its memory traffic."""
         return self.moving_seconds(choice)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """One slice of the outermost dim per grid iteration; the border belongs to the first."""
+        """Emit one slice of the outermost dim per grid iteration; the border belongs to the
+        first.
+        """
         layout = stored_choice(self.group).results[0]
         start, dims = self.nest.inside(layout)
         first = dims[0] if len(dims) > 1 else LoopDim[Extent](1, (0, 0))

@@ -46,7 +46,7 @@ class PoolFamily(SizedFamily):
     anchors: ClassVar = (PoolOp, ReduceOp)
 
     def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "_Pool | None":
-        """One pooling of a block argument, the rest elementwise on its result."""
+        """Match one pooling of a block argument, the rest elementwise on its result."""
         found = pooling(group, is_open=extents_of is not shape_of)
         if found is None or not has_code(found.points):
             return None
@@ -60,7 +60,7 @@ class PoolFamily(SizedFamily):
 @dataclass(frozen=True, eq=False)
 class _Pool(WindowCandidate):
     def space(self, level: int) -> Iterator[WindowSchedule]:
-        """Neighbouring outputs and channel vectors of a tile.
+        """Return the neighbouring outputs and channel vectors of a tile.
 
         At first four outputs, which share the loads of overlapping windows, of two vectors where
         there are as many channels: eight maxima that do not wait for each other. Eight of wide
@@ -94,7 +94,7 @@ class _Pool(WindowCandidate):
         return self.op.windows.strides[-1] == 1 and self.op.windows.size[-1] >= _WIDE
 
     def arithmetic_seconds(self, choice: LayoutChoice) -> float:
-        """A vector operation for every step, fewer where columns are shared."""
+        """Return a vector operation for every step, fewer where columns are shared."""
         seconds = self.op.steps / (self.unit.flops * _PART_OF_PEAK)
         columns, windows = self._columns, self.op.windows
         pixels = pixels_to_share(windows, columns)

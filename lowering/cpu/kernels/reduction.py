@@ -70,22 +70,22 @@ class ReductionCandidate(VectorCandidate):
     extents_of: ExtentsOf
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Row-major first."""
+        """Return row-major layouts first."""
         return [choice for choice in flexible_choices(self.group) if self._nest(choice)]
 
     def _nest(self, choice: LayoutChoice) -> ReductionNest | None:
         return reduction_nest(self.found, choice, self.extents_of)
 
-    def makes(self, choice: LayoutChoice) -> bool:
+    def supports_open_layout(self, choice: LayoutChoice) -> bool:
         """Return whether the innermost dim of what is read is contiguous."""
         return self._nest(choice) is not None
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
-        """Unless vectors would not be contiguous."""
+    def supports_strides(self, choice: LayoutChoice) -> bool:
+        """Return whether vectors are contiguous."""
         return results_alike(choice) and self._nest(choice) is not None
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """The larger of arithmetic and memory traffic."""
+        """Return the larger of arithmetic and memory traffic."""
         op, reads = self.found.op, self.found.reads
         kind = element_type_of(op.output)
         is_extremum = isinstance(kind, AnyFloat) and op.kind.data in ("maximum", "minimum")
@@ -97,7 +97,7 @@ class ReductionCandidate(VectorCandidate):
         return max(arithmetic, self.moving_seconds(choice))
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """A block of neighbouring results per grid iteration."""
+        """Emit a block of neighbouring results per grid iteration."""
         nest = self._nest(stored_choice(self.group))
         assert nest is not None, "the family was asked for layouts it did not offer"
         loops = ReductionLoops(self.found, nest, self.unit)

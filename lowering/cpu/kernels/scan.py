@@ -67,11 +67,11 @@ class Scan(VectorCandidate):
     combine: Emit
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Row-major."""
+        """Return row-major layouts."""
         return flexible_choices(self.group)[:1]
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """The larger of memory traffic and the steps of all blocks."""
+        """Return the larger of memory traffic and the steps of all blocks."""
         outer, extent, inner = self.nest.lines.known
         lines = outer * -(-inner // self.unit.lanes)
         together = min(lines, _TOGETHER)
@@ -79,7 +79,7 @@ class Scan(VectorCandidate):
         return max(steps / self.unit.fma_rate, self.moving_seconds(choice))
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """One block of lines in each iteration: parts of a row, or rows if those are short."""
+        """Emit one block of lines in each iteration: parts of a row, or rows if those are short."""
         outer, extent, inner = self.nest.lines.outer, self.nest.lines.extent, self.nest.lines.inner
         is_short = isinstance(inner, int) and inner < self.unit.lanes
         count, size = (outer, _TOGETHER) if is_short else (inner, _TOGETHER * self.unit.lanes)
@@ -103,13 +103,13 @@ class Scan(VectorCandidate):
             has_both = whole != 0 and rest != 0
             e.branch(block if has_both else 0, whole, lambda: walk(begin, size), left)
 
-        # What an exclusive scan writes is behind what it has read.
+        # What an exclusive scan writes is after what it has read.
         in_place = () if self.nest.is_exclusive else ((0, 0),)
         grid = blocks if is_short else blocks * outer
         return grid_kernel(self.group, symbol, self.unit, grid, iteration, in_place)
 
     def _lines(self, e: Emitter, begin: Index, count: Extent) -> Sequence["_Line"]:
-        """Those of a block of `count` rows, or of so many elements of one row."""
+        """Return the vectors of a block: of `count` rows, or of `count` elements of one row."""
         extent, inner = self.nest.lines.extent, self.nest.lines.inner
         if isinstance(inner, int) and inner < e.lanes:
             assert isinstance(count, int)
@@ -126,7 +126,7 @@ class Scan(VectorCandidate):
 class _Line:
     """Elements that are walked together, by vectors with this mask, or one by one.
 
-    The first of them is `begin` elements behind that of the tensor.
+    The first of them is `begin` elements after that of the tensor.
     """
 
     begin: Index
@@ -144,7 +144,7 @@ class _Walk:
     lines: Sequence[_Line]
 
     def emit(self) -> None:
-        """The first elements as they are, then what each adds to those before it."""
+        """Copy the first elements, then add each later one to the sum before it."""
         self.e.branch(0, self.scan.nest.lines.extent, self._whole, lambda: None)
 
     def _whole(self) -> None:
@@ -176,18 +176,18 @@ class _Walk:
         return self.scan.nest.lines.inner == 1
 
     def _type(self, element_type: Attribute) -> Attribute:
-        """Of what a line has at a place."""
+        """Return the type of what a line has at a place."""
         return signless(element_type) if self._is_single else self.e.vector_type(element_type)
 
     def _at(self, line: _Line, place: Index) -> Index:
-        """Where in memory a line has the element that comes at this place of the scan."""
+        """Return where in memory a line has the element that comes at this place of the scan."""
         lines = self.scan.nest.lines
         if self.scan.nest.is_reverse:
             place = self.e.sub(lines.extent - 1, place)
         return self.e.add(line.begin, self.e.mul(place, lines.inner))
 
     def _load(self, place: Index) -> Sequence[Value]:
-        """Of all lines, in the type that they are combined in."""
+        """Load the vectors of all lines, in the type that they are combined in."""
         return [self._loaded(self._at(line, place), line.mask) for line in self.lines]
 
     def _loaded(self, at: Index, mask: Value | None) -> Value:

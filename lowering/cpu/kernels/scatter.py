@@ -59,15 +59,15 @@ class Scatter(VectorCandidate):
     combine: Emit | None
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Row-major."""
+        """Return row-major layouts."""
         return flexible_choices(self.group)[:1]
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Memory traffic, as if the data were copied."""
+        """Return the seconds of its memory traffic, as if the data were copied."""
         return self.moving_seconds(choice)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """All in one iteration."""
+        """Emit all updates in one iteration."""
 
         nest, elements = self.nest, product_of(self.nest.shape)
 
@@ -102,7 +102,7 @@ def _target(e: Emitter, nest: ScatterNest, indices: Buffer, number: Index) -> In
 
 
 def _copy_elsewhere(e: Emitter, source: Buffer, target: Buffer, length: Extent) -> None:
-    """Copies what is not already there."""
+    """Copy what is not already there."""
     here, there = (
         e.insert(memref.ExtractAlignedPointerAsIndexOp.get(b.ref)) for b in (source, target)
     )
@@ -123,7 +123,7 @@ def _put(
     length: Extent,
     combine: Callable[[Emitter, Sequence[Value]], Value] | None,
 ) -> None:
-    """Combines `length` updates into the result, by vectors where there are that many."""
+    """Combine `length` updates into the result, by vectors where there are that many."""
 
     def combined(old: Callable[[], Value], new: Value) -> Value:
         return new if combine is None else combine(e, [old(), new])

@@ -79,7 +79,7 @@ class TiledFamily(VectorFamily):
         object.__setattr__(self, "version", version)
 
     def match(self, group: FusedOp) -> "_Tiles | None":
-        """A result that can be cut into tiles that are small inside."""
+        """Return a result that can be cut into tiles that are small inside."""
         members = tuple(_members(group))
         if not _needs_tiles(group, members) or any(map(_reads_slabs, members)):
             return None
@@ -91,7 +91,7 @@ class TiledFamily(VectorFamily):
             return None
         return _Tiles(group, self.unit, members, extents, self.inner, self.machine)
 
-    def prefers_parts(self, group: FusedOp) -> bool:
+    def rejects_fusion(self, group: FusedOp) -> bool:
         """Return whether all attentions have few queries, few keys or one head.
 
         Separate kernels then read keys and values, or queries, faster than tiles do.
@@ -102,7 +102,7 @@ class TiledFamily(VectorFamily):
         )
 
     def _extents(self, group: FusedOp, members: tuple[Operation, ...]) -> tuple[int, ...] | None:
-        """The default extents of tiles, searched once for equal groups."""
+        """Return the default extents of tiles, searched once for equal groups."""
         key = stored_text(group)
         if key not in self._sizes:
             result = group.terminator.arguments[0]
@@ -129,12 +129,13 @@ class _Tiles(ScheduledCandidate[TiledSchedule]):
     machine: Machine
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """The one choice."""
+        """Return the one choice."""
         return [row_major_choice(self.group)]
 
     def space(self, level: int) -> Iterator[TiledSchedule]:
-        """Tiles whose values fit a second-level cache, where the members stay efficient so; then
-        smaller ones, first along one dim, and then along two."""
+        """Return tiles whose values fit an L2 cache, where the members stay efficient; then smaller
+        ones, first along one dim, and then along two.
+        """
         if level == 0:
             yield TiledSchedule(self.extents)
         dims = range(len(self.extents))
@@ -148,7 +149,7 @@ class _Tiles(ScheduledCandidate[TiledSchedule]):
                     yield TiledSchedule(extents)
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """The larger of arithmetic and memory traffic; what is inside stays in the cache."""
+        """Return the larger of arithmetic and memory traffic; what is inside stays in the cache."""
         operations = sum(
             2 * work(op, whole(shape_of(op.results[0])))
             for op in self.members
@@ -158,7 +159,7 @@ class _Tiles(ScheduledCandidate[TiledSchedule]):
         return max(operations / (self.unit.flops / 2), moved)
 
     def emit(self, symbol: str, schedule: TiledSchedule) -> Kernel:
-        """One tile per grid iteration."""
+        """Emit one tile per grid iteration."""
         # Imported where kernels are emitted: families are asked in every compilation.
         from braid.lowering.cpu.kernels.tiles.code import TileCode
         from braid.lowering.cpu.kernels.tiles.function import tiled_kernel
@@ -175,7 +176,7 @@ class _Tiles(ScheduledCandidate[TiledSchedule]):
             codes.append(TileCode(tiles, program.inputs, program.output, members))
         return tiled_kernel(self.group, symbol, self.unit, codes)
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
+    def supports_strides(self, choice: LayoutChoice) -> bool:
         """Return True: tiles whose elements are not contiguous are copied."""
         return True
 
@@ -191,7 +192,7 @@ class _Tiles(ScheduledCandidate[TiledSchedule]):
 
 
 def _is_weighted_sum(op: Operation) -> TypeGuard[MatmulOp]:
-    """Whether `op` is the last product of an attention."""
+    """Return whether `op` is the last product of an attention."""
     if not isinstance(op, MatmulOp):
         return False
     weights = op.lhs
@@ -232,14 +233,14 @@ def _is_one_matrix(op: MatmulOp) -> bool:
 
 
 def _reads_slabs(op: Operation) -> bool:
-    """Whether `op` gathers matrices from outside: every tile would copy all of the table."""
+    """Return whether `op` gathers matrices from outside: every tile would copy all of the table."""
     if not isinstance(op, GatherBase) or not isinstance(op.data, BlockArgument):
         return False
     return (slab_rank(op.output) or 0) > 1
 
 
 def _needs_tiles(group: FusedOp, members: Sequence[Operation]) -> bool:
-    """Whether more than elementwise ops read what is computed inside of the group."""
+    """Return whether more than elementwise ops read what is computed inside of the group."""
     if len(group.outputs) != 1 or isinstance(group.terminator.arguments[0], BlockArgument):
         return False
     return any(
@@ -259,6 +260,6 @@ def _needs_tiles(group: FusedOp, members: Sequence[Operation]) -> bool:
 
 
 def _members(group: FusedOp) -> list[Operation]:
-    """The ops that compute: constants are part of those that read them."""
+    """Return the ops that compute: constants are part of those that read them."""
     ops = group.body.block.ops
     return [op for op in ops if op is not group.terminator and not isinstance(op, ConstantOp)]

@@ -19,7 +19,11 @@ from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.sized_ops import SizedTopKOp
 from braid.dialects.braid.sorting import TopKOp
 from braid.lowering.cpu.kernels.groups.vector_family import SizedFamily, VectorCandidate
-from braid.lowering.cpu.kernels.selection.candidates import Room, Selection, write_selected
+from braid.lowering.cpu.kernels.selection.candidates import (
+    Selection,
+    SelectionScratch,
+    write_selected,
+)
 from braid.lowering.cpu.kernels.selection.keys import word_of
 from braid.lowering.cpu.kernels.selection.open_rows import WORD, OpenRow
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
@@ -58,8 +62,8 @@ class TopKFamily(SizedFamily):
         if extent >= _MOST_INDICES:
             return None
         unit, word = self.unit_of(group.inputs[0]), word_of(element_type_of(group.inputs[0]))
-        room = Room(word, unit.lanes, extent, k, nest.lines.inner != 1)
-        return TopK(group, unit, nest, room)
+        layout = SelectionScratch(word, unit.lanes, extent, k, nest.lines.inner != 1)
+        return TopK(group, unit, nest, layout)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,38 +71,40 @@ class TopK(VectorCandidate):
     """The lines of a group, and the scratch memory for one of them."""
 
     nest: TopKNest
-    room: Room
+    layout: SelectionScratch
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Row-major."""
+        """Return row-major layouts."""
         return flexible_choices(self.group)[:1]
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """One pass over each row, a sort for each time that it doubles, and memory traffic."""
+        """Return the seconds of one pass over each row, a sort for each time that it doubles, and
+        memory traffic.
+        """
         outer, extent, inner = self.nest.lines.known
-        sorts = 1 + ceil(log2(extent / self.room.collected))
+        sorts = 1 + ceil(log2(extent / self.layout.collected))
         cycles = extent * (1 if inner == 1 else _STRIDED) / self.unit.lanes * _COMPARED
-        cycles += sorts * self.room.sort_cycles
+        cycles += sorts * self.layout.sort_cycles
         clock = self.unit.fma_rate / self.unit.multiply_adds
         return outer * inner * cycles / clock + self.moving_seconds(choice)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """One row in each iteration."""
-        nest, room, inner = self.nest, self.room, self.nest.lines.inner
+        """Emit one row in each iteration."""
+        nest, layout, inner = self.nest, self.layout, self.nest.lines.inner
         type = element_type_of(self.group.inputs[0])
 
         def iteration(e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
             place, lane = e.divmod(index, inner)
-            source = e.add(e.mul(place, room.extent * inner), lane)
-            target = e.add(e.mul(place, room.k * inner), lane)
+            source = e.add(e.mul(place, layout.extent * inner), lane)
+            target = e.add(e.mul(place, layout.k * inner), lane)
             row = (source, inner)
-            selection = Selection(e, room, type, nest.is_max, buffers[0], buffers[-1], row)
+            selection = Selection(e, layout, type, nest.is_max, buffers[0], buffers[-1], row)
             selection.emit()
             for are_values, buffer in zip(nest.are_values, buffers[1:], strict=False):
                 selection.write(buffer, (target, inner), are_values=are_values)
 
         grid = nest.lines.outer * inner
-        scratch = bytes_of(room.word) * room.words
+        scratch = bytes_of(layout.word) * layout.words
         return grid_kernel(self.group, symbol, self.unit, grid, iteration, scratch_bytes=scratch)
 
 
@@ -110,7 +116,7 @@ class OpenTopK(VectorCandidate):
     row: OpenRow
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Row-major."""
+        """Return row-major layouts."""
         return flexible_choices(self.group)[:1]
 
     def seconds(self, choice: LayoutChoice) -> float:
@@ -118,7 +124,7 @@ class OpenTopK(VectorCandidate):
         raise AssertionError("a selection of open lines has no time of its own")
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """One row in each iteration."""
+        """Emit one row in each iteration."""
         nest, (outer, inner) = self.nest, (self.nest.lines.outer, self.nest.lines.inner)
 
         def iteration(e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:

@@ -55,7 +55,7 @@ class OpenBlasFamily(VectorFamily):
     version: int = 1
 
     def match(self, group: FusedOp) -> "_LibraryProduct | None":
-        """One product of block arguments, the rest elementwise on its result."""
+        """Match one product of block arguments, the rest elementwise on its result."""
         return _match(group, self) if self._is_here else None
 
     @cached_property
@@ -93,7 +93,7 @@ class _LibraryProduct(VectorCandidate):
     points: Pointwise
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Both operands as they are, and transposed."""
+        """Return both operands as they are, and transposed."""
         plain = row_major_choice(self.group)
         found: list[LayoutChoice] = []
         for left in (False, True):
@@ -107,7 +107,7 @@ class _LibraryProduct(VectorCandidate):
         return list(dict.fromkeys(found))
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """The larger of arithmetic, at a part of the peak, and memory traffic."""
+        """Return the larger of arithmetic, at a part of the peak, and memory traffic."""
         flops = 2.0 * math.prod(self.points.shape) * shape_of(self.product.lhs)[-1]
         if element_type_of(self.product.output) == Float64Type():
             flops *= 2
@@ -115,7 +115,7 @@ class _LibraryProduct(VectorCandidate):
         return max(arithmetic, self.moving_seconds(choice))
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """Calls of the library; those of a batch are the iterations of the grid."""
+        """Emit a call of the library; the products of a batch are the iterations of the grid."""
         grid = math.prod(self.points.shape[:-1]) // self._rows
         kernel = grid_kernel(self.group, symbol, self.unit, grid, self._iteration)
         for name, types in self._declared.items():
@@ -136,7 +136,7 @@ class _LibraryProduct(VectorCandidate):
 
     @cached_property
     def _rows(self) -> int:
-        """Of the result, counted through the batch, that one call computes."""
+        """Rows of the result, counted through the batch, that one call computes."""
         lhs, rhs = (shape_of(value) for value in self._arguments)
         shape = self.points.shape
         is_shared = math.prod(rhs[:-2]) == 1 and tuple(lhs[:-2]) == tuple(shape[:-2])
@@ -161,7 +161,7 @@ class _LibraryProduct(VectorCandidate):
     def _call(
         self, e: Emitter, buffers: Sequence[Buffer], batch: Sequence[Index], first: Index
     ) -> None:
-        """The product, into the result: rows from `first` on."""
+        """Call the library for the product of the rows from `first` on, into the result."""
         columns, depth = self.points.shape[-1], shape_of(self.product.lhs)[-1]
         number = _number(self.product)
         left, right = self._is_transposed
@@ -181,7 +181,7 @@ class _LibraryProduct(VectorCandidate):
         e.effect(func.CallOp(_FUNCTIONS[number], arguments, []))
 
     def _finish(self, e: Emitter, buffers: Sequence[Buffer], row: Index) -> None:
-        """The elementwise ops, on one row of the product."""
+        """Apply the elementwise ops to one row of the product."""
         points, out = self.points, buffers[-1]
         shape = points.shape
         coordinates = e.coordinates(row, shape[:-1])
@@ -210,13 +210,15 @@ def _number(product: MatmulOp) -> Float32Type | Float64Type:
 
 
 def _transposed(rank: int) -> Layout:
-    """The last two dims exchanged."""
+    """Return the last two dims exchanged."""
     letters = Layout.row_major(rank).tag
     return Layout.parse(f"{letters[:-2]}{letters[-1]}{letters[-2]}")
 
 
 def _strides(value: SSAValue) -> list[int]:
-    """Elements between neighbours along each dim; 0 along those of extent 1, which repeat."""
+    """Return the elements between neighbours along each dim; 0 along those of extent 1, which
+    repeat.
+    """
     shape = shape_of(value)
     return [0 if extent == 1 else math.prod(shape[dim + 1 :]) for dim, extent in enumerate(shape)]
 
@@ -232,7 +234,7 @@ def _int(e: Emitter, value: int) -> Value:
 
 
 def _address(e: Emitter, buffer: Buffer, offset: Index) -> Value:
-    """Of the element at an offset."""
+    """Return the address of the element at an offset."""
     width = 8 if buffer.element_type == Float64Type() else 4
     index = e.insert(memref.ExtractAlignedPointerAsIndexOp.get(buffer.ref))
     moved = e.index(e.add(index, e.mul(offset, width)))

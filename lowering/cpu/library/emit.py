@@ -35,13 +35,13 @@ from braid.targets.kernels.kernel_family import Kernel
 _POINTER = llvm.LLVMPointerType()
 _SLOTS, _ONCE, _MAKE = "library_slots", "library_once", "make_primitive"
 _ALLOCATE = -1
-"""As the address of memory: the library allocates it."""
+"""The address of memory that the library allocates."""
 
 
 def library_kernel(
     group: FusedOp, symbol: str, program: Program, buffers: Sequence[int | None]
 ) -> Kernel:
-    """A kernel of `group` that runs the primitive of `program`.
+    """Return a kernel of `group` that runs the primitive of `program`.
 
     `buffers` are, for each argument of the program, the number of the operand or result of the
     group that it is, counted through; None for the scratchpad.
@@ -70,12 +70,12 @@ class _Code:
         self._module, self._block = module, block
 
     def add(self, op: Operation) -> SSAValue:
-        """The result of an op that is added."""
+        """Return the result of an op that is added."""
         self._block.add_op(op)
         return op.results[0]
 
     def effect(self, op: Operation) -> None:
-        """Adds an op without a result."""
+        """Add an op without a result."""
         self._block.add_op(op)
 
     def integer(self, value: int, type: Any = i32) -> SSAValue:
@@ -84,12 +84,12 @@ class _Code:
     def address(self, symbol: str) -> SSAValue:
         return self.add(llvm.AddressOfOp(symbol, _POINTER))
 
-    def room(self, type: Attribute, count: int) -> SSAValue:
-        """Memory on the stack."""
+    def allocate(self, type: Attribute, count: int) -> SSAValue:
+        """Allocate memory for `count` elements on the stack."""
         return self.add(llvm.AllocaOp(self.integer(count, i64), type))
 
     def at(self, address: SSAValue, offset: int) -> SSAValue:
-        """The address some bytes behind another."""
+        """Return the address some bytes after another."""
         return self.add(llvm.GEPOp(address, [offset], pointee_type=i8))
 
     def load(self, address: SSAValue) -> SSAValue:
@@ -102,7 +102,7 @@ class _Code:
         return self.at(self.address(_SLOTS), 8 * slot.number)
 
     def call(self, name: str, arguments: Sequence[SSAValue], result: Attribute | None) -> SSAValue:
-        """The result, or the last argument where there is none."""
+        """Return the result, or the last argument where there is none."""
         types = [argument.type for argument in arguments]
         self._module.declare(name, types, result)
         results = [] if result is None else [result]
@@ -137,20 +137,23 @@ class _Module:
         self._declared: dict[str, func.FuncOp] = {}
 
     def declare(self, name: str, types: Sequence[Attribute], result: Attribute | None) -> None:
-        """A function of the library, or of the system's."""
+        """Declare a function of the library or of the system."""
         results = [] if result is None else [result]
         if name not in self._declared:
             self._declared[name] = func.FuncOp.external(name, list(types), results)
 
     def constant(self, data: bytes) -> str:
-        """The symbol of constant bytes."""
+        """Return the symbol of constant bytes."""
         return self._constants.setdefault(data, f"library_data_{len(self._constants)}")
 
     def fill(self, entry: Block, buffers: Sequence[int | None]) -> None:
-        """The body of the kernel: one iteration, which is the whole."""
+        """Emit the body of the kernel, which has a single iteration."""
         code = _Code(self, entry)
         arguments = self._program.arguments
-        memories, listed = code.room(_POINTER, len(arguments)), code.room(i64, 2 * len(arguments))
+        memories, listed = (
+            code.allocate(_POINTER, len(arguments)),
+            code.allocate(i64, 2 * len(arguments)),
+        )
         one = code.add(arith.ConstantOp(IntegerAttr(1, IndexType())))
         body = Block(arg_types=[IndexType()])
         begin, end = entry.args[-2:]
@@ -193,7 +196,7 @@ class _Module:
             code.call("dnnl_memory_destroy", (memory,), i32)
 
     def _require(self, code: _Code, status: SSAValue) -> None:
-        """Ends the process where the library has no memory: a kernel cannot say that it failed."""
+        """End the process where the library has no memory: a kernel cannot say that it failed."""
         zero = code.integer(0)
         failed = code.add(llvm.ICmpOp(status, zero, IntegerAttr(1, i64)))
         block = Block()
@@ -204,7 +207,7 @@ class _Module:
         code.effect(scf.IfOp(failed, [], Region(block), Region(Block([scf.YieldOp()]))))
 
     def finished(self, function: func.FuncOp) -> ModuleOp:
-        """The module with `function` and all that it refers to."""
+        """Return the module with `function` and all that it refers to."""
         make = self._make()
         internal = llvm.LinkageAttr("internal")
         slots = max(self._program.slots, 1)
@@ -240,6 +243,6 @@ class _Module:
 
 
 def _bits(code: _Code, buffer: SSAValue) -> SSAValue:
-    """The address of a buffer, as a number."""
+    """Return the address of a buffer, as a number."""
     index = code.add(memref.ExtractAlignedPointerAsIndexOp.get(buffer))
     return code.add(arith.IndexCastOp(index, i64))

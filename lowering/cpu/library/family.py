@@ -55,7 +55,7 @@ class OneDnnFamily(VectorFamily):
     is_strict: bool = False
 
     def match(self, group: FusedOp) -> "_Primitive | None":
-        """One primitive of block arguments, the rest elementwise on its result."""
+        """Match one primitive of block arguments, the rest elementwise on its result."""
         if not self._is_here:
             return None
         found = match_library(group, is_strict=self.is_strict)
@@ -73,7 +73,7 @@ class _Primitive(VectorCandidate):
     found: LibraryGroup
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """For images channels last, in blocks or first, with the weights that suit each."""
+        """Return channels last, in blocks or first for images, with the weights that suit each."""
         anchor = self.found.anchor
         if isinstance(anchor, ConvOp | PoolOp):
             layouts = [Layout.channels_last(4), Layout.row_major(4)]
@@ -92,12 +92,12 @@ class _Primitive(VectorCandidate):
         return [choice for choice in plain if is_supported(self.primitive(choice))]
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """The larger of arithmetic, at a part of the peak, and memory traffic."""
+        """Return the larger of arithmetic, at a part of the peak, and memory traffic."""
         arithmetic = _flops(self.found) / (self.unit.flops * _PART_OF_PEAK)
         return max(arithmetic, self.moving_seconds(choice))
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """One call of the library."""
+        """Emit one call of the library."""
         anchor, inputs = self.found.anchor, len(self.group.inputs)
         program = program_of(self.primitive(stored_choice(self.group)))
         operands = [_index(value) for value in anchor.operands]
@@ -109,7 +109,7 @@ class _Primitive(VectorCandidate):
         return {_index(v): Layout.row_major(4) for v in self.found.anchor.operands[1:]}
 
     def _with_preferred(self, choice: LayoutChoice) -> LayoutChoice | None:
-        """`choice` with the weight as the library would have it."""
+        """Return `choice` with the weight as the library would have it."""
         anchor = self.found.anchor
         weight = _index(anchor.operands[1])
         tag = preferred_weight(self.primitive(choice))
@@ -127,7 +127,7 @@ class _Primitive(VectorCandidate):
         return isinstance(anchor, ConvOp) and anchor.groups.value.data > 1
 
     def primitive(self, choice: LayoutChoice) -> Primitive:
-        """What the library computes in these layouts."""
+        """Return what the library computes in these layouts."""
         anchor = self.found.anchor
 
         def tensor(value: SSAValue) -> Tensor:
@@ -177,7 +177,8 @@ def _replaced(layouts: Sequence[Layout], index: int, layout: Layout) -> tuple[La
 
 
 def _with_groups(weight: Tensor, groups: int) -> Tensor:
-    """A weight [O, C / groups, …] as the library has it: [groups, O / groups, C / groups, …].
+    """Return a weight [O, C / groups, …] as the library has it: [groups, O / groups, C / groups,
+    …].
 
     The channels that a group makes stand within its dim. Those of depthwise convolutions stand
     beside the ones that it reads, one as well: the library looks for their stride there.
@@ -192,7 +193,7 @@ def _with_groups(weight: Tensor, groups: int) -> Tensor:
 
 
 def _without_groups(tag: str) -> str:
-    """The reverse, for a tag that does not split the channels of a group.
+    """Return the reverse, for a tag that does not split the channels of a group.
 
     Raises ValueError for one that does.
     """

@@ -71,7 +71,7 @@ def match_library(group: FusedOp, *, is_strict: bool = False) -> LibraryGroup | 
 
 
 def _suits(anchor: Anchor) -> bool:
-    """Whether oneDNN has this form of the op."""
+    """Return whether oneDNN has this form of the op."""
     if min((extent for value in anchor.operands for extent in shape_of(value)), default=0) < 1:
         return False
     rank = len(shape_of(anchor.operands[0]))
@@ -91,7 +91,7 @@ def _suits(anchor: Anchor) -> bool:
 def _steps(
     value: SSAValue, ops: Sequence[Operation], result: SSAValue, *, is_strict: bool
 ) -> list[LibraryStep] | None:
-    """The chain of steps from `value` to `result`; None where there is none."""
+    """Return the chain of steps from `value` to `result`; None where there is none."""
     steps: list[LibraryStep] = []
     rest = [op for op in ops if not isinstance(op, ConstantOp)]
     while rest:
@@ -124,7 +124,7 @@ def _step(op: Operation, value: SSAValue) -> LibraryStep | None:
 
 
 def _linear(name: str, number: float | None, is_right: bool) -> LibraryStep | None:
-    """The step of an op with a number; `is_right` where that stands on the left."""
+    """Return the step of an op with a number; `is_right` where that stands on the left."""
     match name, number, is_right:
         case "neg", None, _:
             return LibraryStep("linear", -1.0, 0.0)

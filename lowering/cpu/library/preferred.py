@@ -21,7 +21,9 @@ _STRIDES, _BLOCK_COUNT, _BLOCKS, _BLOCK_DIMS = 14, 263, 264, 265
 
 @lru_cache(maxsize=1 << 12)
 def preferred_weight(primitive: Primitive) -> str | None:
-    """The tag of the library's choice for weight 0; None where it has no primitive or no tag."""
+    """Return the tag of the library's choice for weight 0; None where it has no primitive or no
+    tag.
+    """
     library = loaded_library(ONEDNN)
     if library is None:
         return None
@@ -42,7 +44,7 @@ def preferred_weight(primitive: Primitive) -> str | None:
 
 @lru_cache(maxsize=1 << 12)
 def is_supported(primitive: Primitive) -> bool:
-    """Whether the library makes the primitive."""
+    """Return whether the library makes the primitive."""
     library = loaded_library(ONEDNN)
     if library is None:
         return False
@@ -62,7 +64,7 @@ def _release(library: ctypes.CDLL, program: Program, values: Sequence[int | None
 
 
 def tag_of(library: ctypes.CDLL, descriptor: ctypes.c_void_p, shape: Sequence[int]) -> str:
-    """The tag of a blocked descriptor: its outer dims by their strides, then the blocks.
+    """Return the tag of a blocked descriptor: its outer dims by their strides, then the blocks.
 
     Of dims with one stride, all but one are of extent 1 and stand within that one: elsewhere their
     own strides would be others, for which the library has slow kernels only.

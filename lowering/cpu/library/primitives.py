@@ -93,7 +93,7 @@ class Primitive:
 
 
 _NONE = Slot(-1)
-"""Before a call has filled one."""
+"""The slot before a call has filled one."""
 
 
 @dataclass
@@ -113,22 +113,22 @@ class Program:
     primitive: Slot = _NONE
 
     def make(self, function: str, *arguments: Argument) -> Slot:
-        """Adds a call that fills a slot, which is its first argument."""
+        """Add a call that fills a slot, which is its first argument."""
         slot = self.slot()
         self.call(function, Out(slot), *arguments)
         return slot
 
     def call(self, function: str, *arguments: Argument) -> None:
-        """Adds a call that returns a status."""
+        """Add a call that returns a status."""
         self.calls.append(Call(function, arguments))
 
     def slot(self) -> Slot:
-        """A further one."""
+        """Return a further one."""
         self.slots += 1
         return Slot(self.slots - 1)
 
     def described(self, tensor: Tensor) -> Slot:
-        """The descriptor of a tensor."""
+        """Return the descriptor of a tensor."""
         rank, shape = len(tensor.shape), _dims(tensor.shape)
         if tensor.tag == ANY:
             return self.make("dnnl_memory_desc_create_with_tag", rank, shape, _F32, _TAG_ANY)
@@ -138,7 +138,7 @@ class Program:
 
 
 def description_of(primitive: Primitive) -> Program:
-    """The calls up to the description, of which the library can be asked."""
+    """Return the calls up to the description, of which the library can be asked."""
     program = Program()
     program.engine = program.make("dnnl_engine_create", _CPU, Size(0))
     source = program.described(primitive.source)
@@ -156,7 +156,7 @@ def description_of(primitive: Primitive) -> Program:
 
 
 def program_of(primitive: Primitive) -> Program:
-    """The calls that make a primitive that can run."""
+    """Return the calls that make a primitive that can run."""
     program = description_of(primitive)
     program.stream = program.make("dnnl_stream_create", program.engine, _DEFAULT_STREAM)
     program.primitive = program.make("dnnl_primitive_create", program.description)

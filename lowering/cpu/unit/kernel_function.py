@@ -35,7 +35,7 @@ from braid.targets.kernels.kernel_family import InPlace, Kernel
 _SCRATCH: Mapping[int, Attribute] = {4: f32, 8: f64}
 
 OPEN_ELEMENTS = 1 << 48
-"""As many as an address space has: the type of a buffer of unknown length needs a number."""
+"""The elements of an address space: the type of a buffer of unknown length needs a number."""
 
 Body = Callable[[Emitter, Sequence[Buffer], Index], None]
 """Emits one grid iteration: the emitter, the buffers (operands, then results), its number."""
@@ -61,7 +61,7 @@ Around = tuple[
 
 
 def stored_type(tensor: Attribute, layout: Layout | None = None) -> MemRefType[Any]:
-    """The memref of the physical shape of a tensor type in `layout`, by default its own.
+    """Return the memref of the physical shape of a tensor type in `layout`, by default its own.
 
     Unsigned integers become signless ones: their operations say what they are. Truth values are
     bytes. A tensor with open dims is a row of elements that has no end.
@@ -89,7 +89,7 @@ def grid_kernel(
     *,
     is_unrolled: bool = False,
 ) -> Kernel:
-    """A kernel of `group` that runs `body` for each of its iterations [begin, end).
+    """Return a kernel of `group` that runs `body` for each of its iterations [begin, end).
 
     The last of the body's buffers is scratch of floats as wide as the unit's elements, if there is
     any: a multiple of 64 bytes. A call runs the two parts of `around` before its first iteration
@@ -124,18 +124,18 @@ class OverlappingBody(Protocol):
 
     @property
     def barriers(self) -> tuple[int, ...]:
-        """As in `Kernel`."""
+        """See `Kernel`."""
         ...
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
-        """Emits one grid iteration."""
+        """Emit one grid iteration."""
         ...
 
 
 def overlapping_kernel(
     group: FusedOp, symbol: str, unit: VectorUnit, body: OverlappingBody
 ) -> Kernel:
-    """A kernel whose operand `body.operand` may begin where its result does."""
+    """Return a kernel whose operand `body.operand` may begin where its result does."""
     pairs = ((body.operand, 0),)
     module, _ = _grid_module(group, symbol, unit, body.iteration, pairs, body.scratch_bytes)
     return Kernel(
@@ -200,7 +200,9 @@ def _grid_module(
 def _prepare(
     e: Emitter, buffers: Sequence[Buffer], index: Index, begin: SSAValue, prepared: Prepared
 ) -> None:
-    """Before iteration `index` of a call that began with `begin`, if no other one has done it."""
+    """Run the preparation before iteration `index` of a call that began with `begin`, if none has
+    yet.
+    """
     run, place = e.divmod(index, prepared.iterations)
 
     def write() -> None:

@@ -9,7 +9,7 @@ _WIDTHS = (16, 32, 64, 128, 256)
 _SCALING = {4: "128", 8: "256", 16: "512"}
 """Lanes of f32 for which AVX-512 has an instruction that multiplies by powers of two."""
 _FEWEST_REGISTERS = 8
-"""Of 32-bit x86; fewer hold no tile with its operands."""
+"""The vector registers of 32-bit x86; fewer hold no tile with its operands."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class VectorUnit:
 
     @staticmethod
     def of(machine: Machine) -> "VectorUnit":
-        """The unit that the facts of `machine` describe.
+        """Return the unit that the facts of `machine` describe.
 
         Raises BraidError for one that kernels cannot be emitted for.
         """
@@ -68,7 +68,9 @@ class VectorUnit:
         )
 
     def for_elements(self, bytes: int) -> "VectorUnit":
-        """The same for elements of 4 or 8 `bytes`: of wider ones a register has fewer lanes."""
+        """Return the unit for elements of 4 or 8 `bytes`: of wider ones a register has
+        fewer lanes.
+        """
         if bytes == self.element_bytes:
             return self
         share = self.element_bytes / bytes
@@ -77,7 +79,7 @@ class VectorUnit:
 
     @property
     def multiply_adds(self) -> int:
-        """Of vectors, per cycle: two of those that are narrower than 64 bytes."""
+        """Multiply-adds of vectors per cycle: two of those that are narrower than 64 bytes."""
         return 2 if self.has_fma and self.lanes * self.element_bytes < 64 else 1
 
     @property

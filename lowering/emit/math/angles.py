@@ -25,7 +25,7 @@ _TWO_OVER_PI = 0xA2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBB
 _DIGITS, _LEADING_ZEROS, _WORDS = 240, 5, 7
 """Binary digits of 2/π above, zeros put before them, and words of 32 bits that are kept of both.
 
-With so many zeros an angle needs the digits from its exponent minus `_LEAST_EXPONENT` on.
+With this many zeros an angle needs the digits from its exponent minus `_LEAST_EXPONENT` on.
 """
 
 
@@ -37,17 +37,17 @@ class Angles:
         self._single, self._double = VectorMath(e, Float32Type()), VectorMath(e, Float64Type())
 
     def sin(self, x: Value) -> Value:
-        """Odd: that of |x| with the sign of x."""
+        """Return sin x, which is odd: that of |x| with the sign of x."""
         value, sign = self._sine(x, 0)
         own = self._single.integers(arith.AndIOp, self._single.bits(x), 1 << 31)
         return self._turned(x, value, self._single.integers(arith.XOrIOp, sign, own))
 
     def cos(self, x: Value) -> Value:
-        """The sine of a quarter of a turn more."""
+        """Return the sine of a quarter of a turn more."""
         return self._turned(x, *self._sine(x, 1))
 
     def tan(self, x: Value) -> Value:
-        """Sine by cosine, in f64; after odd quarters -cosine by sine."""
+        """Return tan x as sine by cosine, in f64; after odd quarters as -cosine by sine."""
         f, d = self._single, self._double
         quarters, rest = self._reduced(f.size(x))
         square = d.mul(rest, rest)
@@ -61,7 +61,7 @@ class Angles:
         return self._turned(x, value, f.integers(arith.XOrIOp, sign, own))
 
     def _sine(self, x: Value, more: int) -> tuple[Value, Value]:
-        """sin(|x| + more · π/2), without its sign and that as a bit."""
+        """Return sin(|x| + more · π/2), without its sign and that as a bit."""
         f = self._single
         quarters, rest = self._reduced(f.size(x))
         if more:
@@ -78,14 +78,16 @@ class Angles:
         return f.compare("ne", f.integers(arith.AndIOp, quarters, 1), f.integer(0))
 
     def _turned(self, x: Value, value: Value, sign: Value) -> Value:
-        """`value` with its sign turned where the bit is set; NaN for infinite and no numbers."""
+        """Return `value` with its sign turned where the bit is set; NaN for infinities and NaN."""
         f = self._single
         turned = f.float_of(f.integers(arith.XOrIOp, f.bits(value), sign))
         finite = f.compare("olt", f.size(x), f.number(float("inf")))
         return f.choose(finite, turned, f.number(float("nan")))
 
     def _reduced(self, size: Value) -> tuple[Value, Value]:
-        """Quarters of a turn in angles that are not negative, and the rest as f64, |rest| ≤ π/4."""
+        """Return the quarters of a turn in angles that are not negative, and the rest as f64,
+        |rest| ≤ π/4.
+        """
         f, d = self._single, self._double
         angle = f.converted(arith.ExtFOp, size, Float64Type())
         count = d.rounded(d.mul(angle, d.number(1.0 / _HALF_PI)))
@@ -104,7 +106,7 @@ class Angles:
         return quarters, rest
 
     def _reduced_in_integers(self, bits: Value) -> tuple[Value, Value]:
-        """Of f32 above 2^20, by their bits: m · 2^n times 2/π, without multiples of 4."""
+        """Reduce f32 above 2^20 by their bits: m · 2^n times 2/π, without multiples of 4."""
         f, d = self._single, self._double
         mantissa = f.integers(arith.AndIOp, bits, 0x007FFFFF)
         mantissa = self._wide(f.integers(arith.OrIOp, mantissa, 0x00800000))
@@ -115,7 +117,7 @@ class Angles:
         product = d.integers(arith.ShLIOp, high, 32)
         product = d.integers(arith.AddiOp, product, middle)
         product = d.integers(arith.AddiOp, product, d.integers(arith.ShRUIOp, low, 32))
-        # Two bits before the point and 62 behind it; these as the nearest fraction, with a sign.
+        # Two bits before the point and 62 after it; these as the nearest fraction, with a sign.
         nearest = d.integers(arith.AddiOp, product, 1 << 61)
         quarters = d.converted(arith.TruncIOp, d.integers(arith.ShRUIOp, nearest, 62), i32)
         fraction = d.integers(arith.ShLIOp, product, 2)
@@ -127,7 +129,7 @@ class Angles:
         return quarters, d.fma(upper, d.number(_HALF_PI * 2.0**-32), small)
 
     def _digits(self, first: Value) -> list[Value]:
-        """Three words of 2/π, from the digit `first` on, 0 ≤ first < 128."""
+        """Return three words of 2/π, from the digit `first` on, 0 ≤ first < 128."""
         f = self._single
         digits = _TWO_OVER_PI >> (_DIGITS + _LEADING_ZEROS - 32 * _WORDS)
         words = [f.integer(digits >> (32 * n) & 0xFFFFFFFF) for n in reversed(range(_WORDS))]

@@ -18,7 +18,7 @@ LN2_HIGH, LN2_LOW = 0.693359375, -2.12194440e-4
 """Their sum is ln 2; the first has few bits, so that its products with exponents are exact."""
 
 EXP_LOWEST = -87.33654475
-"""Below, exp is 0: results below the normal numbers are flushed."""
+"""The least x whose exp is not flushed to 0: results below the normal numbers are."""
 EXP = (1.381453897e-3, 8.368745226e-3, 4.166839081e-2, 1.666652040e-1, 4.999999343e-1)
 LOG = (
     7.0376836292e-2,
@@ -61,7 +61,7 @@ TANH_POLYNOMIAL_BELOW = 0.625
 ERF_IS_ONE_FROM = 4.0
 SIN = (-1.9518286e-4, 8.33218917e-3, -1.66666552e-1)
 COS = (2.44325638e-5, -1.38873106e-3, 4.16666456e-2, -0.5, 1.0)
-"""Of |x| ≤ π/4: sin is odd, x + x³ times a polynomial in x²; cos is one in x²."""
+"""Coefficients for |x| ≤ π/4: sin is odd, x + x³ times a polynomial in x²; cos is one in x²."""
 ATAN = (
     -1.7875476e-3,
     1.08873611e-2,
@@ -73,9 +73,9 @@ ATAN = (
     1.9998531e-1,
     -3.33332986e-1,
 )
-"""Of |x| ≤ 1; odd."""
+"""Coefficients for |x| ≤ 1, of an odd polynomial."""
 ASIN = (4.21583056e-2, 2.41847783e-2, 4.54691499e-2, 7.49530941e-2, 1.66667521e-1)
-"""Of |x| ≤ 1/2; odd."""
+"""Coefficients for |x| ≤ 1/2, of an odd polynomial."""
 
 SIN_F64 = (
     2.7181141135961063e-6,

@@ -19,11 +19,11 @@ from braid.lowering.emit.math.vector_math import VectorMath
 
 _INFINITY = float("inf")
 _LN2 = (6.93147180369123816490e-1, 1.90821492927058770002e-10)
-"""In two parts: products of the first with exponents are exact."""
+"""ln 2 in two parts: products of the first with exponents are exact."""
 _UNDERFLOWS, _OVERFLOWS = -746.0, 710.0
-"""Where exp is 0 and infinite."""
+"""The x from which on exp is 0, and infinite."""
 _ONE_FROM = 22.0
-"""From here on tanh is 1."""
+"""The x from which on tanh is 1."""
 _WHOLE = 1.5 * 2.0**52
 """Added to a small whole number, it leaves the number in the lowest bits."""
 _BIAS, MANTISSA_BITS = 1023, 52
@@ -46,7 +46,7 @@ _COSINE = tuple((-1) ** n / factorial(2 * n) for n in range(8, 1, -1))
 
 
 def mantissa_and_exponent(d: VectorMath, x: Value) -> tuple[Value, Value]:
-    """f64 that are normal as mantissas between √½ and √2, and exponents of two."""
+    """Return normal f64 as mantissas between √½ and √2, and exponents of two."""
     bits = d.bits(x)
     biased = d.integers(arith.AddiOp, bits, _ABOVE_ROOT_HALF)
     biased = d.integers(arith.ShRUIOp, biased, MANTISSA_BITS)
@@ -65,17 +65,17 @@ class DoubleFunctions(VectorMath):
         super().__init__(e, Float64Type())
 
     def exp(self, x: Value) -> Value:
-        """e to the power of x: 2^n · e^rest."""
+        """Return e to the power of x: 2^n · e^rest."""
         exponent, power = self._reduced_power(clamp(self.e, x, _UNDERFLOWS, _OVERFLOWS))
         return self._scaled(power, exponent)
 
     def exp_of_differences(self, x: Value) -> Value:
-        """`exp` of numbers of which none is above 0, as differences to a maximum are."""
+        """Return `exp` of numbers of which none is above 0, as differences to a maximum are."""
         exponent, power = self._reduced_power(at_least(self.e, x, self.number(_UNDERFLOWS)))
         return self._scaled(power, exponent)
 
     def tanh(self, x: Value) -> Value:
-        """m / (m + 2) with m = e^2|x| - 1, and the sign of x."""
+        """Return m / (m + 2) with m = e^2|x| - 1, and the sign of x."""
         size = at_most(self.e, self.size(x), self.number(_ONE_FROM))
         exponent, power = self._reduced_power(self.add(size, size))
         scale = self._power_of_two(exponent)
@@ -83,7 +83,9 @@ class DoubleFunctions(VectorMath):
         return self.signed(self.div(m, self.add(m, self.number(2.0))), x)
 
     def log(self, x: Value) -> Value:
-        """n · ln 2 + 2 artanh s with s = (m - 1) / (m + 1), m the mantissa between √½ and √2."""
+        """Return n · ln 2 + 2 artanh s with s = (m - 1) / (m + 1), m the mantissa between √½ and
+        √2.
+        """
         one, zero = self.number(1.0), self.number(0.0)
         tiny = self.compare("olt", x, self.number(_LEAST_NORMAL))
         scaled = self.choose(tiny, self.mul(x, self.number(2.0**MANTISSA_BITS)), x)
@@ -111,14 +113,15 @@ class DoubleFunctions(VectorMath):
         return self._wave(x, 1, math.CosOp)
 
     def _reduced_power(self, x: Value) -> tuple[Value, Value]:
-        """n and e^rest - 1 with x = n · ln 2 + rest."""
+        """Return n and e^rest - 1 with x = n · ln 2 + rest."""
         exponent = self.rounded(self.mul(x, self.number(coefficients.LOG2_E)))
         rest, low = self._without(x, exponent, _LN2)
         series = self.polynomial(_POWERS, rest)
         return exponent, self.add(rest, self.fma(self.mul(rest, rest), series, low))
 
     def _without(self, x: Value, count: Value, parts: Sequence[float]) -> tuple[Value, Value]:
-        """x less so many times the sum of `parts`, and what that lacks of the exact difference.
+        """Return x less `count` times the sum of `parts`, and what that lacks of the exact
+        difference.
 
         Products with all parts but the last are exact, and so is the first difference.
         """
@@ -132,22 +135,24 @@ class DoubleFunctions(VectorMath):
         return rest, low
 
     def _scaled(self, power: Value, exponent: Value) -> Value:
-        """(power + 1) · 2^exponent, by two factors: results below the normal numbers too."""
+        """Return (power + 1) · 2^exponent, by two factors: results below the normal numbers too."""
         first = self.rounded(self.mul(exponent, self.number(0.5)))
         value = self.mul(self.add(power, self.number(1.0)), self._power_of_two(first))
         return self.mul(value, self._power_of_two(self.sub(exponent, first)))
 
     def _power_of_two(self, exponent: Value) -> Value:
-        """Of whole numbers whose power is a normal number."""
+        """Return powers of two for whole numbers whose power is a normal number."""
         shifted = self.integers(arith.ShLIOp, self._whole(exponent), MANTISSA_BITS)
         return self.float_of(self.integers(arith.AddiOp, shifted, _BIAS << MANTISSA_BITS))
 
     def _whole(self, x: Value) -> Value:
-        """Integers whose low bits are those of a small whole number."""
+        """Return integers whose low bits are those of a small whole number."""
         return self.bits(self.add(x, self.number(_WHOLE)))
 
     def _wave(self, x: Value, quarter: int, exactly: type[Operation]) -> Value:
-        """sin x, or of |x| and a `quarter` turn; `exactly` where angles are large or NaN."""
+        """Return sin x, or sin of |x| and a `quarter` turn; `exactly` where angles are large or
+        NaN.
+        """
         size = self.size(x)
         count = self.rounded(self.mul(size, self.number(1 / sum(_HALF_PI))))
         rest, low = self._without(size, count, _HALF_PI)

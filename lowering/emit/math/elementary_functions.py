@@ -14,13 +14,13 @@ from braid.lowering.emit.math.vector_math import VectorMath
 
 _INFINITY = float("inf")
 _EXP_HIGHEST = 88.72283173
-"""Above, exp is infinite; below `EXP_LOWEST` it is 0."""
+"""The largest x whose exp is finite; below `EXP_LOWEST` it is 0."""
 _EXP_UNDERFLOWS, _EXP_OVERFLOWS = -104.0, 89.0
-"""Where scaling, which makes subnormal numbers too, has 0 and infinity as results."""
+"""The x from which on scaling, which makes subnormal numbers too, gives 0 and infinity."""
 _HALF_PI, _HALF_PI_LOW = 1.57079637, -4.37113883e-8
 """π/2 as f32, and what it lacks."""
 _CURRENT_ROUNDING = 4
-"""To the nearest, as the processor is set."""
+"""The rounding mode that the processor is set to, usually to nearest."""
 
 
 class Functions(VectorMath):
@@ -30,7 +30,7 @@ class Functions(VectorMath):
         super().__init__(e, Float32Type())
 
     def exp(self, x: Value) -> Value:
-        """e to the power of x: 2^n times a polynomial in the rest, |rest| ≤ ln 2 / 2."""
+        """Return e to the power of x: 2^n times a polynomial in the rest, |rest| ≤ ln 2 / 2."""
         if self.e.unit.scaling is not None:
             return self._exp_inside(clamp(self.e, x, _EXP_UNDERFLOWS, _EXP_OVERFLOWS))
         value = self._exp_inside(clamp(self.e, x, coefficients.EXP_LOWEST, _EXP_HIGHEST))
@@ -39,14 +39,16 @@ class Functions(VectorMath):
         return self._flushed(x, value)
 
     def exp_of_differences(self, x: Value) -> Value:
-        """`exp` of numbers of which none is above 0, as differences to a maximum are."""
+        """Return `exp` of numbers of which none is above 0, as differences to a maximum are."""
         if self.e.unit.scaling is not None:
             return self._exp_inside(at_least(self.e, x, self.number(_EXP_UNDERFLOWS)))
         lowest = self.number(coefficients.EXP_LOWEST)
         return self._flushed(x, self._exp_inside(at_least(self.e, x, lowest)))
 
     def _exp_inside(self, x: Value) -> Value:
-        """`exp` where its result is a normal number, or one that scaling makes 0 or infinite."""
+        """Return `exp` where its result is a normal number, or one that scaling makes 0 or
+        infinite.
+        """
         exponent = self.rounded(self.mul(x, self.number(coefficients.LOG2_E)))
         rest = self.fma(exponent, self.number(-coefficients.LN2_HIGH), x)
         rest = self.fma(exponent, self.number(-coefficients.LN2_LOW), rest)
@@ -58,7 +60,7 @@ class Functions(VectorMath):
         return choose(self.e, below, self.number(0.0), value)
 
     def log(self, x: Value) -> Value:
-        """Natural logarithm: exponent · ln 2 + a polynomial in mantissa - 1."""
+        """Return the natural logarithm: exponent · ln 2 + a polynomial in mantissa - 1."""
         e = self.e
         tiny = compare(e, "olt", x, self.number(2.0**-126))
         scaled = choose(e, tiny, self.mul(x, self.number(2.0**23)), x)
@@ -81,7 +83,9 @@ class Functions(VectorMath):
         return choose(e, compare(e, "uge", x, zero), self._or_nan(x, value), self._nan())
 
     def tanh(self, x: Value) -> Value:
-        """Odd rational function; where it is larger than 1, tanh is 1 in f32."""
+        """Return tanh x by an odd rational function; where that is larger than 1, tanh is 1
+        in f32.
+        """
         limit = coefficients.TANH_IS_ONE_FROM
         inside = clamp(self.e, x, -limit, limit)
         square = self.mul(inside, inside)
@@ -90,14 +94,14 @@ class Functions(VectorMath):
         return clamp(self.e, self.div(numerator, denominator), -1.0, 1.0)
 
     def erf(self, x: Value) -> Value:
-        """Odd rational function on [-4, 4]; outside of it erf is ±1 in f32."""
+        """Return erf x by an odd rational function on [-4, 4]; outside of it erf is ±1 in f32."""
         inside = clamp(self.e, x, -coefficients.ERF_IS_ONE_FROM, coefficients.ERF_IS_ONE_FROM)
         square = self.mul(inside, inside)
         numerator = self.mul(inside, self.polynomial(coefficients.ERF_NUMERATOR, square))
         return self.div(numerator, self.polynomial(coefficients.ERF_DENOMINATOR, square))
 
     def atan(self, x: Value) -> Value:
-        """Odd polynomial on [-1, 1]; beyond it π/2 - atan(1/x)."""
+        """Return atan x by an odd polynomial on [-1, 1]; beyond it as π/2 - atan(1/x)."""
         size = self.size(x)
         beyond = self.compare("ogt", size, self.number(1.0))
         near = self.choose(beyond, self.div(self.number(-1.0), size), size)
@@ -108,13 +112,15 @@ class Functions(VectorMath):
         return self.signed(self.choose(beyond, self.add(value, self._half_pi), value), x)
 
     def asin(self, x: Value) -> Value:
-        """Odd polynomial on [-½, ½]; beyond it π/2 - 2 asin √((1 - |x|) / 2)."""
+        """Return asin x by an odd polynomial on [-½, ½]; beyond it as π/2 - 2 asin √((1 - |x|) /
+        2).
+        """
         value, beyond = self._asin_of_size(self.size(x), -0.5 * _HALF_PI_LOW)
         far = self.fma(value, self.number(-2.0), self._half_pi)
         return self.signed(self.choose(beyond, far, value), x)
 
     def acos(self, x: Value) -> Value:
-        """π/2 - asin x; beyond ½ 2 asin √((1 - x) / 2), below -½ π minus that of -x."""
+        """Return π/2 - asin x; beyond ½ 2 asin √((1 - x) / 2), below -½ π minus that of -x."""
         value, beyond = self._asin_of_size(self.size(x), 0.0)
         value = self.signed(value, x)
         negative = self.compare("olt", x, self.number(0.0))
@@ -127,7 +133,9 @@ class Functions(VectorMath):
         return self.number(_HALF_PI)
 
     def _asin_of_size(self, size: Value, low: float) -> tuple[Value, Value]:
-        """asin of `size`, and whether that is above ½; there `low` + asin √((1 - size) / 2)."""
+        """Return asin of `size`, and whether that is above ½; there `low` + asin √((1 -
+        size) / 2).
+        """
         beyond = self.compare("ogt", size, self.number(0.5))
         halved = self.fma(size, self.number(-0.5), self.number(0.5))
         square = self.choose(beyond, halved, self.mul(size, size))
@@ -144,14 +152,16 @@ class Functions(VectorMath):
         return self.fma(exponent, self.number(coefficients.LN2_HIGH), self.add(rest, cubic))
 
     def _or_nan(self, x: Value, value: Value) -> Value:
-        """`value`, or x where x is not a number."""
+        """Return `value`, or x where x is not a number."""
         return choose(self.e, compare(self.e, "uno", x, x), x, value)
 
     def _nan(self) -> Value:
         return self.number(float("nan"))
 
     def _scaled(self, value: Value, exponent: Value) -> Value:
-        """value · 2^exponent, for values around 1 and normal results where nothing scales."""
+        """Return value · 2^exponent, for values around 1 and normal results where nothing
+        scales.
+        """
         e, scaling = self.e, self.e.unit.scaling
         if scaling is not None:
             lanes = IntegerType(max(e.lanes, 8))

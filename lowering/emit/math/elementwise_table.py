@@ -31,17 +31,17 @@ Emit = Callable[[Emitter, Sequence[Value]], Value]
 
 
 def _op(op: type[Operation]) -> Emit:
-    """One upstream op with the same operands, whose result has their type."""
+    """Return one upstream op with the same operands, whose result has their type."""
     return lambda e, a: e.apply(op, *a)
 
 
 def _math(name: str) -> Emit:
-    """One op of the dialect `math`, by its class."""
+    """Return one op of the dialect `math`, by its class."""
     return lambda e, a: e.insert(getattr(math, name)(*a))
 
 
 def _by_lanes(name: str) -> Emit:
-    """One op of the dialect `math` on each lane, which is a call of the C library."""
+    """Return one op of the dialect `math` on each lane, which is a call of the C library."""
 
     def emit(e: Emitter, a: Sequence[Value]) -> Value:
         result, kind = a[0], Float64Type()
@@ -104,7 +104,7 @@ _Library = Functions | Angles | WideFunctions | DoubleFunctions
 
 
 def _functions(library: type[_Library], names: str) -> dict[str, Emit]:
-    """Methods of a class of functions, by their names."""
+    """Return the methods of a class of functions, by their names."""
     return {name: lambda e, a, name=name: getattr(library(e), name)(*a) for name in names.split()}
 
 
@@ -121,7 +121,7 @@ def _rsqrt(e: Emitter, a: Sequence[Value]) -> Value:
 
 
 def _sign(e: Emitter, a: Sequence[Value]) -> Value:
-    """±1 with the sign of a, but a itself where it is 0 or NaN."""
+    """Return ±1 with the sign of a, but a itself where it is 0 or NaN."""
     unit = e.insert(math.CopySignOp(_one(e, a[0]), a[0]))
     return choose(e, compare(e, "one", a[0], e.constant(0.0, a[0].type)), unit, a[0])
 
@@ -230,7 +230,9 @@ _WITHOUT_SIGN: dict[str, Emit] = {
 
 
 def emitter_of(operation: str, operands: Sequence[Attribute], result: Attribute) -> Emit | None:
-    """How an operation of the table is written on vectors of these element types, or None."""
+    """Return how an operation of the table is written on vectors of these element types, or
+    None.
+    """
     if not all(type == i1 or is_number(type) for type in (*operands, result)):
         return None
     if operation == "select":
@@ -255,7 +257,7 @@ def emitter_of(operation: str, operands: Sequence[Attribute], result: Attribute)
 
 
 def _cast(source: Attribute, target: Attribute) -> Emit | None:
-    """Conversions whose result is defined for every operand, as C's are not from float."""
+    """Emit a conversion whose result is defined for every operand, as C's from float is not."""
     if signless(source) == signless(target):
         return lambda e, a: a[0]
     op = conversion(source, target)
@@ -263,7 +265,7 @@ def _cast(source: Attribute, target: Attribute) -> Emit | None:
 
 
 def _bitcast(source: Attribute, target: Attribute) -> Emit | None:
-    """The same bits; those of vectors of integers need no op."""
+    """Return the bits as another type; those of vectors of integers need no op."""
     if i1 in (source, target):
         return None
     if signless(source) == signless(target):
@@ -272,7 +274,7 @@ def _bitcast(source: Attribute, target: Attribute) -> Emit | None:
 
 
 def conversion(source: Attribute, target: Attribute) -> type[Operation] | None:
-    """The op that converts between element types of numbers that are not the same bits.
+    """Return the op that converts between element types of numbers that are not the same bits.
 
     None for floats to integers, which have no op of a result that is always defined, and to and
     from f16 and bf16 for others than f32, by which these are rounded.

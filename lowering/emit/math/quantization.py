@@ -26,7 +26,7 @@ from braid.lowering.emit.register_transpose import low_words
 
 
 def quantization_emitter(op: QuantizationOp) -> Emit | None:
-    """How an op between integers and real numbers is written, None for other ops."""
+    """Return how an op between integers and real numbers is written, None for other ops."""
     kind = op.result_type().element_type
     if isinstance(op, QuantizeOp):
         return partial(_quantize, kind)
@@ -89,8 +89,8 @@ def _requantize(
 
 
 def _requantize_by_fma(kind: Attribute, shrinks: bool, e: Emitter, a: Sequence[Value]) -> Value:
-    """The product in f64, which one multiply-add rounds once, halves to even, as its sum with
-    `_UNITS`: exact for all operands.
+    """Return the product in f64, which one multiply-add rounds once, halves to even, as its sum
+    with `_UNITS`: exact for all operands.
 
     Where it `shrinks`, what is rounded fits i32, and is limited there.
     """
@@ -119,12 +119,12 @@ def _limited(e: Emitter, value: Value, low: Value, high: Value) -> Value:
 
 
 def _shrinks(op: RequantizeOp) -> bool:
-    """Whether the result is smaller than the operand, as far as is known."""
+    """Return whether the result is smaller than the operand, as far as is known."""
     multiplier, shift = (_number(value) for value in op.operands[1:3])
     return multiplier is not None and shift is not None and abs(multiplier) < 1 << (shift - 1)
 
 
 def _number(value: SSAValue) -> int | None:
-    """The one that all elements are, where it is known."""
+    """Return the one that all elements are, where it is known."""
     number = splat_value(value.owner) if isinstance(value.owner, ConstantOp) else None
     return None if number is None else int(number)

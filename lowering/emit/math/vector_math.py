@@ -21,78 +21,80 @@ class VectorMath(FloatArithmetic):
         self._integers = e.vector_type(IntegerType(element_type.bitwidth))
 
     def number(self, value: float) -> Value:
-        """`value` in every lane."""
+        """Return `value` in every lane."""
         return self.e.constant(value, self._floats)
 
     def integer(self, value: int) -> Value:
-        """`value` in every lane, as wide as the floats are."""
+        """Return `value` in every lane, as wide as the floats are."""
         return self.e.constant(value, self._integers)
 
     def do(self, op: Operation) -> Value:
-        """The result of an op."""
+        """Return the result of an op."""
         return self.e.insert(op)
 
     def fma(self, a: Value, b: Value, c: Value) -> Value:
-        """a · b + c."""
+        """Return a · b + c."""
         return self.e.fma(a, b, c)
 
     def polynomial(self, coefficients: Sequence[float], x: Value) -> Value:
-        """Horner's rule; the coefficient of the highest power comes first."""
+        """Evaluate a polynomial by Horner's rule; the coefficient of the highest power
+        comes first.
+        """
         value = self.number(coefficients[0])
         for coefficient in coefficients[1:]:
             value = self.fma(value, x, self.number(coefficient))
         return value
 
     def odd(self, coefficients: Sequence[float], x: Value, square: Value) -> Value:
-        """x + x³ times a polynomial in x²."""
+        """Return x + x³ times a polynomial in x²."""
         return self.fma(self.mul(x, square), self.polynomial(coefficients, square), x)
 
     def size(self, x: Value) -> Value:
-        """|x|."""
+        """Return |x|."""
         return self.do(math.AbsFOp(x))
 
     def root(self, x: Value) -> Value:
-        """The square root."""
+        """Return the square root."""
         return self.do(math.SqrtOp(x))
 
     def signed(self, size: Value, like: Value) -> Value:
-        """`size` with the sign of `like`."""
+        """Return `size` with the sign of `like`."""
         return self.do(math.CopySignOp(size, like))
 
     def rounded(self, x: Value) -> Value:
-        """To the nearest whole number, halves to even."""
+        """Round to the nearest whole number, halves to even."""
         return self.do(math.RoundEvenOp(x))
 
     def compare(self, predicate: str, a: Value, b: Value) -> Value:
-        """An i1 for each lane; predicates as `arith` names them."""
+        """Return an i1 for each lane; predicates as `arith` names them."""
         return compare(self.e, predicate, a, b)
 
     def choose(self, condition: Value, a: Value, b: Value) -> Value:
-        """a where the condition holds, else b."""
+        """Return a where the condition holds, else b."""
         return choose(self.e, condition, a, b)
 
     def both(self, a: Value, b: Value) -> Value:
-        """Where two conditions hold."""
+        """Return where two conditions hold."""
         return self.integers(arith.AndIOp, a, b)
 
     def invert(self, condition: Value) -> Value:
-        """Where a condition does not hold."""
+        """Return where a condition does not hold."""
         return self.integers(arith.XOrIOp, condition, 1)
 
     def bits(self, x: Value) -> Value:
-        """The bits of floats as integers."""
+        """Return the bits of floats as integers."""
         return self.do(arith.BitcastOp(x, self._integers))
 
     def float_of(self, bits: Value) -> Value:
-        """Floats by their bits."""
+        """Return the floats by their bits."""
         return self.do(arith.BitcastOp(bits, self._floats))
 
     def integers(self, op: type[Operation], a: Value, b: Value | int) -> Value:
-        """An op of `arith` on integers of any width."""
+        """Return an op of `arith` on integers of any width."""
         if isinstance(b, int):
             b = self.e.constant(b, a.type)
         return self.e.apply(op, a, b)
 
     def converted(self, op: type[Operation], x: Value, element_type: Attribute) -> Value:
-        """A conversion op of `arith`."""
+        """Return a conversion op of `arith`."""
         return self.e.convert(op, x, element_type)

@@ -33,22 +33,22 @@ class WideFunctions:
         self._single, self._double = VectorMath(e, Float32Type()), VectorMath(e, Float64Type())
 
     def sinh(self, x: Value) -> Value:
-        """(e^|x| - e^-|x|) / 2 with the sign of x."""
+        """Return (e^|x| - e^-|x|) / 2 with the sign of x."""
         return self._odd(x, self._half_of_powers(x, arith.SubfOp))
 
     def cosh(self, x: Value) -> Value:
-        """(e^|x| + e^-|x|) / 2."""
+        """Return (e^|x| + e^-|x|) / 2."""
         return self._narrow(self._half_of_powers(x, arith.AddfOp))
 
     def asinh(self, x: Value) -> Value:
-        """log(|x| + √(x² + 1)) with the sign of x."""
+        """Return log(|x| + √(x² + 1)) with the sign of x."""
         d = self._double
         size = self._wide(self._single.size(x))
         root = d.root(d.fma(size, size, d.number(1.0)))
         return self._odd(x, self._log(d.add(size, root)))
 
     def acosh(self, x: Value) -> Value:
-        """log(x + √(x² - 1)); NaN below 1."""
+        """Return log(x + √(x² - 1)); NaN below 1."""
         d = self._double
         wide = self._wide(x)
         value = self._log(d.add(wide, d.root(d.fma(wide, wide, d.number(-1.0)))))
@@ -56,14 +56,16 @@ class WideFunctions:
         return self._single.choose(defined, self._narrow(value), self._single.number(float("nan")))
 
     def atanh(self, x: Value) -> Value:
-        """log((1 + |x|) / (1 - |x|)) / 2 with the sign of x."""
+        """Return log((1 + |x|) / (1 - |x|)) / 2 with the sign of x."""
         d, one = self._double, self._double.number(1.0)
         size = self._wide(self._single.size(x))
         logarithm = self._log(d.div(d.add(one, size), d.sub(one, size)))
         return self._odd(x, d.mul(logarithm, d.number(0.5)))
 
     def pow(self, x: Value, y: Value) -> Value:
-        """e^(y · log |x|), negative for a negative x and an odd y; the edges as in IEEE 754."""
+        """Return e^(y · log |x|), negative for a negative x and an odd y; the edges as in
+        IEEE 754.
+        """
         f, d = self._single, self._double
         zero, one = f.number(0.0), f.number(1.0)
         exponent = d.mul(self._wide(y), self._log(self._wide(f.size(x))))
@@ -90,13 +92,13 @@ class WideFunctions:
         return d.mul(both, d.number(0.5))
 
     def _odd(self, x: Value, value: Value) -> Value:
-        """`value` with the sign of x, or x itself where that is small."""
+        """Return `value` with the sign of x, or x itself where that is small."""
         f = self._single
         small = f.compare("olt", f.size(x), f.number(_LINEAR_BELOW))
         return f.choose(small, x, f.signed(self._narrow(value), x))
 
     def _exp(self, x: Value) -> Value:
-        """e to the power of f64, |x| ≤ `_OVERFLOWS`, or NaN."""
+        """Return e to the power of f64, |x| ≤ `_OVERFLOWS`, or NaN."""
         d = self._double
         exponent = d.rounded(d.mul(x, d.number(coefficients.LOG2_E)))
         rest = d.fma(exponent, d.number(-_LN2), x)
@@ -106,7 +108,7 @@ class WideFunctions:
         return d.choose(d.compare("uno", x, x), x, value)
 
     def _log(self, x: Value) -> Value:
-        """Natural logarithm of f64 that are not below its normal numbers, or zero."""
+        """Return the natural logarithm of f64 that are not below its normal numbers, or zero."""
         d, zero = self._double, self._double.number(0.0)
         mantissa, exponent = mantissa_and_exponent(d, x)
         one = d.number(1.0)

@@ -55,7 +55,7 @@ class Converted:
 
 
 def design_of(function: FuncOp, parameters: Mapping[str, Array]) -> Converted:
-    """The design of a function whose weights are constants, or `parameters` by key.
+    """Return the design of a function whose weights are constants, or `parameters` by key.
 
     Its stages compute an output at once. Raises UnsupportedError naming what stages do not have.
     """
@@ -80,7 +80,7 @@ def design_of(function: FuncOp, parameters: Mapping[str, Array]) -> Converted:
 
 
 def check_stages(function: FuncOp, parameters: Mapping[str, Array]) -> None:
-    """Raises as `design_of` for what stages do not have, without making those of windows."""
+    """Raise as `design_of` for what stages do not have, without making those of windows."""
     trees, _, plans = _planned(function, parameters)
     for plan in plans:
         if plan.head is None and not isinstance(plan.value.owner, MOVES):
@@ -105,7 +105,7 @@ def _planned(
 def known_values(
     function: FuncOp, parameters: Mapping[str, Array], *, needs_all: bool = True
 ) -> dict[SSAValue, Array]:
-    """All that depends on weights and constants alone.
+    """Return all that depends on weights and constants alone.
 
     Raises UnsupportedError for a parameter without numbers, if it needs them all.
     """
@@ -178,7 +178,9 @@ def _head(trees: Trees, op: Operation) -> Head:
 
 
 def _moved_weights(op: MatmulOp, weights: Array) -> Array:
-    """Rows in the order in which the numbers of an image come that is one row of the product."""
+    """Return the rows of the weights in the order in which an image's elements come that are one
+    row of the product.
+    """
     value = op.operands[0]
     if shape_of(value)[0] != 1 or weights.ndim != 2:
         return weights
@@ -186,7 +188,7 @@ def _moved_weights(op: MatmulOp, weights: Array) -> Array:
 
 
 def _padding(op: PadOp, reader: Operation, pad: int) -> tuple[tuple[Pair, Pair], int]:
-    """Rows and columns before and behind, and what is in them."""
+    """Return the rows and columns before and after, and the value in them."""
     low, high = op.low.get_values(), op.high.get_values()
     value = int(cast(IntegerAttr, op.value).value.data)
     is_plain = len(low) == 4 and not any((*low[:2], *high[:2])) and min(*low, *high) >= 0
@@ -200,21 +202,23 @@ def _padding(op: PadOp, reader: Operation, pad: int) -> tuple[tuple[Pair, Pair],
 
 
 def stream_type(value: SSAValue) -> StreamType:
-    """That of a tensor. Raises UnsupportedError where there is none."""
+    """Return the type of the stream of a tensor. Raises UnsupportedError where there is none."""
     kind = element_type_of(value)
     type_limits(kind)
     return StreamType.of(pixels_of(value)[1], cast(IntegerType, kind))
 
 
 def _channel(block: Block, stream: SSAValue) -> SSAValue:
-    """A channel with places for what is under way in its writer; see `select-channel-depths`."""
+    """Return a channel with places for what is under way in its writer; see
+    `select-channel-depths`.
+    """
     channel = ChannelOp(stream, places_under_way(stream))
     block.add_op(channel)
     return channel.output
 
 
 def _moved(block: Block, value: SSAValue, stream: SSAValue) -> SSAValue:
-    """The stream of a tensor that has the numbers of another one in its own order.
+    """Return the stream of a tensor that has the numbers of another one in its own order.
 
     It is the same one where beats stay what they are, a stage of its own where lanes move within
     them, and else comes from a memory.
@@ -240,7 +244,7 @@ def _moved(block: Block, value: SSAValue, stream: SSAValue) -> SSAValue:
 
 
 def _copied(block: Block, value: SSAValue, stream: SSAValue) -> SSAValue:
-    """A stage that passes on beats: what computes nothing is a design all the same."""
+    """Return a stage that passes on beats: what computes nothing is a design all the same."""
     kind = stream_of(stream)
     body = Block(arg_types=[lanes_type(kind.lanes.data, window_bits(kind.element))])
     body.add_op(YieldOp(body.args[0]))
@@ -280,7 +284,7 @@ class _Expression:
     windows: Mapping[SSAValue, SSAValue]
 
     def value(self, value: SSAValue, *, is_root: bool = False) -> Value:
-        """Lanes of a group of channels, or known numbers."""
+        """Return the lanes of a group of channels, or known numbers."""
         if value in self.trees.known:
             return self._known(value)
         if value in self.windows and not is_root:

@@ -1,4 +1,4 @@
-"""Transposes and reshapes: in which order they give the numbers of a stream."""
+"""Transposes and reshapes of streams: the order in which they send the elements of a stream."""
 
 from functools import lru_cache
 
@@ -16,14 +16,15 @@ MOVES = (ReshapeOp, TransposeOp)
 
 
 def root_of(value: SSAValue) -> SSAValue:
-    """What transposes and reshapes give the numbers of."""
+    """Return the value before all transposes and reshapes that lead to `value`."""
     while isinstance(value.owner, MOVES):
         value = value.owner.operands[0]
     return value
 
 
 def order_of(value: SSAValue) -> Integers:
-    """Number i of the stream of `value` is this one of the stream of its root.
+    """Return the order of the stream of `value`: for each place, the number of its element in the
+    stream of its root.
 
     Raises UnsupportedError where one of both has no stream.
     """
@@ -31,7 +32,7 @@ def order_of(value: SSAValue) -> Integers:
 
 
 def in_rows(value: SSAValue) -> Integers:
-    """The same of number i of a row-major tensor, which may have any rank."""
+    """Return the order of a row-major tensor, which may have any rank, as `order_of` does."""
     root = root_of(value)
     pixels_of(root)
     at: Array = np.argsort(_stream_order(shape_of(root))).reshape(shape_of(root))
@@ -48,20 +49,20 @@ def in_rows(value: SSAValue) -> Integers:
 
 @lru_cache(64)
 def _stream_order(shape: tuple[int, ...]) -> Integers:
-    """The row-major numbers of a tensor in the order of its pixels, and their channels."""
+    """Return the row-major numbers of a tensor in the order of its pixels, and their channels."""
     numbers = np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape)
     return np.moveaxis(numbers, 1, -1).ravel()
 
 
 def keeps_beats(value: SSAValue) -> bool:
-    """Whether the streams of `value` and of its root are the same, beat by beat."""
+    """Return whether the streams of `value` and of its root are equal, beat by beat."""
     order = order_of(value)
     same = pixels_of(value)[1] == pixels_of(root_of(value))[1]
     return same and np.array_equal(order, np.arange(order.size))
 
 
 def source_of(value: SSAValue, reader: Operation) -> SSAValue:
-    """What `reader` reads in the place of `value`: where nothing has to move, its root.
+    """Return what `reader` reads in place of `value`: its root, where nothing has to move.
 
     That are products with all numbers of an image, whose weights are moved, and views at the end
     of a function. Raises UnsupportedError as `order_of`.

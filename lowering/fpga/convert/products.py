@@ -43,7 +43,7 @@ class Head:
 
     @property
     def channels(self) -> int:
-        """Of the result."""
+        """Channels of the result."""
         return self.taps.shape[0]
 
     @property
@@ -52,7 +52,9 @@ class Head:
         return self.taps.shape[1]
 
     def emit(self, builder: BodyBuilder, window: SSAValue) -> Lanes:
-        """The ops for a group of channels. Raises UnsupportedError where sums exceed 32 bits."""
+        """Return the ops for a group of channels. Raises UnsupportedError where sums exceed 32
+        bits.
+        """
         limits = type_limits(element_type_of(self.input))
         low, high = min(limits[0], self.pad_value), max(limits[1], self.pad_value)
         value = Lanes(builder.select(window, self.taps.reshape(1, 1, -1)), (low, high))
@@ -81,7 +83,7 @@ class Head:
 def head_of(
     op: Operation, weights: Integers | None, input: SSAValue, pads: tuple[Pair, Pair], pad: int
 ) -> Head:
-    """The head of an op that reads `input` with `pads` before and behind, filled with `pad`.
+    """Return the head of an op that reads `input` with `pads` before and after, filled with `pad`.
 
     Raises UnsupportedError for what windows of two spatial dims do not cover.
     """
@@ -119,7 +121,9 @@ def head_of(
 
 
 def _taps(channels: int, depth: int, size: int, lanes: int, groups: int) -> Integers:
-    """[channels, size · depth]: pixels of a window by rows, and the channels of a group in each."""
+    """Return [channels, size · depth]: pixels of a window by rows, and the channels of a group in
+    each.
+    """
     first = np.arange(channels, dtype=np.int64) // (channels // groups) * depth
     within = np.arange(size)[:, None] * lanes + np.arange(depth)[None, :]
     return first[:, None] + within.reshape(1, -1)
@@ -131,19 +135,19 @@ def _pair(numbers: Iterable[int]) -> Pair:
 
 
 def pointwise(image: Pair) -> Loops:
-    """Each pixel alone."""
+    """Return a window of a single pixel."""
     return Loops(image, _ONE, _ONE, _ONE, _NONE, image, _ONE)
 
 
 def whole_image(image: Pair) -> Loops:
-    """One output of all pixels, which are taken one by one."""
+    """Return a window of all pixels, which are taken one by one, with one output."""
     return Loops(image, _ONE, _ONE, _ONE, _NONE, _ONE, _ONE, over_image=True)
 
 
 def _matmul(
     op: MatmulOp, input: SSAValue, image: Pair, lanes: int, weights: Integers | None
 ) -> Head:
-    """Rows are pixels; of a feature map that was flattened, the sums are over the image.
+    """Return a matmul, whose rows are pixels; for a flattened feature map, sums are over the image.
 
     The rows of weights are in the order of the stream.
     """
@@ -160,7 +164,7 @@ def _matmul(
 
 
 def _reduce(op: ReduceOp, input: SSAValue, image: Pair, lanes: int) -> Head:
-    """Over all pixels."""
+    """Return a reduction over all pixels."""
     rank = len(shape_of(input))
     dims = tuple(sorted(dim % rank for dim in op.dims.get_values()))
     kind = op.kind.data

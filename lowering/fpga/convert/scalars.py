@@ -30,7 +30,7 @@ OPERATIONS = {*_NUMPY, "cast", "bitcast", "neg"}
 
 
 def type_limits(kind: Attribute) -> tuple[int, int]:
-    """The least and the largest number of an integer type.
+    """Return the least and the largest number of an integer type.
 
     Raises UnsupportedError for another type, and one that stages have no lanes of.
     """
@@ -48,7 +48,9 @@ def type_limits(kind: Attribute) -> tuple[int, int]:
 
 
 def apply_scalar(builder: BodyBuilder, body: Scalar, arguments: Sequence[Value]) -> Value:
-    """The value of a body. Raises UnsupportedError naming an operation that stages have not."""
+    """Return the value of a body. Raises UnsupportedError naming an operation that stages
+    have not.
+    """
     match body:
         case Argument():
             return arguments[body.index]
@@ -92,7 +94,7 @@ def _shifted_left(builder: BodyBuilder, operands: list[Value], limits: tuple[int
 
 
 def _limits(name: str, operands: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """What numbers of these limits give: those of all ends, as monotone operations do."""
+    """Return what numbers of these limits give: those of all ends, as monotone operations do."""
     if name in _BITWISE:
         if name == "and":
             for low, high in operands:
@@ -124,7 +126,9 @@ def _exact(name: str, left: int, right: int) -> int:
 
 
 def _wrapped(builder: BodyBuilder, value: Value, limits: tuple[int, int]) -> Value:
-    """A value in the range of its type: as it is where it always is, modulo 2^bits elsewhere."""
+    """Return a value in the range of its type: as it is where it always is, modulo 2^bits
+    elsewhere.
+    """
     low, high = limits
     if low <= value.limits[0] and value.limits[1] <= high:
         return value

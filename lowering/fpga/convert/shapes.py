@@ -9,7 +9,7 @@ from braid.support.errors import UnsupportedError
 
 
 def pixels_of(value: SSAValue) -> tuple[Pair, int]:
-    """Rows and columns of pixels of one image, and the channels of a pixel.
+    """Return the rows and columns of pixels of one image, and the channels of a pixel.
 
     `[1, C, H, W]` is H × W pixels, `[M, C]` is 1 × M.
     Raises UnsupportedError for open dims, several images and other ranks.

@@ -30,11 +30,11 @@ class Trees:
     streams: list[SSAValue] = field(default_factory=list[SSAValue])
 
     def inputs(self, value: SSAValue) -> list[SSAValue]:
-        """The streams that the expression of a stream reads, each once."""
+        """Return the streams that the expression of a stream reads, each once."""
         return list(dict.fromkeys(self._leaves(value, is_root=True)))
 
     def head(self, value: SSAValue) -> Operation | None:
-        """The op with windows in the expression of a stream."""
+        """Return the op with windows in the expression of a stream."""
         return next(self._heads(value, is_root=True), None)
 
     def _leaves(self, value: SSAValue, *, is_root: bool = False) -> Iterator[SSAValue]:
@@ -56,7 +56,7 @@ class Trees:
             yield from self._heads(operand)
 
     def cut(self, value: SSAValue) -> None:
-        """Makes a stream of the narrowest value between an op with windows and `value`."""
+        """Make a stream of the narrowest value between an op with windows and `value`."""
         if next(self._heads(value), None) is None:
             return
         path = [value]
@@ -75,7 +75,7 @@ def _bits(value: SSAValue) -> int:
 
 
 def operands_of(value: SSAValue) -> list[SSAValue]:
-    """What the op of a value reads, before any padding and what does not move numbers."""
+    """Return what the op of a value reads, before any padding and what does not move numbers."""
     owner = value.owner
     assert isinstance(owner, Operation), "arguments are streams"
     if isinstance(owner, MOVES):
@@ -101,7 +101,7 @@ class Ports:
 
 
 def ports_of(function: FuncOp) -> Ports:
-    """What a design of the function takes and gives."""
+    """Return what a design of the function takes and gives."""
     inputs: list[SSAValue] = []
     for argument in function.body.block.args:
         readers = [use.operation for use in argument.uses]
@@ -120,7 +120,9 @@ def ports_of(function: FuncOp) -> Ports:
 
 
 def stage_trees(function: FuncOp, known: Mapping[SSAValue, Array], ports: Ports) -> Trees:
-    """Decides; raises UnsupportedError naming the first op that stages do not have."""
+    """Decide which ops become which stages; raises UnsupportedError naming the first op that stages
+    do not have.
+    """
     block = function.body.block
     trees = Trees(known, list(ports.inputs))
     for op in block.ops:
@@ -140,7 +142,7 @@ def stage_trees(function: FuncOp, known: Mapping[SSAValue, Array], ports: Ports)
 
 
 def _leaves(op: DequantizeOp) -> bool:
-    """Whether nothing but the end of the function reads it."""
+    """Return whether nothing but the end of the function reads it."""
     readers = [use.operation for use in op.output.uses]
     while readers and all(isinstance(reader, ReshapeOp) for reader in readers):
         readers = [use.operation for reader in readers for use in reader.results[0].uses]
@@ -184,7 +186,7 @@ def _visit(trees: Trees, op: Operation) -> None:
 
 
 def _join(trees: Trees, op: ConcatOp) -> None:
-    """What is joined are streams, so that their windows become one."""
+    """Make the operands of a concatenation streams, so that their windows become one."""
     sources = operands_of(op.output)
     if op.dim.value.data != 1 or any(source in trees.known for source in sources):
         raise UnsupportedError(

@@ -26,7 +26,7 @@ Integers = npt.NDArray[np.int64]
 Array = npt.NDArray[Any]
 
 _WIDE = 27
-"""More bits than a multiplier of a DSP block takes at once: several of them, and registers."""
+"""Bits from which on a product needs several multipliers of DSP blocks, and registers."""
 _WITHOUT_REGISTER = {"and", "or", "xor", "wrap", "wrap_unsigned"}
 
 
@@ -67,7 +67,7 @@ class BodyBuilder:
         self._made: dict[Hashable, SSAValue] = {}
 
     def add(self, op: ScheduledOp) -> SSAValue:
-        """The op's result; that of one before that is the same."""
+        """Insert an op and return its result; an equal op that is there already is used again."""
         key = (type(op), tuple(op.operands), op.output.type, frozenset(op.attributes.items()))
         if key in self._made:
             op.erase()
@@ -77,7 +77,7 @@ class BodyBuilder:
         return self._made[key]
 
     def _folded(self, rows: Integers) -> tuple[Integers, str]:
-        """[groups, parts, lanes] without the folds in which nothing changes."""
+        """Return [groups, parts, lanes] without the folds in which nothing changes."""
         by_group = bool((rows != rows[:1]).any())
         by_part = bool((rows != rows[:, :1]).any())
         chosen = rows if by_group else rows[:1]
@@ -85,16 +85,18 @@ class BodyBuilder:
         return chosen.reshape(-1, rows.shape[2]), FOLDS[by_group + 2 * by_part]
 
     def table(self, rows: Integers, needed: int) -> SSAValue:
-        """Known numbers [groups, parts, lanes], there in cycle `needed`."""
+        """Return known numbers [groups, parts, lanes], available in cycle `needed`."""
         values, by = self._folded(rows)
         return self.add(TableOp(values, by, needed - (by != "none")))
 
     def image_table(self, values: Integers, needed: int) -> SSAValue:
-        """Known numbers [iterations of an image, lanes], there in cycle `needed`."""
+        """Return known numbers [iterations of an image, lanes], available in cycle `needed`."""
         return self.add(TableOp(values, "image", needed - 1))
 
     def select(self, input: SSAValue, rows: Integers) -> SSAValue:
-        """Lanes [groups, parts, lanes] of a window; the window itself where these are all."""
+        """Return lanes [groups, parts, lanes] of a window; the window itself where these
+        are all.
+        """
         indices, by = self._folded(rows)
         everything = np.arange(lanes_of(input))[None, :]
         if np.array_equal(indices, everything):
@@ -102,18 +104,20 @@ class BodyBuilder:
         return self.add(SelectOp(input, indices, by, ready_cycle(input)))
 
     def join(self, windows: list[SSAValue]) -> SSAValue:
-        """The lanes of windows behind each other."""
+        """Return the lanes of windows one after the other."""
         return self.add(JoinOp(windows, max(ready_cycle(window) for window in windows)))
 
     def lanes(self, value: Value, count: int, needed: int) -> SSAValue:
-        """A value as lanes; known numbers are there in cycle `needed`."""
+        """Return a value as lanes; known numbers are there in cycle `needed`."""
         if isinstance(value, Lanes):
             return value.value
         numbers = np.broadcast_to(value.numbers, (self.groups * count,))
         return self.table(numbers.reshape(self.groups, 1, count), needed)
 
     def compute(self, kind: str, operands: list[Value], limits: tuple[int, int]) -> Lanes:
-        """`kind` of operands, at least one of which are lanes; exact if the limits hold it."""
+        """Apply `kind` to operands, at least one of which are lanes; exactly if the limits
+        hold it.
+        """
         wires = [operand.value for operand in operands if isinstance(operand, Lanes)]
         count, start = lanes_of(wires[0]), max(ready_cycle(wire) for wire in wires)
         inputs = [self.lanes(operand, count, start) for operand in operands]
@@ -124,11 +128,11 @@ class BodyBuilder:
         return Lanes(self.add(ComputeOp(kind, inputs, bits, start, latency)), limits)
 
     def combine(self, kind: str, lanes: Lanes, count: int, limits: tuple[int, int]) -> Lanes:
-        """As many lanes as there are channels in a group, and over all parts of a sum."""
+        """Combine lanes into as many as a group has channels, and over all parts of a sum."""
         return Lanes(self.combined(kind, lanes.value, count, bits_for(*limits)), limits)
 
     def combined(self, kind: str, value: SSAValue, count: int, bits: int) -> SSAValue:
-        """The same of a value, in so many bits."""
+        """Return a combination of values, in `bits` bits."""
         if lanes_of(value) > count:
             value = self.add(CombineOp(kind, value, count, bits, ready_cycle(value)))
         if self.parts > 1 or self.over_image:
@@ -136,7 +140,7 @@ class BodyBuilder:
         return value
 
     def weights(self, rows: Integers, beside: SSAValue) -> Lanes:
-        """Weights [pixels, groups, parts, lanes] that are there when `beside` is."""
+        """Return weights [pixels, groups, parts, lanes] that are available when `beside` is."""
         limits, needed = (int(rows.min()), int(rows.max())), ready_cycle(beside)
         if len(rows) > 1:
             return Lanes(self.image_table(rows.reshape(-1, rows.shape[-1]), needed), limits)

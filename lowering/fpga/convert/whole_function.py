@@ -14,7 +14,7 @@ Values = dict[SSAValue, SSAValue]
 
 
 def whole_function(function: FuncOp) -> FuncOp:
-    """A copy with the ops of its kernels in the place of calls, and all tensors row-major.
+    """Return a copy with the ops of its kernels in the place of calls, and all tensors row-major.
 
     What a stage computes does not depend on how memory is laid out; that of the arguments and
     results is what their ports read and write.
@@ -32,7 +32,7 @@ def whole_function(function: FuncOp) -> FuncOp:
 def _copy(
     block: Block, arguments: Sequence[SSAValue], into: Block, functions: Mapping[str, FuncOp]
 ) -> Sequence[SSAValue]:
-    """Adds the ops of a function's block, called with `arguments`; what it returns."""
+    """Add the ops of a function's block, called with `arguments`, and return its results."""
     values: Values = dict(zip(block.args, arguments, strict=True))
     for op in block.ops:
         operands = [values[operand] for operand in op.operands]

@@ -20,7 +20,7 @@ from braid.support.errors import UnsupportedError
 
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^"}
 MOST_BITS = 64
-"""Of a number: what `ap_int.h` beside the text holds."""
+"""The most bits of a number, as `ap_int.h` beside the text supports."""
 
 
 class BodyText:
@@ -33,11 +33,11 @@ class BodyText:
         """Constants and registers, in front of the loop."""
 
     def name(self, value: SSAValue) -> str:
-        """Of an array with a value's lanes."""
+        """Return the name of the array with a value's lanes."""
         return self.names.setdefault(value, f"v{len(self.names)}")
 
     def statements(self, body: Block) -> Iterator[str]:
-        """Of one fold; `group`, `part` and `fold` are its numbers."""
+        """Return the statements of one fold; `group`, `part` and `fold` are its numbers."""
         for op in body.ops:
             yield from self._statements(op)
 
@@ -145,7 +145,7 @@ class BodyText:
 
 
 def computed(kind: str, *operands: str, bits: int) -> str:
-    """An expression over numbers that are extended by their sign."""
+    """Return an expression over numbers that are extended by their sign."""
     if kind in _INFIX:
         left, right = (f"ap_int<{bits}>({one})" for one in operands)
         return f"{left} {_INFIX[kind]} {right}"

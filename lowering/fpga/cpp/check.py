@@ -19,14 +19,14 @@ _BOUNDED = re.compile(
 
 
 def check_rules(text: str) -> None:
-    """Raises BraidError with every rule that is broken, and where."""
+    """Raise BraidError with every rule that is broken, and where."""
     found = list(broken_rules(text))
     if found:
         raise BraidError("the design cannot be synthesized: " + "; ".join(found))
 
 
 def broken_rules(text: str) -> Iterator[str]:
-    """What is wrong, with its line; nothing where tree-sitter is not installed to tell."""
+    """Yield what is wrong, with its line; nothing where tree-sitter is not installed."""
     try:
         import tree_sitter
         import tree_sitter_cpp
@@ -66,7 +66,7 @@ def _exits(function: Any) -> Iterator[str]:
 
 
 def _bounded(loop: Any) -> bool:
-    """It counts to a number, and nothing in it changes the counter."""
+    """Return whether a loop counts to a number and nothing in it changes the counter."""
     form = _BOUNDED.match(_text(loop))
     if form is None:
         return False
@@ -83,7 +83,7 @@ def _bounded(loop: Any) -> bool:
 
 
 def _streams(top: Any, functions: dict[str, Any]) -> Iterator[str]:
-    """Of a region of DATAFLOW: who reads and who writes each stream that is declared in it."""
+    """Return who reads and who writes each stream that is declared in a DATAFLOW region."""
     inside = _declared(top.child_by_field_name("body"), "declaration")
     ports = _declared(top.child_by_field_name("declarator"), "parameter_declaration")
     uses: dict[str, dict[str, list[str]]] = {
@@ -114,7 +114,7 @@ def _streams(top: Any, functions: dict[str, Any]) -> Iterator[str]:
 
 
 def _declared(node: Any, kind: str) -> list[str]:
-    """Names of streams."""
+    """Return the names of streams."""
     return [
         _name(one.child_by_field_name("declarator"))
         for one in _nodes(node)

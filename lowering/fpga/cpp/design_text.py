@@ -36,24 +36,26 @@ class _Process:
 
 @dataclass(frozen=True)
 class _Names:
-    """Of the channels of a design, by the value that is read, and of those behind a stream."""
+    """The names of the channels of a design, by the value that is read, and of the readers of a
+    stream.
+    """
 
     of: Mapping[SSAValue, str]
-    behind: Mapping[SSAValue, list[str]]
+    readers: Mapping[SSAValue, list[str]]
 
     @staticmethod
     def given(design: DesignOp) -> "_Names":
         channels = channels_of(design)
         names: dict[SSAValue, str] = {one.output: f"c{at}" for at, one in enumerate(channels)}
         names |= {op.output: f"w{at}" for at, op in enumerate(weights_of(design))}
-        behind: dict[SSAValue, list[str]] = {}
+        readers: dict[SSAValue, list[str]] = {}
         for one in channels:
-            behind.setdefault(one.stream, []).append(names[one.output])
-        return _Names(names, behind)
+            readers.setdefault(one.stream, []).append(names[one.output])
+        return _Names(names, readers)
 
 
 def design_text(design: DesignOp) -> str:
-    """A file that Vitis HLS and g++ compile; each call of the top function is one image."""
+    """Return a file that Vitis HLS and g++ compile; each call of the top function is one image."""
     names = _Names.given(design)
     processes = [
         *_sources(design, names),
@@ -67,13 +69,13 @@ def design_text(design: DesignOp) -> str:
 
 def _sources(design: DesignOp, names: _Names) -> Iterator[_Process]:
     for at, argument in enumerate(design.body.block.args):
-        outputs = names.behind.get(argument, [])
+        outputs = names.readers.get(argument, [])
         copy = _copy(f"source{at}", stream_of(argument), len(outputs), beats_read(argument))
         yield _Process((copy,), (), (f"source{at}({', '.join([f's{at}', *outputs])});",))
 
 
 def _reads(design: DesignOp, names: _Names) -> Iterator[_Process]:
-    """What reads weights from memory."""
+    """Yield what reads weights from memory."""
     for at, op in enumerate(weights_of(design)):
         name = names.of[op.output]
         yield _Process(
@@ -86,7 +88,7 @@ def _reads(design: DesignOp, names: _Names) -> Iterator[_Process]:
 def _workers(design: DesignOp, names: _Names) -> Iterator[_Process]:
     for at, op in enumerate(workers_of(design)):
         given = [names.of[value] for value in op.operands]
-        outputs = names.behind.get(op.output, [])
+        outputs = names.readers.get(op.output, [])
         if isinstance(op, PermuteOp):
             yield _Process(
                 (
@@ -112,7 +114,7 @@ def _sinks(design: DesignOp, names: _Names) -> Iterator[_Process]:
 
 
 def declarations(design: DesignOp) -> Iterator[str]:
-    """What the top function and those that call it include, and the types of beats."""
+    """Yield what the top function and those that call it include, and the types of beats."""
     yield from ("#include <ap_int.h>", "#include <hls_stream.h>", "")
     made = (one.output for one in (*workers_of(design), *weights_of(design)))
     for kind in dict.fromkeys(stream_of(one) for one in (*design.body.block.args, *made)):
@@ -124,7 +126,7 @@ def _beat(kind: StreamType) -> str:
 
 
 def _copy(name: str, kind: StreamType, copies: int, beats: int) -> str:
-    """Ports are read and written by one function each."""
+    """Return the functions that copy between ports and streams: each port has one."""
     outputs = [f"out{at}" for at in range(copies)]
     stream = f"hls::stream<{beat_text(kind)}>"
     lines = [
@@ -141,31 +143,31 @@ def _copy(name: str, kind: StreamType, copies: int, beats: int) -> str:
 
 
 def top_name(design: DesignOp) -> str:
-    """Of the top function."""
+    """Return the name of the top function."""
     return top_name_of(design.sym_name.data)
 
 
 def top_name_of(name: str) -> str:
-    """Of the top function of what has this name: C++ has another `main`."""
+    """Return the top function's name for this name; `main` is taken in C++."""
     return "top" if name == "main" else name
 
 
 def ports_of(design: DesignOp) -> list[tuple[str, StreamType]]:
-    """Names and types of the top function's parameters."""
+    """Return the names and types of the top function's parameters."""
     arguments = [(f"s{at}", stream_of(one)) for at, one in enumerate(design.body.block.args)]
     outputs = [(f"m{at}", stream_of(one)) for at, one in enumerate(design.output.streams)]
     return [*arguments, *outputs]
 
 
 def signature(design: DesignOp) -> str:
-    """The top function without its body: streams of the ports, and memories of weights."""
+    """Return the top function without its body: streams of the ports, and memories of weights."""
     shown = [f"hls::stream<{beat_text(kind)}> &{name}" for name, kind in ports_of(design)]
     shown += [memory_parameter(at, op) for at, op in enumerate(weights_of(design))]
     return f'extern "C" void {top_name(design)}({", ".join(shown)})'
 
 
 def call_text(design: DesignOp) -> str:
-    """A call of the top function with what has the names of its parameters."""
+    """Return a call of the top function with what has the names of its parameters."""
     memories = [memory_name(at) for at in range(len(weights_of(design)))]
     return f"{top_name(design)}({', '.join([*(one for one, _ in ports_of(design)), *memories])})"
 

@@ -12,7 +12,7 @@ from braid.solvers.hls.banks import Integers, loops_of
 
 
 def memory_declaration(name: str, op: PermuteOp) -> list[str]:
-    """The memory between the two functions, of so many images."""
+    """Return the memory between the two functions, of this many images."""
     kind, banks = stream_of(op.input), op.banks.value.data
     deep = -(-op.words // banks)
     return [
@@ -24,7 +24,7 @@ def memory_declaration(name: str, op: PermuteOp) -> list[str]:
 
 
 def fill_function(name: str, op: PermuteOp) -> str:
-    """`void name(in0, memory)`: a word of each beat."""
+    """Return `void name(in0, memory)`, which writes a word of each beat."""
     kind, banks = stream_of(op.input), op.banks.value.data
     memory = memory_declaration("memory", op)[0].rstrip(";")
     body = [
@@ -41,7 +41,7 @@ def fill_function(name: str, op: PermuteOp) -> str:
 
 
 def drain_function(name: str, op: PermuteOp, copies: int) -> str:
-    """`void name(memory, out0, …)`: some lanes of a beat in each iteration."""
+    """Return `void name(memory, out0, …)`, which sends some lanes of a beat in each iteration."""
     kind, passes = stream_of(op.output), op.ii.value.data
     reads = memory_reads(op)
     group = kind.lanes.data // passes
@@ -67,7 +67,7 @@ def drain_function(name: str, op: PermuteOp, copies: int) -> str:
 
 
 def _lane(banks: Integers, lane: int, bank: str, which: str, target: str) -> Iterator[str]:
-    """One number: of the bank that has it."""
+    """Return one number, from the bank that has it."""
     used = [int(one) for one in np.unique(banks)]
     yield f"const int which{lane} = {which};"
     value = f"memory[{used[-1]}][at{used[-1]}][which{lane}]"
@@ -79,7 +79,7 @@ def _lane(banks: Integers, lane: int, bank: str, which: str, target: str) -> Ite
 
 
 def _numbers(name: str, numbers: Integers) -> tuple[str, list[str]]:
-    """The number of iteration `it` as an expression, and the table that it needs."""
+    """Return the number of iteration `it` as an expression, and the table that it needs."""
     loops = loops_of(numbers)
     if loops is None:
         text = ", ".join(map(str, numbers))

@@ -19,13 +19,13 @@ HEADERS = ("ap_int.h", "hls_stream.h")
 
 
 def header(name: str) -> str:
-    """The text of one of `HEADERS`: enough to compile and run a design without Vitis."""
+    """Return the text of one of `HEADERS`: enough to compile and run a design without Vitis."""
     folder = files("braid.lowering.fpga.cpp") / "include"
     return (folder / name).read_text(encoding="utf-8")
 
 
 def driver_text(design: DesignOp) -> str:
-    """Calls the design for each image, with beats from arrays and to arrays."""
+    """Call the design for each image, with beats from arrays and to arrays."""
     name = top_name(design)
     ports = ports_of(design)
     inputs = [port for port in ports if port[0].startswith("s")]
@@ -62,7 +62,7 @@ def driver_text(design: DesignOp) -> str:
 def script_text(
     name: str, part: str, clock: float, *, reorders: bool = False, testbench: bool = False
 ) -> str:
-    """`hls.tcl`: synthesis of the top function for a part; `clock` is a period in ns.
+    """Return `hls.tcl`, which synthesizes the top function for a part; `clock` is a period in ns.
 
     With `reorders` the tool chooses the order of float sums, which makes them trees of adders. A
     `testbench` runs before it.
@@ -82,7 +82,8 @@ exit
 
 
 def makefile_text(name: str, *, testbench: bool = False) -> str:
-    """`make` synthesizes by Vitis; `make simulate` compiles the driver by the C++ compiler.
+    """Return a Makefile: `make` synthesizes by Vitis, `make simulate` compiles the driver by the
+    C++ compiler.
 
     A `testbench` is compiled and run, too.
     """
@@ -107,7 +108,8 @@ def makefile_text(name: str, *, testbench: bool = False) -> str:
 def project_texts(
     design: DesignOp, part: str, clock: float, testbench: str | None = None
 ) -> dict[str, str]:
-    """All files by their names; raises BraidError for a design that breaks a rule of synthesis.
+    """Return all files by their names; raises BraidError for a design that breaks a rule of
+    synthesis.
 
     `part` is as the tool spells it, `clock` its period in ns.
     """
@@ -124,7 +126,7 @@ def project_texts(
 
 
 def write_texts(texts: Mapping[str, str], folder: Path) -> None:
-    """Writes files into a folder, which is made."""
+    """Write files into a folder, which is made."""
     for file, content in texts.items():
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         (folder / file).write_text(content, encoding="utf-8")

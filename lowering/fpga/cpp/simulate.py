@@ -34,7 +34,9 @@ class CompiledDesign:
     def run(
         self, inputs: Sequence[Array], shapes: Sequence[tuple[int, ...]], images: int
     ) -> list[Array]:
-        """Outputs of these shapes: so many images, one behind the other in the first dimension."""
+        """Return outputs of these shapes: this many images, one after the other in the first
+        dimension.
+        """
         given = [np.ascontiguousarray(lanes_of_beats(one).astype(np.int64)) for one in inputs]
         taken = [np.zeros((_beats(shape), shape[1]), np.int64) for shape in shapes]
         pointers = [

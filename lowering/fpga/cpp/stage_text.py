@@ -15,19 +15,21 @@ WEIGHTS = "weights"
 
 
 def element_text(kind: StreamType) -> str:
-    """The C++ type of one lane of a beat."""
+    """Return the C++ type of one lane of a beat."""
     unsigned = kind.element.signedness.data == Signedness.UNSIGNED
     return f"ap_{'u' * unsigned}int<{kind.element.width.data}>"
 
 
 def beat_text(kind: StreamType) -> str:
-    """The name of the struct of a beat."""
+    """Return the name of the struct of a beat."""
     unsigned = kind.element.signedness.data == Signedness.UNSIGNED
     return f"beat_{kind.lanes.data}x{'u' * unsigned}i{kind.element.width.data}"
 
 
 def stage_function(name: str, stage: StageOp, copies: int) -> str:
-    """`void name(in0, …, weights, out0, …)`: each output gets every beat; a call is one image."""
+    """Return `void name(in0, …, weights, out0, …)`; each output gets every beat, and a call is one
+    image.
+    """
     loops = stage.loops
     inputs = [f"in{at}" for at in range(len(stage.inputs))]
     outputs = [f"out{at}" for at in range(copies)]
@@ -53,12 +55,12 @@ def stage_function(name: str, stage: StageOp, copies: int) -> str:
 
 
 def indented(lines: Iterable[str]) -> list[str]:
-    """Lines in a block; pragmas stay at the margin."""
+    """Return the lines in a block; pragmas stay at the margin."""
     return [line if line.startswith("#") else f"  {line}" for line in lines]
 
 
 def _state(stage: StageOp) -> Iterator[str]:
-    """Line buffers, pixels of the window, counters, and the beat that is gathered."""
+    """Return the line buffers, pixels of the window, counters, and the beat that is gathered."""
     loops = stage.loops
     rows, columns = loops.reach
     for at, value in enumerate(stage.inputs):
@@ -77,7 +79,7 @@ def _state(stage: StageOp) -> Iterator[str]:
 
 
 def _reads(stage: StageOp, inputs: Sequence[str]) -> Iterator[str]:
-    """The first iteration of a position takes its pixel and moves the window."""
+    """Yield the first iteration of a position takes its pixel and moves the window."""
     loops = stage.loops
     rows, columns = loops.reach
     yield "const int fold = group * " + f"{loops.folds[1]} + part;"
@@ -110,7 +112,7 @@ def _reads(stage: StageOp, inputs: Sequence[str]) -> Iterator[str]:
 
 
 def _windows(stage: StageOp, body: BodyText) -> Iterator[str]:
-    """The lanes of each argument: pixels by rows, `pad_value` where there is none."""
+    """Yield the lanes of each argument: pixels by rows, `pad_value` where there is none."""
     loops, pad = stage.loops, stage.pad_value.value.data
     for at, argument in enumerate(stage.windows):
         bits, lanes = bits_of(argument), stream_of(stage.inputs[at]).lanes.data
@@ -143,7 +145,7 @@ def _windows(stage: StageOp, body: BodyText) -> Iterator[str]:
 
 
 def _weights(stage: StageOp, body: BodyText) -> Iterator[str]:
-    """The factors of this iteration."""
+    """Yield the factors of this iteration."""
     if stage.weights is None:
         return
     kind, argument = stream_of(stage.weights), stage.body.block.args[-1]
@@ -171,7 +173,7 @@ def _writes(stage: StageOp, body: BodyText, outputs: Sequence[str]) -> Iterator[
 
 
 def _steps_over_image(loops: Loops) -> Iterator[str]:
-    """Counters: all folds of each pixel."""
+    """Return counters that step through all folds of each pixel."""
     groups, parts = loops.folds
     yield f"position += group == {groups - 1} && part == {parts - 1};"
     yield f"group = part == {parts - 1} ? (group == {groups - 1} ? 0 : group + 1) : group;"
@@ -179,7 +181,7 @@ def _steps_over_image(loops: Loops) -> Iterator[str]:
 
 
 def _steps(loops: Loops) -> Iterator[str]:
-    """Counters: folds inside positions, outputs in their order."""
+    """Return counters that step through folds inside positions, outputs in their order."""
     groups, parts = loops.folds
     columns = loops.outputs[1]
     down = loops.end_of(1, 0) - loops.end_of(0, columns - 1)

@@ -10,11 +10,12 @@ from braid.lowering.fpga.cpp.weights_text import memory_content
 from braid.lowering.fpga.design.streams import weights_of
 
 _IMAGES = 2
-"""The same one again: what the first leaves behind must not show."""
+"""The second call with the same image: state that the first one left must not matter."""
 
 
 def testbench_text(design: DesignOp, inputs: Sequence[Array], outputs: Sequence[Array]) -> str:
-    """Gives the design an image twice and compares: `PASSED`, or what differs and `FAILED`.
+    """Return a driver that gives the design an image twice and prints `PASSED`, or what differs and
+    `FAILED`.
 
     Arrays are [beats, lanes] of the ports, inputs first.
     """

@@ -6,17 +6,19 @@ from braid.lowering.fpga.cpp.stage_text import beat_text, indented
 
 
 def memory_name(number: int) -> str:
-    """Of the parameter of the top function, an array of rows."""
+    """Return the name of the top function's parameter for weights, an array of rows."""
     return f"memory{number}"
 
 
 def memory_parameter(number: int, op: WeightsOp) -> str:
-    """Its declaration."""
+    """Return the declaration of the parameter for weights."""
     return f"const {beat_text(stream_of(op.output))} *{memory_name(number)}"
 
 
 def memory_pragmas(number: int, op: WeightsOp) -> list[str]:
-    """The port: a row is a word, and requests are as long, and as many, as in the circuit."""
+    """Return the port: a row is a word, and requests are as long, and as many, as in the
+    circuit.
+    """
     name = memory_name(number)
     options = {
         "offset": "slave",
@@ -34,7 +36,7 @@ def memory_pragmas(number: int, op: WeightsOp) -> list[str]:
 
 
 def weights_stream(name: str, op: WeightsOp) -> list[str]:
-    """The stream between the memory and its stage; the port has a buffer of its own."""
+    """Return the stream between the memory and its stage; the port has a buffer of its own."""
     kind = stream_of(op.output)
     return [
         f'hls::stream<{beat_text(kind)}> {name}("{name}");',
@@ -43,7 +45,7 @@ def weights_stream(name: str, op: WeightsOp) -> list[str]:
 
 
 def weights_function(name: str, op: WeightsOp) -> str:
-    """`void name(memory, out0)`: all rows, as often as an image takes them."""
+    """Return `void name(memory, out0)`, which sends all rows as often as an image takes them."""
     kind = beat_text(stream_of(op.output))
     body = [
         f"for (int image = 0; image < {op.repeats.value.data}; image++) {{",
@@ -58,7 +60,7 @@ def weights_function(name: str, op: WeightsOp) -> str:
 
 
 def memory_content(number: int, op: WeightsOp) -> str:
-    """The rows, for a driver."""
+    """Return the rows, for a driver."""
     rows = ", ".join("{{" + ", ".join(map(str, row)) + "}}" for row in op.rows.tolist())
     kind = beat_text(stream_of(op.output))
     return f"static const {kind} {memory_name(number)}[{op.words}] = {{{rows}}};"

@@ -12,7 +12,7 @@ from braid.support.errors import BraidError
 
 
 def memory_reads(op: PermuteOp) -> Reads:
-    """Addresses, banks and lanes of each pass.
+    """Return the addresses, banks and lanes of each pass.
 
     Raises BraidError where a pass needs two words of a bank.
     """
@@ -32,7 +32,9 @@ def memory_reads(op: PermuteOp) -> Reads:
 
 
 def banks_of(op: PermuteOp) -> list[Pair]:
-    """(Banks, passes for a beat): those that divide its words, each faster than with fewer."""
+    """Return pairs (banks, passes for a beat): divisors of its words, each faster than with fewer
+    banks.
+    """
     beat = stream_of(op.output).lanes.data
     found: list[Pair] = []
     for banks in range(1, min(op.words, beat) + 1):
@@ -44,7 +46,7 @@ def banks_of(op: PermuteOp) -> list[Pair]:
 
 
 def with_banks(op: PermuteOp, chosen: Pair) -> PermuteOp:
-    """The same with (banks, passes for a beat); not inserted."""
+    """Return the permute with (banks, passes for a beat); not inserted."""
     banks, passes = chosen
     made = PermuteOp(op.input, stream_of(op.output), op.numbers, passes)
     made.banks = IntegerAttr(banks, i64)

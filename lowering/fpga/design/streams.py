@@ -15,38 +15,38 @@ from braid.solvers.streams.network import Channel, Network, Process, sink, sourc
 
 
 def channels_of(design: DesignOp) -> list[ChannelOp]:
-    """In the order in which `network_of` numbers them."""
+    """Return the channels in the order in which `network_of` numbers them."""
     return [op for op in design.body.block.ops if isinstance(op, ChannelOp)]
 
 
 def stages_of(design: DesignOp) -> list[StageOp]:
-    """In their order."""
+    """Return the stages in their order."""
     return [op for op in design.body.block.ops if isinstance(op, StageOp)]
 
 
 def permutes_of(design: DesignOp) -> list[PermuteOp]:
-    """In their order."""
+    """Return the permutes in their order."""
     return [op for op in design.body.block.ops if isinstance(op, PermuteOp)]
 
 
 def workers_of(design: DesignOp) -> list[StageOp | PermuteOp]:
-    """Stages and permutes: all that reads channels and writes them."""
+    """Return the stages and permutes: all that reads channels and writes them."""
     return [op for op in design.body.block.ops if isinstance(op, StageOp | PermuteOp)]
 
 
 def weights_of(design: DesignOp) -> list[WeightsOp]:
-    """What is read from memory, in the order of its ports."""
+    """Return what is read from memory, in the order of its ports."""
     return [op for op in design.body.block.ops if isinstance(op, WeightsOp)]
 
 
 def depths_of(design: DesignOp) -> list[int]:
-    """The depth of each channel, and the images in the memory of each permute."""
+    """Return the depth of each channel, and the images in the memory of each permute."""
     depths = [channel.depth.value.data for channel in channels_of(design)]
     return depths + [permute.images.value.data for permute in permutes_of(design)]
 
 
 def give_depths(design: DesignOp, depths: Sequence[int]) -> None:
-    """Writes the depth of each channel, and the images of each permute."""
+    """Write the depth of each channel, and the images of each permute."""
     ops = [*channels_of(design), *permutes_of(design)]
     for op, depth in zip(ops, depths, strict=True):
         name = "depth" if isinstance(op, ChannelOp) else "images"
@@ -54,19 +54,19 @@ def give_depths(design: DesignOp, depths: Sequence[int]) -> None:
 
 
 def start_depths(design: DesignOp) -> list[int]:
-    """Those with which no writer waits for what it has under way itself."""
+    """Return the channel depths at which no writer waits for its own results in flight."""
     under_way = [places_under_way(channel.stream) for channel in channels_of(design)]
     return under_way + [IMAGES for _ in permutes_of(design)]
 
 
 def places_under_way(stream: SSAValue) -> int:
-    """Places in a channel with which its writer alone need not wait."""
+    """Return the places in a channel with which its writer alone need not wait."""
     writer = stream.owner
     return (writer.latency.value.data if isinstance(writer, StageOp | PermuteOp) else 0) + 2
 
 
 def network_of(design: DesignOp) -> Network:
-    """A source for each input, the stages in their order, and a sink for each output.
+    """Return a source for each input, the stages in their order, and a sink for each output.
 
     A permute is two processes, which fill and drain a memory.
     """
@@ -108,7 +108,7 @@ def _fill_and_drain(op: PermuteOp) -> list[Process]:
 
 
 def process_of(stage: StageOp) -> Process:
-    """When a stage reads and writes, in iterations of an image."""
+    """Return when a stage reads and writes, in iterations of an image."""
     loops = stage.loops
     reads, writes = reads_and_writes(loops)
     begin = (0, 0)
@@ -122,7 +122,7 @@ def process_of(stage: StageOp) -> Process:
 
 
 def reads_and_writes(loops: Loops) -> tuple[np.ndarray, np.ndarray]:
-    """The iterations of an image that read, and those that write."""
+    """Return the iterations of an image that read, and those that write."""
     if loops.over_image:
         folds = loops.folds[0] * loops.folds[1]
         every = np.arange(loops.pixels, dtype=np.int64) * folds
@@ -138,7 +138,7 @@ def reads_and_writes(loops: Loops) -> tuple[np.ndarray, np.ndarray]:
 
 
 def beats_read(value: SSAValue) -> int:
-    """Of one image, by the stage behind."""
+    """Return the beats of one image that the stage after the channel reads."""
     for use in value.uses:
         channel = use.operation
         if isinstance(channel, ChannelOp):

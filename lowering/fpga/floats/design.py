@@ -29,7 +29,7 @@ class FunctionPort:
     numbers: Numbers | None = None
 
     def partitioned(self, index: Sequence[Affine], unrolled: Sequence[Loop]) -> None:
-        """Elements that an iteration uses are in different banks."""
+        """Partition arrays so that the elements that an iteration uses are in different banks."""
         trips = {loop.name: loop.trips for loop in unrolled}
         if not self.factors:
             self.factors = [1] * len(self.shape)
@@ -61,7 +61,7 @@ class FloatDesign:
     between: list[FunctionPort]
 
     def nests(self) -> Design:
-        """As the estimator sees it."""
+        """Return the design as the estimator sees it."""
         outer = [port for _, port in self.inputs] + self.results
         arrays = {port.name: _array(port, True) for port in outer}
         streams: dict[str, Stream] = {}
@@ -90,7 +90,7 @@ def design_of_graph(
     name: str,
     operators: Operators,
 ) -> FloatDesign:
-    """With these orders; what goes from nest to nest in one order is streamed."""
+    """Return the design with these orders; what goes from nest to nest in one order is streamed."""
     return _Maker(graph, dict(orders), operators).made(name)
 
 
@@ -129,7 +129,7 @@ class _Maker:
         return design
 
     def _split_loops(self, node: Node) -> None:
-        """All that streams need, before any says in which iterations it is read."""
+        """Split all loops for streams before any stream says in which iterations it is read."""
         for read in node.reads:
             if read.source in self.nodes:
                 given = self.nodes[read.source], self.orders[read.source]
@@ -194,7 +194,7 @@ def _tokens(node: Node, lanes: int) -> int:
 def _take(
     made: Function, order: Order, port: FunctionPort, feed: Feed | None
 ) -> FunctionPort | None:
-    """The buffer of what a stream brings, filled."""
+    """Return the buffer of what a stream brings, filled."""
     if feed is None or feed.is_direct:
         return None
     buffer = FunctionPort(f"held_{port.name}", feed.shape)
@@ -248,7 +248,7 @@ def _at(index: Affine, values: Mapping[str, Affine]) -> Affine:
 def _give(
     made: Function, node: Node, order: Order, value: Operand, ports: Sequence[FunctionPort]
 ) -> None:
-    """Writes the result, where it is combined after the last of it."""
+    """Write the result, where it is combined after the last of it."""
     where = Where(order.bounds, order.unrolled)
     last: tuple[Condition, ...] = ()
     reductions = [at for at in node.reductions if node.extents[at] > 1]
@@ -298,7 +298,7 @@ def _combined(
 
 
 def texts_of(design: FloatDesign) -> Iterator[str]:
-    """Functions, and the top one."""
+    """Return the functions, and the top one."""
     for function in design.functions:
         parameters = ", ".join(map(_parameter, function.ports))
         yield f"void {function.name}({parameters}) {{"

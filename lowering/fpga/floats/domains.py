@@ -16,7 +16,7 @@ from braid.solvers.hls.nests import Affine
 
 
 def dim(number: int) -> str:
-    """The variable of a dim."""
+    """Return the variable of a dim."""
     return f"d{number}"
 
 
@@ -36,7 +36,7 @@ class Domain:
 
 
 def domain_of(stage: Stage) -> Domain:
-    """The dims of a stage; those that an index divides exactly are two."""
+    """Return the dims of a stage; those that an index divides exactly are two."""
     divisors: dict[int, int] = {}
     for access in stage.reads:
         for expression in access.map.results:
@@ -66,7 +66,7 @@ def domain_of(stage: Stage) -> Domain:
 
 
 def _divided(expression: AffineExpr) -> Iterator[tuple[int, int]]:
-    """Dims that are divided in an index, and by what."""
+    """Return the dims that are divided in an index, and by what."""
     match expression:
         case AffineBinaryOpExpr(
             AffineBinaryOpKind.FloorDiv, AffineDimExpr(position=at), AffineConstantExpr(value=by)
@@ -80,7 +80,9 @@ def _divided(expression: AffineExpr) -> Iterator[tuple[int, int]]:
 
 
 def common_dims(given: Sequence[int], made: Sequence[int]) -> tuple[int, ...] | None:
-    """The fewest dims whose neighbours make those of both shapes; None where there are none."""
+    """Return the fewest dims whose neighbours make those of both shapes; None where there
+    are none.
+    """
     one, other = ([extent for extent in shape if extent > 1] for shape in (given, made))
     found: list[int] = []
     while one and other:
@@ -96,7 +98,7 @@ def common_dims(given: Sequence[int], made: Sequence[int]) -> tuple[int, ...] | 
 
 
 def joined_dims(extents: Sequence[int], shape: Sequence[int]) -> tuple[Affine, ...]:
-    """The index into a shape whose dims are made of neighbours among these."""
+    """Return the index into a shape whose dims are made of neighbours among these."""
     index: list[Affine] = []
     left = list(range(len(extents)))
     for size in reversed(shape):

@@ -28,7 +28,7 @@ class Feed:
 def feed_of(
     producer: tuple[Node, Order], consumer: tuple[Node, Order], read: Read
 ) -> tuple[Order, Feed] | None:
-    """None where the orders differ; else the consumer's order, in which a loop may be split."""
+    """Return the consumer's order, in which a loop may be split; None where the orders differ."""
     node, order = consumer
     dims = _dims(read)
     if dims is None or producer[0].place is not None:
@@ -59,7 +59,7 @@ def feed_of(
 
 
 def _dims(read: Read) -> list[int | None] | None:
-    """The consumer's dim of each dim of what is read."""
+    """Return the consumer's dim of each dim of what is read."""
     found: list[int | None] = []
     for one in read.index:
         if one.constant or len(one.terms) > 1 or any(factor != 1 for _, factor in one.terms):
@@ -70,7 +70,7 @@ def _dims(read: Read) -> list[int | None] | None:
 
 
 def _sequence(node: Node, order: Order) -> list[int]:
-    """Dims in whose order a result is written, the lanes' last."""
+    """Return the dims in whose order a result is written, the lanes' last."""
     parallel = [at for at in range(node.parallel) if node.extents[at] > 1]
     found = order.sequence(parallel)
     return found + [at for at in parallel if at not in found]
@@ -94,7 +94,7 @@ def _bounded(order: Order, at: int) -> bool:
 
 
 def _split(node: Node, order: Order, at: int, lanes: int) -> Order | None:
-    """The loop of a dim as two, of which the inner one goes through `lanes` numbers."""
+    """Return the loop of a dim as two, of which the inner one goes through `lanes` numbers."""
     own, name = _lanes(order, at), dim(at)
     loop = next((one for one in order.loops if one.name == name), None)
     if loop is None or lanes % own or node.extents[at] % lanes or _bounded(order, at):

@@ -45,7 +45,8 @@ class Read:
 
 @dataclass(frozen=True)
 class Node:
-    """Of each point of `extents`: `body` of what is read, combined over all dims but the first.
+    """A loop nest: `body` of what is read at each point of `extents`, combined over all dims but
+    the first.
 
     The first `parallel` dims are those of the result, or it has `result` dims, and the number of a
     point is at `place` of it.
@@ -63,7 +64,7 @@ class Node:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the result."""
+        """Shape of the result."""
         return self.extents[: self.parallel] if self.result is None else self.result
 
     @property
@@ -76,7 +77,7 @@ class Node:
 class Graph:
     """Nodes in the order of the program, what the function returns, and its known tensors.
 
-    `inputs` are its arguments, and behind them parameters whose numbers are not known.
+    `inputs` are its arguments, and after them parameters whose numbers are not known.
     """
 
     nodes: tuple[Node, ...]
@@ -86,7 +87,9 @@ class Graph:
 
 
 def graph_of(function: FuncOp, known: dict[SSAValue, Array]) -> Graph:
-    """Of a function in f32. Raises UnsupportedError naming what such nests do not have."""
+    """Return the graph of a function in f32. Raises UnsupportedError naming what such nests do not
+    have.
+    """
     block = function.body.block
     keys: dict[SSAValue, Key] = {argument: (argument, 0) for argument in block.args}
     for argument in block.args:
@@ -144,7 +147,7 @@ def _add(
 
 
 def _add_reshape(op: ReshapeOp, keys: dict[SSAValue, Key], nodes: dict[Key, Node]) -> None:
-    """A copy, over dims of which those of both shapes are made."""
+    """Add a copy, over dims that are common factors of both shapes."""
     value, result = op.operands[0], op.results[0]
     _check_type(result, op)
     given, made = shape_of(value), shape_of(result)
@@ -207,7 +210,7 @@ def _node(
 
 
 def _scalar_of(op: StructuredOp, access: Access, known: dict[SSAValue, Array]) -> float | None:
-    """The one number of a known tensor."""
+    """Return the one number of a known tensor."""
     if not isinstance(access.source, OperandSource):
         return None
     array = known.get(op.operands[access.source.index])
@@ -240,7 +243,7 @@ def _padded(read: Read, padding: Padding) -> Read:
 
 
 def _through(read: Read, nodes: dict[Key, Node]) -> Read:
-    """What a transpose or reshape reads, in its place."""
+    """Return what a transpose or reshape reads, in its place."""
     node = nodes.get(read.source)
     if (
         node is None
@@ -257,7 +260,7 @@ def _through(read: Read, nodes: dict[Key, Node]) -> Read:
 
 
 def _affine(expression: AffineExpr, op: Operation, domain: Domain) -> Affine:
-    """Raises UnsupportedError where it is none."""
+    """Raise UnsupportedError where it is none."""
     match expression:
         case AffineDimExpr():
             return domain.values[expression.position]
@@ -287,7 +290,9 @@ def _affine(expression: AffineExpr, op: Operation, domain: Domain) -> Affine:
 
 
 def _merged(nodes: dict[Key, Node], results: Sequence[Key]) -> dict[Key, Node]:
-    """Without transposes that nobody reads, and elementwise nests in the one that reads them."""
+    """Drop transposes that nobody reads, and merge elementwise nests into the one that
+    reads them.
+    """
     while True:
         readers: dict[Key, list[Node]] = {key: [] for key in nodes}
         for node in nodes.values():
@@ -318,7 +323,7 @@ def _merged(nodes: dict[Key, Node], results: Sequence[Key]) -> dict[Key, Node]:
 
 
 def _may_join(inner: Node, outer: Node) -> bool:
-    """Both take each element once, in the same place."""
+    """Return whether both take each element once, in the same place."""
     same = [read for read in outer.reads if read.source == inner.key]
     return (
         inner.combine is None
@@ -346,5 +351,5 @@ def _joined(inner: Node, outer: Node) -> Node:
 
 
 def identity(rank: int) -> tuple[Affine, ...]:
-    """The index of an element in its own place."""
+    """Return the index of an element in its own place."""
     return tuple(Affine(0, ((dim(at), 1),)) for at in range(rank))

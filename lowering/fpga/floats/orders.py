@@ -31,14 +31,14 @@ class Order:
 
     @property
     def iterations(self) -> int:
-        """Of the flattened loop."""
+        """Iterations of the flattened loop."""
         count = 1
         for loop in self.loops:
             count *= loop.trips
         return count
 
     def sequence(self, dims: Sequence[int]) -> list[int]:
-        """Those of these dims that have loops, in their order."""
+        """Return those of `dims` that have loops, in the order of the loops."""
         found: list[int] = []
         for loop in self.loops:
             found += [
@@ -48,7 +48,8 @@ class Order:
 
 
 def orders_of(node: Node, operators: Operators, most_lanes: int) -> Iterator[Order]:
-    """Those whose innermost loop is one of the result's dims, if it has any, unrolled in part.
+    """Yield loop orders whose innermost loop is a dim of the result, if there is any, unrolled in
+    part.
 
     Dims of the result keep their order but for that one, and so do those that are combined, which
     stand between them, or outside. Sums come back to an element after all of the innermost loop;
@@ -75,7 +76,7 @@ def orders_of(node: Node, operators: Operators, most_lanes: int) -> Iterator[Ord
 def _tiles(
     node: Node, last: int | None, most: int, around: int, has_blocks: bool
 ) -> Iterator[tuple[int, int, int]]:
-    """(Lanes, length, blocks) of the innermost dim."""
+    """Yield (lanes, length, blocks) of the innermost dim."""
     if last is None:
         yield 1, 1, 1
         return
@@ -145,7 +146,7 @@ def _bounds(
 
 
 def _elementwise(node: Node, parallel: Sequence[int], most: int) -> Iterator[Order]:
-    """Any dim innermost, and longer intervals, in which operators are shared."""
+    """Yield orders with any dim innermost, and longer intervals, in which operators are shared."""
     for last in parallel or [None]:
         rest = [at for at in parallel if at != last]
         extent = 1 if last is None else node.extents[last]

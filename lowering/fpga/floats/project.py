@@ -21,14 +21,16 @@ _INCLUDES = ("#include <cmath>", "#include <hls_stream.h>", "")
 
 
 def text_of(design: FloatDesign) -> str:
-    """The file with the top function."""
+    """Return the file with the top function."""
     functions = "\n".join(texts_of(design))
     helpers = HELPERS.splitlines() if "imum(" in functions else []
     return "\n".join([*_INCLUDES, *helpers, functions, ""])
 
 
 def driver_text(design: FloatDesign) -> str:
-    """An argument that several nests read is given to each."""
+    """Return the driver that runs the function; an argument that several nests read is given to
+    each.
+    """
     given = [_pointer(port, f"in[{at}]") for at, port in design.inputs]
     given += [_pointer(port, f"out[{at}]") for at, port in enumerate(design.results)]
     return "\n".join(
@@ -68,7 +70,7 @@ def write_float_project(
 
 
 def run_project(folder: Path, design: FloatDesign, given: Sequence[Array]) -> list[Array]:
-    """What `make simulate` and the driver make of arguments.
+    """Return what `make simulate` and the driver make of arguments.
 
     Raises BraidError where the text does not compile.
     """
@@ -87,7 +89,7 @@ def run_project(folder: Path, design: FloatDesign, given: Sequence[Array]) -> li
 
 
 def run_design(design: FloatDesign, given: Sequence[Array]) -> list[Array]:
-    """The same in a folder of its own."""
+    """Run the design in a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="braid-hls-") as folder:
         write_float_project(design, Path(folder), "xcu280-fsvh2892-2L-e", 3.33, reorders=True)
         return run_project(Path(folder), design, given)

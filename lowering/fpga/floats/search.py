@@ -30,7 +30,7 @@ class Option:
 
 @dataclass(frozen=True)
 class _Times:
-    """Of a nest whose readers are chosen: cycles to the end of the design.
+    """The cycles from a nest whose readers are chosen to the end of the design.
 
     `whole` from its begin on; `tail` from its end on, while others use the last that it wrote. A
     reader begins with the first result, and has something left to do after it has read the last.
@@ -64,7 +64,7 @@ class Search:
                     self.readers[read.source].append((node.key, at))
 
     def least(self, limits: Sequence[int], dsps: int) -> Sequence[int]:
-        """The limits from the least on within which a design was found."""
+        """Return the limits from the least on within which a design was found."""
         low, high = 0, len(limits)
         while low < high:
             middle = (low + high) // 2
@@ -75,13 +75,13 @@ class Search:
         return limits[low:]
 
     def picked(self, limit: int, dsps: int) -> dict[Key, Order] | None:
-        """The cheapest; None where there are none of at most so many DSPs."""
+        """Return the cheapest; None where there are none of at most this many DSPs."""
         best: list[tuple[int, dict[Key, Order]]] = []
         self._cheapest(0, {}, self._fitting(limit), best, dsps)
         return best[0][1] if best else None
 
     def fastest(self, limit: int, dsps: int) -> dict[Key, Order] | None:
-        """Those that end first, as far as nests that read what others write tell; see `_Times`.
+        """Return the orders whose design ends first; `_Times` says how far overlaps are known.
 
         Of all that were looked at within `_MOST_TRIED`; without streams the cheapest.
         """
@@ -163,7 +163,7 @@ class Search:
     def _narrowed(
         self, node: Node, option: Option, allowed: dict[Key, list[Option]]
     ) -> dict[Key, list[Option]]:
-        """What is left for the nests that `node` reads."""
+        """Return what is left for the nests that `node` reads."""
         made = dict(allowed)
         for read in node.reads:
             if read.source in self.nodes:
@@ -179,7 +179,7 @@ class Search:
         return self.known[key]
 
     def _all_join(self, chosen: Mapping[Key, Order]) -> bool:
-        """With the loops that streams before have split."""
+        """Return whether all streams join, with loops split as streams before them have it."""
         for node in self.graph.nodes:
             order = chosen[node.key]
             for read in node.reads:
@@ -193,7 +193,7 @@ class Search:
 
 
 def _cheapest(options: Sequence[Option], limit: int) -> list[Option]:
-    """Of each kind the one with the fewest DSPs, of all kinds in the order of these."""
+    """Return for each kind the order with the fewest DSPs, in the order of the kinds."""
     kinds: dict[object, Option] = {}
     for one in options:
         if one.cycles <= limit and (one.kind not in kinds or one.dsps < kinds[one.kind].dsps):

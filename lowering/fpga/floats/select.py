@@ -18,7 +18,7 @@ from braid.support.errors import BraidError
 _TRIED = 12
 """Limits of cycles from the least on for which whole designs are estimated, and as many further."""
 _STEP = 1.004
-"""At least between the further ones."""
+"""The least ratio between the further intervals."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Selected:
 
 
 def select_orders(graph: Graph, name: str, operators: Operators, dsps: int) -> Selected:
-    """Raises BraidError where no design has so few DSPs."""
+    """Raise BraidError where no design has so few DSPs."""
     options = {node.key: _options(node, operators, dsps) for node in graph.nodes}
     best: tuple[int, FloatDesign, Estimate] | None = None
     limits = sorted({one.cycles for own in options.values() for one in own})
@@ -60,7 +60,7 @@ def select_orders(graph: Graph, name: str, operators: Operators, dsps: int) -> S
 
 
 def _sampled(limits: Sequence[int]) -> Iterator[int]:
-    """The first ones, and then some that are further apart."""
+    """Yield the first ones, and then some that are further apart."""
     yield from limits[:_TRIED]
     last, left = limits[_TRIED - 1] if len(limits) >= _TRIED else 0, _TRIED
     for limit in limits[_TRIED:]:
@@ -72,7 +72,9 @@ def _sampled(limits: Sequence[int]) -> Iterator[int]:
 def _fitting(
     search: Search, limit: int, dsps: int, name: str, operators: Operators
 ) -> tuple[FloatDesign, Estimate] | None:
-    """The fastest within the limit; addresses need multipliers that only whole designs show."""
+    """Return the fastest within the limit; addresses need multipliers that only whole
+    designs show.
+    """
     allowed = dsps
     while (picked := search.fastest(limit, allowed)) is not None:
         found = _estimated(search.graph, picked, name, operators)
@@ -86,7 +88,7 @@ def _fitting(
 
 
 def _options(node: Node, operators: Operators, dsps: int) -> list[Option]:
-    """Orders that no other betters in cycles and DSPs, for each way to stream."""
+    """Return the orders that no other betters in cycles and DSPs, for each way to stream."""
     kinds: dict[object, list[Option]] = {}
     cheapest = min((n for n in operators.dsps.values() if n), default=1)
     for order in orders_of(node, operators, max(1, dsps // cheapest)):
@@ -98,7 +100,7 @@ def _options(node: Node, operators: Operators, dsps: int) -> list[Option]:
 
 
 def _intervals(node: Node, order: Order) -> list[int]:
-    """Only nests without sums are slowed down on purpose, to share operators."""
+    """Return intervals; only nests without sums are slowed down on purpose, to share operators."""
     if node.combine is not None and any(node.extents[at] > 1 for at in node.reductions):
         return [1]
     lanes = order.lanes[1]
@@ -130,7 +132,7 @@ def _dims(read: Read) -> list[int]:
 
 
 def _last_of(order: Order, dims: Sequence[int]) -> int:
-    """The first iteration in which the loops of these dims have reached their ends."""
+    """Return the first iteration in which the loops of these dims have reached their ends."""
     names = frozenset[str]().union(*(order.index[at].variables for at in dims))
     at = 0
     for loop in order.loops:
@@ -160,7 +162,7 @@ def _estimated(
 
 
 def _with_depths(design: FloatDesign, found: Estimate, operators: Operators) -> FloatDesign:
-    """Shorter streams, while nothing ends later."""
+    """Shorten streams while nothing ends later."""
     for port in design.between:
         while port.is_stream and port.depth > 2:
             before, port.depth = port.depth, max(2, port.depth // 2)

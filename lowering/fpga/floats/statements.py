@@ -23,8 +23,8 @@ _FUNCTIONS = {
     "cos": "cosf",
     "pow": "powf",
 }
-_BEHIND = {"neg": ("sub", 0.0), "reciprocal": ("div", 1.0)}
-"""Operations behind a known number that are another one."""
+_WITH_KNOWN = {"neg": ("sub", 0.0), "reciprocal": ("div", 1.0)}
+"""The operations that become others with a known first operand."""
 HELPERS = """// NaN is the result where an operand is NaN.
 static float maximum(float a, float b) {
   return a > b || a != a ? a : b;
@@ -54,7 +54,7 @@ class Statement:
     operands: tuple[Operand, ...]
     own_guards: tuple[Condition, ...]
     otherwise: float | None = None
-    """Of a load: what it is where its guards do not hold."""
+    """The value of a load whose guards do not hold."""
 
 
 @dataclass
@@ -76,7 +76,7 @@ class Body:
         guards: Sequence[Condition] = (),
         otherwise: float | None = None,
     ) -> int:
-        """The number of the new statement."""
+        """Return the number of the new statement."""
         known = tuple(one for one in operands if isinstance(one, int))
         every = (*where.bounds, *guards)
         op = Op(kind, known, name, tuple(index), every, where.unrolled)
@@ -84,7 +84,7 @@ class Body:
         return len(self.statements) - 1
 
     def scalar(self, body: Scalar, arguments: Sequence[Operand], where: Where) -> Operand:
-        """The value of a body. Raises UnsupportedError for an operation without C++."""
+        """Return the value of a body. Raises UnsupportedError for an operation without C++."""
         match body:
             case Argument():
                 return arguments[body.index]
@@ -93,8 +93,8 @@ class Body:
             case Apply(operation, inner):
                 if operation == "cast":
                     return self.scalar(inner[0], arguments, where)
-                if operation in _BEHIND:
-                    operation, first = _BEHIND[operation]
+                if operation in _WITH_KNOWN:
+                    operation, first = _WITH_KNOWN[operation]
                     inner = (Literal(first, body.type), *inner)
                 if operation not in _INFIX | _FUNCTIONS:
                     raise UnsupportedError(f"'{operation}' in HLS C++ in f32")
@@ -104,11 +104,11 @@ class Body:
                 raise UnsupportedError("an index that is computed, in HLS C++ in f32")
 
     def nest(self, name: str) -> Nest:
-        """For the estimator."""
+        """Return the nest for the estimator."""
         return Nest(name, self.loops, self.interval, tuple(one.op for one in self.statements))
 
     def text(self) -> Iterator[str]:
-        """The loops with their pragma, and what is in them."""
+        """Yield the loops with their pragma, and what is in them."""
         for depth, loop in enumerate(self.loops):
             yield "  " * depth + _header(loop)
         yield f"#pragma HLS PIPELINE II={self.interval}"
@@ -117,7 +117,7 @@ class Body:
         yield from ("  " * depth + "}" for depth in reversed(range(len(self.loops))))
 
     def _unrolled(self) -> Iterator[str]:
-        """Statements that follow each other in the same unrolled loops stand in one nest."""
+        """Return the statements with those of equal successive unrolled loops in one nest."""
         start = 0
         while start < len(self.statements):
             first = self.statements[start]
@@ -193,7 +193,7 @@ def _condition(guards: Sequence[Condition]) -> str:
 
 
 def affine_text(value: Affine) -> str:
-    """As an expression of C++."""
+    """Return an affine expression as text of C++."""
     terms = [name if factor == 1 else f"{name} * {factor}" for name, factor in value.terms]
     if value.constant or not terms:
         terms.append(str(value.constant))

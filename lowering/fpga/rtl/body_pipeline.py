@@ -37,7 +37,7 @@ class Folds:
     loops: Loops
 
     def index(self, by: str) -> Wire:
-        """What counts the folds of `by`."""
+        """Return what counts the folds of `by`."""
         counters = {"channel": self.group, "reduction": self.part, "image": self.iteration}
         return counters.get(by, self.fold)
 
@@ -51,13 +51,13 @@ class Pipeline:
         self.values: dict[SSAValue, list[Wire]] = {}
 
     def at(self, value: SSAValue, cycle: int) -> list[Wire]:
-        """The lanes of a value in a cycle of the iteration, not before it is there."""
+        """Return the lanes of a value in a cycle of the iteration, not before it is there."""
         late = cycle - ready_cycle(value)
         assert late >= 0, "the schedule was verified"
         return [self.module.later(wire, late) for wire in self.values[value]]
 
     def add(self, op: Operation) -> None:
-        """The wires of an op's result."""
+        """Add the wires of the result of `op`."""
         match op:
             case TableOp():
                 self.values[op.output] = self._table(op)
@@ -164,7 +164,7 @@ class Pipeline:
         return sums
 
     def _sum_of_group(self, groups: int, cycle: int, newest: Wire) -> Wire:
-        """The sum so far of the group of channels in this cycle.
+        """Return the sum so far of the group of channels in this cycle.
 
         `newest` is that of the iteration before, which is in the file a cycle later.
         """
@@ -179,7 +179,7 @@ class Pipeline:
 
 
 def _word(numbers: Sequence[int], bits: int) -> int:
-    """The numbers behind each other, the first in the lowest bits."""
+    """Return the numbers one after the other, the first in the lowest bits."""
     word = 0
     for lane, number in enumerate(numbers):
         word |= (number % (1 << bits)) << (lane * bits)

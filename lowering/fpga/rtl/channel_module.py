@@ -4,7 +4,7 @@ from braid.lowering.fpga.rtl.hardware import HardwareModule, Wire, index_bits
 
 
 def channel_module(name: str, bits: int, depth: int) -> HardwareModule:
-    """A channel of `depth` beats of so many bits.
+    """Return a channel of `depth` beats of this many bits.
 
     `reserve` takes a place, which `room` says there is; `write` with `data`, a fixed number of
     cycles later, fills it. `valid` says that `head` is there, which `take` removes.
@@ -27,7 +27,7 @@ def channel_module(name: str, bits: int, depth: int) -> HardwareModule:
 
 
 def places(module: HardwareModule, name: str, depth: int, more: Wire, less: Wire) -> Wire:
-    """How often `more` was, less how often `less` was: from 0 to `depth`."""
+    """Return how often `more` was, less how often `less` was: from 0 to `depth`."""
     bits = index_bits(depth + 1)
     value = Wire(module.name_for(name), bits)
     up = module.apply("add", value, module.constant(1, bits))

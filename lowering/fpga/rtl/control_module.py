@@ -8,7 +8,7 @@ from braid.lowering.fpga.rtl.ports import StreamPort
 from braid.lowering.fpga.rtl.weights_module import MemoryPort
 
 SUFFIX = "_control"
-"""Of the name of the module, behind the design's."""
+"""The suffix of the name of the module, after the design's."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,8 @@ def control_module(
     outputs: Sequence[Counted],
     memories: Sequence[MemoryPort] = (),
 ) -> str:
-    """`{top}_control`: the streams of the design `top`, behind the signals of `ap_ctrl_hs`.
+    """Return `{top}_control`: the streams of the design `top`, controlled by the signals of
+    `ap_ctrl_hs`.
 
     `ap_start` is held until `ap_ready`, which comes with `ap_done` in the cycle in which the image
     has left; `ap_idle` says that none is under way. Beats wait outside until it has begun. Ports to
@@ -96,13 +97,13 @@ def _output(module: HardwareModule, one: Counted, done: Wire, complete: list[Wir
 
 
 def _count(module: HardwareModule, name: str, beats: int) -> tuple[Wire, Wire]:
-    """A counter that is defined later, and whether it is at its end."""
+    """Return a counter that is defined later, and whether it is at its end."""
     count = Wire(f"%{name}", index_bits(beats + 1))
     return count, module.equals(count, beats)
 
 
 def _define(module: HardwareModule, count: Wire, step: Wire, done: Wire) -> None:
-    """Counts steps, from 0 again when all is done."""
+    """Count steps, from 0 again when all is done."""
     more = module.apply("add", count, module.constant(1, count.bits))
     value = module.mux(done, module.constant(0, count.bits), more)
     module.define_register(count, value, module.apply("or", done, step), reset=0)

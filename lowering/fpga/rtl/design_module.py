@@ -16,7 +16,7 @@ from braid.lowering.fpga.rtl.weights_module import MemoryPort, weights_module
 
 
 def design_modules(design: DesignOp) -> str:
-    """`hw` modules of the design, the top named like it.
+    """Return the `hw` modules of the design; the top has its name.
 
     Input i has the ports `s{i}_tdata`, `s{i}_tvalid`, `s{i}_tready`; output i has `m{i}_tdata`,
     `m{i}_tvalid`, `m{i}_tready`. Bits of a beat are its lanes, the first lowest. Weights i that are
@@ -26,7 +26,7 @@ def design_modules(design: DesignOp) -> str:
 
 
 def resources_of(design: DesignOp) -> Resources:
-    """What the modules of the design take of a part, together."""
+    """Return what the modules of the design take of a part, together."""
     top = _Top(design)
     top.text()
     used = [top.parts[name].resources for name in top.instances]
@@ -35,17 +35,19 @@ def resources_of(design: DesignOp) -> Resources:
 
 
 def weights_resources(op: WeightsOp) -> Resources:
-    """What reading weights takes."""
+    """Return what reading weights takes."""
     return weights_module("weights", op).resources + Resources(memory=op.port.value.data)
 
 
 def memory_ports(design: DesignOp) -> list[MemoryPort]:
-    """By which weights are read."""
+    """Return the ports by which weights are read."""
     return [MemoryPort(at, op.port.value.data) for at, op in enumerate(weights_of(design))]
 
 
 def module_of(name: str, op: StageOp | PermuteOp) -> HardwareModule:
-    """`valid`/`data` per stream with one `take` for all; `room`, `reserve`, `write`, `result`."""
+    """Return a module with `valid`/`data` per stream and one `take` for all; `room`, `reserve`,
+    `write`, `result`.
+    """
     return stage_module(name, op) if isinstance(op, StageOp) else permute_module(name, op)
 
 
@@ -61,13 +63,13 @@ class _Top:
         self.weights: dict[SSAValue, int] = {
             op.output: at for at, op in enumerate(weights_of(design))
         }
-        # By the channel: what it is told, by names that are defined later.
+        # The inputs of the channel, by names that are defined later.
         self.number: dict[SSAValue, int] = {
             op.output: index for index, op in enumerate(self.channels)
         }
 
     def text(self) -> str:
-        """All modules."""
+        """Return the text of all modules."""
         for index, channel in enumerate(self.channels):
             self._channel(index, channel)
         for index, argument in enumerate(self.design.body.block.args):
@@ -93,18 +95,18 @@ class _Top:
             f"(room: i1, valid: i1, head: i{bits})"
         )
 
-    def _behind(self, value: SSAValue) -> list[int]:
-        """The channels that a stream goes into."""
+    def _channels_after(self, value: SSAValue) -> list[int]:
+        """Return the channels that a stream goes into."""
         return [index for index, one in enumerate(self.channels) if one.stream == value]
 
     def _room(self, value: SSAValue) -> Wire:
-        rooms = [Wire(f"%room{index}", 1) for index in self._behind(value)]
+        free = [Wire(f"%room{index}", 1) for index in self._channels_after(value)]
         # What nobody reads is let go.
-        return self.module.apply("and", *rooms) if rooms else self.module.constant(1, 1)
+        return self.module.apply("and", *free) if free else self.module.constant(1, 1)
 
     def _connect(self, value: SSAValue, reserve: str, write: str, data: str) -> None:
-        """What goes into the channels behind a stream."""
-        for index in self._behind(value):
+        """Connect a stream to the channels that it feeds."""
+        for index in self._channels_after(value):
             for name, source in (("reserve", reserve), ("write", write), ("data", data)):
                 bits = stream_of(value).bits if name == "data" else 1
                 self.module.line(f"%{name}{index} = comb.or {source} : i{bits}")

@@ -12,7 +12,7 @@ from braid.lowering.fpga.rtl.synthesis import resources_of_module
 
 @dataclass(frozen=True)
 class Wire:
-    """A signal of so many bits."""
+    """A signal of this many bits."""
 
     name: str
     bits: int
@@ -33,18 +33,18 @@ class HardwareModule:
         self._netlist = Netlist()
 
     def input(self, name: str, bits: int) -> Wire:
-        """A port."""
+        """Return a port."""
         wire = Wire(f"%{name}", bits)
         self._inputs.append(wire)
         return wire
 
     def output(self, name: str, wire: Wire) -> None:
-        """A port that carries `wire`."""
+        """Add an output port that carries `wire`."""
         self._outputs.append((name, wire))
         self._netlist.roots += self._bits(wire)
 
     def text(self) -> str:
-        """The module."""
+        """Return the module."""
         ports = ["in %clk : !seq.clock", "in %rst : i1"]
         ports += [f"in {wire.name} : i{wire.bits}" for wire in self._inputs]
         ports += [f"out {name} : i{wire.bits}" for name, wire in self._outputs]
@@ -60,7 +60,7 @@ class HardwareModule:
         return resources_of_module(self._netlist)
 
     def line(self, text: str) -> None:
-        """One op as text, of which nothing is known but that it reads wires that have names."""
+        """Write one op as text, of which is known only that it reads wires that have names."""
         self._lines.append(text)
         for name in set(re.findall(r"%\w+", text.partition(" = ")[2] or text)):
             self._netlist.roots += self._netlist.word(name, 1)
@@ -69,12 +69,14 @@ class HardwareModule:
         return self._netlist.word(wire.name, wire.bits)
 
     def name_for(self, prefix: str = "v") -> str:
-        """A new name."""
+        """Return a new name."""
         self._count += 1
         return f"%{prefix}_{self._count}"
 
     def _wire(self, text: str, bits: int) -> tuple[Wire, bool]:
-        """The result of an op without state, as text, and whether it is new: equal ones are one."""
+        """Return the result of an op without state, as text, and whether it is new: equal ones are
+        one.
+        """
         is_new = text not in self._made
         if is_new:
             self._made[text] = Wire(self.name_for(), bits)
@@ -82,7 +84,7 @@ class HardwareModule:
         return self._made[text], is_new
 
     def constant(self, value: int, bits: int) -> Wire:
-        """A number, modulo 2^bits."""
+        """Return a number, modulo 2^bits."""
         value %= 1 << bits
         if (value, bits) not in self._constants:
             # i1 is signless: 1 is written as true.
@@ -96,7 +98,7 @@ class HardwareModule:
         return self._constants[value, bits]
 
     def apply(self, op: str, *operands: Wire) -> Wire:
-        """`comb.OP` of operands of the same width."""
+        """Return `comb.OP` of operands of the same width."""
         bits = operands[0].bits
         assert all(operand.bits == bits for operand in operands), (op, operands)
         if len(operands) == 1 and op in ("and", "or", "add"):
@@ -107,7 +109,7 @@ class HardwareModule:
         return wire
 
     def define(self, wire: Wire, op: str, *operands: Wire) -> None:
-        """`comb.OP` as a wire that may have been read before, for loops."""
+        """Define `comb.OP` as a wire that may have been read before, for loops."""
         self._lines.append(f"{wire.name} = {_text(op, operands)}")
         words = tuple(self._bits(one) for one in operands)
         self._netlist.cells.append(Cell(op, words, self._bits(wire)))
@@ -130,7 +132,7 @@ class HardwareModule:
         self._netlist.name(wire.name, kept + words[0][-1:] * (wire.bits - len(kept)))
 
     def product(self, left: Wire, right: Wire, bits: int) -> Wire:
-        """Of signed numbers, in so many bits.
+        """Return the product of signed numbers, in `bits` bits.
 
         Powers of two of a known factor are a shift: synthesis that finds them itself takes the
         other factor in all of its bits, as it no longer sees that they repeat the sign.
@@ -157,7 +159,9 @@ class HardwareModule:
         return shifted
 
     def _multiply(self, left: Wire, right: Wire, bits: int, factors: tuple[int, int]) -> Wire:
-        """`comb.mul` in so many bits; counted as a product of `factors` bits, if both have some."""
+        """Return a `comb.mul` of `bits` bits, counted as a product of `factors` bits if both are
+        known.
+        """
         wide = [self.resize(one, bits) for one in (left, right)]
         made, is_new = self._wire(_text("mul", wide), bits)
         if is_new:
@@ -170,7 +174,7 @@ class HardwareModule:
         return made
 
     def compare(self, predicate: str, left: Wire, right: Wire) -> Wire:
-        """`comb.icmp` of operands of the same width."""
+        """Return `comb.icmp` of operands of the same width."""
         assert left.bits == right.bits, (predicate, left, right)
         text = f"comb.icmp {predicate} {left.name}, {right.name} : i{left.bits}"
         wire, is_new = self._wire(text, 1)
@@ -179,7 +183,9 @@ class HardwareModule:
         return wire
 
     def _add_comparison(self, wire: Wire, predicate: str, left: Bits, right: Bits) -> None:
-        """Of unknown numbers by a chain of carries; or whether pairs of bits differ."""
+        """Count a comparison of unknown numbers by a chain of carries, or one for equality bit by
+        bit.
+        """
         is_known = max(right) <= HIGH
         if predicate not in ("eq", "ne") and not is_known:
             self._netlist.add(wire.name, Cell("less", (left, right), self._netlist.fresh(1)))
@@ -191,15 +197,15 @@ class HardwareModule:
         self._netlist.add(wire.name, cell)
 
     def equals(self, wire: Wire, value: int) -> Wire:
-        """Whether a wire has this value."""
+        """Return whether a wire has this value."""
         return self.compare("eq", wire, self.constant(value, wire.bits))
 
     def invert(self, wire: Wire) -> Wire:
-        """Not, of one bit."""
+        """Return the inverse of one bit."""
         return self.apply("xor", wire, self.constant(1, 1))
 
     def mux(self, condition: Wire, then: Wire, other: Wire) -> Wire:
-        """`then` where the condition holds."""
+        """Return `then` where the condition holds, else `other`."""
         assert then.bits == other.bits, (then, other)
         if then == other:
             return then
@@ -211,7 +217,7 @@ class HardwareModule:
         return wire
 
     def extract(self, wire: Wire, low: int, bits: int) -> Wire:
-        """Some of the bits."""
+        """Return `bits` bits of `wire` from bit `low` on."""
         if low == 0 and bits == wire.bits:
             return wire
         text = f"comb.extract {wire.name} from {low} : (i{wire.bits}) -> i{bits}"
@@ -220,7 +226,7 @@ class HardwareModule:
         return made
 
     def concat(self, wires: Sequence[Wire]) -> Wire:
-        """The first operand in the lowest bits."""
+        """Return the first operand in the lowest bits."""
         if len(wires) == 1:
             return wires[0]
         high_first = list(reversed(wires))
@@ -231,7 +237,7 @@ class HardwareModule:
         return made
 
     def resize(self, wire: Wire, bits: int) -> Wire:
-        """Extended by the sign, or cut."""
+        """Return the wire with `bits` bits: sign-extended or truncated."""
         if bits <= wire.bits:
             return self.extract(wire, 0, bits)
         sign = self.extract(wire, wire.bits - 1, 1)
@@ -241,7 +247,7 @@ class HardwareModule:
         return self.concat([wire, signs])
 
     def choose(self, index: Wire, choices: Sequence[Wire]) -> Wire:
-        """The choice of this number; all have one width."""
+        """Return the choice of this number; all have one width."""
         if all(choice == choices[0] for choice in choices):
             return choices[0]
         bits = choices[0].bits
@@ -255,7 +261,7 @@ class HardwareModule:
         return made
 
     def table(self, index: Wire, rows: Sequence[int], bits: int) -> Wire:
-        """The row of this number, of known words, modulo 2^bits."""
+        """Return the row of this number, of known words, modulo 2^bits."""
         # As signed literals; the first that is printed has the highest index.
         words = [row - (row >> (bits - 1) << bits) for row in rows]
         text = ", ".join(f"{word} : i{bits}" for word in reversed(words))
@@ -269,7 +275,7 @@ class HardwareModule:
     def register(
         self, value: Wire, enable: Wire | None = None, *, reset: int | None = None
     ) -> Wire:
-        """What `value` was in the cycle before, or when `enable` last was 1."""
+        """Return what `value` was in the cycle before, or when `enable` last was 1."""
         name = self.name_for("r")
         self.define_register(Wire(name, value.bits), value, enable, reset=reset)
         return Wire(name, value.bits)
@@ -277,7 +283,7 @@ class HardwareModule:
     def define_register(
         self, wire: Wire, value: Wire, enable: Wire | None = None, *, reset: int | None = None
     ) -> None:
-        """A register under a name that may have been used before, for loops."""
+        """Define a register under a name that may have been used before, as loops need."""
         op = "seq.compreg" if enable is None else "seq.compreg.ce"
         at = "" if enable is None else f", {enable.name}"
         start = "" if reset is None else f" reset %rst, {self.constant(reset, wire.bits).name}"
@@ -287,7 +293,7 @@ class HardwareModule:
         self._netlist.register(wire.name, self._bits(value), enabled, starts)
 
     def later(self, wire: Wire, cycles: int, *, reset: int | None = None) -> Wire:
-        """What a wire was so many cycles ago."""
+        """Return what a wire was this many cycles ago."""
         for _ in range(cycles):
             key = f"register {wire.name} {reset}"
             if key not in self._made:
@@ -296,7 +302,7 @@ class HardwareModule:
         return wire
 
     def memory(self, depth: int, read: Wire, write: Wire, data: Wire, enable: Wire) -> Wire:
-        """A memory with one port of each kind; it gives what is at `read` a cycle later.
+        """Return a memory with one port of each kind; it gives what is at `read` a cycle later.
 
         Nobody reads what is written in the same cycle.
         """
@@ -314,7 +320,7 @@ class HardwareModule:
         return Wire(value, data.bits)
 
     def register_file(self, depth: int, read: Wire, write: Wire, data: Wire, enable: Wire) -> Wire:
-        """Like `memory`, but what is at `read` is there in the same cycle."""
+        """Return a memory whose word at `read` is available in the same cycle."""
         name, value = self.name_for("f"), self.name_for("q")
         kind = f"!seq.hlmem<{depth}xi{data.bits}>"
         always = self.constant(1, 1)
@@ -350,7 +356,9 @@ class HardwareModule:
         )
 
     def counter(self, end: int, step: Wire, name: str) -> tuple[Wire, Wire]:
-        """Counts steps from 0 to `end` - 1 and again; its value, and whether it is the last."""
+        """Count steps from 0 to `end` - 1 and again; return the count, and whether it is
+        the last.
+        """
         bits = index_bits(end)
         if end == 1:
             return self.constant(0, bits), self.constant(1, 1)
@@ -362,22 +370,22 @@ class HardwareModule:
 
 
 def _text(op: str, operands: Sequence[Wire]) -> str:
-    """`comb.OP` of operands of the same width."""
+    """Return `comb.OP` of operands of the same width."""
     return f"comb.{op} {', '.join(one.name for one in operands)} : i{operands[0].bits}"
 
 
 def index_bits(count: int) -> int:
-    """Of unsigned numbers below `count`."""
+    """Return the bits of unsigned numbers below `count`."""
     return max(1, (count - 1).bit_length())
 
 
 def _zeros(value: int) -> int:
-    """Low bits of a number that are 0; none of 0 itself."""
+    """Return the low bits of a number that are 0; none of 0 itself."""
     return max((value & -value).bit_length() - 1, 0)
 
 
 def factor_bits(value: int, bits: int) -> int:
-    """Of a known signed number of so many bits without its powers of two; 0 if it needs no product.
+    """Return the bits of a known signed number without its powers of two; 0 if it needs no product.
 
     `value` is modulo 2^bits.
     """
@@ -389,6 +397,6 @@ def factor_bits(value: int, bits: int) -> int:
 
 
 def odd_factor(value: int, bits: int) -> int:
-    """A signed number of so many bits, given modulo 2^bits, without its powers of two."""
+    """Return a signed number of this many bits, given modulo 2^bits, without its powers of two."""
     value %= 1 << bits
     return (value - (value >> (bits - 1) << bits)) >> _zeros(value)

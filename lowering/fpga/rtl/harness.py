@@ -122,7 +122,7 @@ struct Sink {
 
 
 _BASE = 0x1_0000_0000
-"""Where the first memory begins; others follow at addresses that this divides."""
+"""The address of the first memory; others follow at multiples of it."""
 
 
 _CLOCK = """#if VM_TRACE
@@ -156,7 +156,7 @@ def harness(
     outputs: Sequence[StreamPort],
     weights: Sequence[WeightsOp] = (),
 ) -> str:
-    """The source."""
+    """Return the source."""
     memories = [MemoryText(at, op) for at, op in enumerate(weights)]
     sources = ", ".join(f"{{in[{p.number}], {p.words}, beats_in[{p.number}]}}" for p in inputs)
     sinks = ", ".join(f"{{out[{p.number}], {p.words}, beats_out[{p.number}]}}" for p in outputs)
@@ -195,7 +195,7 @@ int64_t {SYMBOL}(const uint32_t *const *in, uint32_t *const *out, const int64_t 
 def _cycle(
     inputs: Sequence[StreamPort], outputs: Sequence[StreamPort], memories: Sequence["MemoryText"]
 ) -> str:
-    """What happens in a cycle."""
+    """Return the code of a cycle."""
     drive = "source[{i}].drive(top.s{i}_tdata, top.s{i}_tvalid, random.below(valid));"
     take = "sink[{i}].take(top.m{i}_tdata, top.m{i}_tvalid && top.m{i}_tready);"
     fair = "".join(f" && memory{one.number}.is_fair" for one in memories)
@@ -215,27 +215,27 @@ def _cycle(
 
 @dataclass(frozen=True)
 class MemoryText:
-    """What is said of the memory that has the words of `op`."""
+    """The text for the memory that has the words of `op`."""
 
     number: int
     op: WeightsOp
 
     def words(self) -> str:
-        """Its content."""
+        """Return the text of the content."""
         each = self.op.port.value.data // 32
         words = memory_words(self.op)
         numbers = (hex(word >> 32 * at & 0xFFFFFFFF) for word in words for at in range(each))
         return f"static const uint32_t words{self.number}[] = {{{', '.join(numbers)}}};\n"
 
     def declared(self) -> str:
-        """Before the first cycle."""
+        """Return the declarations before the first cycle."""
         each, latency = self.op.port.value.data // 32, self.op.latency.value.data
         at, base = self.number, _BASE * (1 + self.number)
         numbers = f"words{at}, {each}, {self.op.words}, {latency}, {base:#x}"
         return f"  Memory memory{at}{{{numbers}}};\n  top.weights{at}_base = {base:#x};\n"
 
     def gives(self) -> str:
-        """In a cycle, before the design is evaluated."""
+        """Return the code of a cycle before the design is evaluated."""
         at = self.number
         port = f"top.m_axi{at}"
         return (
@@ -244,7 +244,7 @@ class MemoryText:
         )
 
     def takes(self) -> str:
-        """In a cycle, after it."""
+        """Return the code of a cycle after the design is evaluated."""
         at = self.number
         port, latency = f"top.m_axi{at}", f"memory{at}.latency"
         late = f"(answers < 100 ? int64_t(random.next() % uint64_t(3 * {latency} + 1)) : 0)"

@@ -12,7 +12,7 @@ from braid.lowering.fpga.rtl.ports import StreamPort
 from braid.support.errors import UnsupportedError
 
 MOST_CYCLES = 1 << 40
-"""Of a launch, which otherwise does not end."""
+"""The most cycles of a launch; one that takes more is taken to hang."""
 
 _MOVES = """
 #include <cstring>
@@ -63,7 +63,7 @@ class PortTensor:
 def launch_source(
     function: str, clock: float, inputs: Sequence[PortTensor], outputs: Sequence[PortTensor]
 ) -> str:
-    """What stands behind `harness`; see `device_rtl.c` for what it exports.
+    """Return what stands after `harness`; see `device_rtl.c` for what it exports.
 
     Raises UnsupportedError for tensors in blocked layouts.
     """
@@ -120,7 +120,7 @@ def _table(tensor: PortTensor) -> str:
 
 
 def _strides(tensor: PortTensor) -> list[int]:
-    """Of the dims of the value, in elements."""
+    """Return the strides of the dims of the value, in elements."""
     shape, layout = shape_of(tensor.value), layout_of(tensor.stored.type)
     order = range(len(shape))
     if not layout.is_row_major:

@@ -45,7 +45,7 @@ class Cell:
     ff: int = 0
 
     def reads(self, index: int, start: int = 0) -> set[int]:
-        """The signals that bit `index` of the output follows from.
+        """Return the signals that bit `index` of the output follows from.
 
         Of sums, those from bit `start` on.
         """
@@ -76,33 +76,37 @@ class Netlist:
     _last: int = HIGH
 
     def word(self, name: str, width: int) -> Bits:
-        """The bits of a wire; new ones where nothing is known of it yet."""
+        """Return the bits of a wire; new ones where nothing is known of it yet."""
         if name not in self._words:
             self._words[name] = self.fresh(width)
         return self._words[name]
 
     def fresh(self, width: int) -> Bits:
-        """New signals."""
+        """Return new signals."""
         first = self._last + 1
         self._last += width
         return tuple(range(first, first + width))
 
     def signed(self, width: int, significant: int) -> Bits:
-        """New signals, of which the highest significant one is the sign of all bits above."""
+        """Return new signals, of which the highest significant one is the sign of all bits
+        above.
+        """
         own = self.fresh(min(significant, width))
         return own + own[-1:] * (width - len(own))
 
     def name(self, name: str, bits: Sequence[int]) -> None:
-        """A wire of bits that are there, or are known."""
+        """Name bits of other wires, or known bits."""
         self._words[name] = tuple(bits)
 
     def add(self, name: str, cell: Cell) -> None:
-        """A cell whose output is the wire."""
+        """Add a cell whose output is the wire."""
         self._words[name] = cell.output
         self.cells.append(cell)
 
     def sum(self, name: str, kind: str, words: Sequence[Bits]) -> None:
-        """A sum, or difference. Low bits to which nothing is added are those of the operand."""
+        """Add a sum or a difference. Low bits to which nothing is added are those of the
+        operand.
+        """
         low: list[int] = []
         for column in zip(*words, strict=True):
             added = column[1:] if kind == "sub" else sorted(column)[:-1]
@@ -120,7 +124,9 @@ class Netlist:
         self.name(name, (*low, *output))
 
     def bitwise(self, name: str, kind: str, words: Sequence[Bits], control: Bits = ()) -> None:
-        """Logic, or a choice by `control`, bit by bit; what is there already is not made again."""
+        """Add logic, or a choice by `control`, bit by bit; what exists already is not made
+        again.
+        """
         made: list[int] = []
         new: list[tuple[int, Bits]] = []
         for column in zip(*words, strict=True):
@@ -138,7 +144,7 @@ class Netlist:
             self.cells.append(Cell(kind, tuple(own), tuple(bit for bit, _ in new), control))
 
     def table(self, name: str, index: Bits, rows: Sequence[int], width: int) -> None:
-        """A memory of known words; columns that are equal are one."""
+        """Add a read-only memory of known words; equal columns are stored once."""
         made: list[int] = []
         for at in range(width):
             column = tuple(row >> at & 1 for row in rows)
@@ -159,7 +165,8 @@ class Netlist:
         return made
 
     def register(self, name: str, data: Bits, enable: Bits, reset: Bits) -> None:
-        """Registers of the same word are one, as are equal bits of it; known bits have none.
+        """Add a register; registers of one word are shared, as are equal bits of it, and known bits
+        have none.
 
         A wire that was read before, in a loop, keeps its bits.
         """
@@ -184,7 +191,9 @@ class Netlist:
 
 
 def _influences(column: Sequence[int], index: Bits) -> Bits:
-    """The bits of an index that a function of it depends on; places beyond may have any value."""
+    """Return the bits of an index that a function of it depends on; places beyond may have any
+    value.
+    """
     size = len(column)
     return tuple(
         bit
@@ -194,7 +203,7 @@ def _influences(column: Sequence[int], index: Bits) -> Bits:
 
 
 def _known(kind: str, column: Bits, control: Bits) -> int | None:
-    """The bit that such a column is without logic."""
+    """Return the bit that such a column is without logic."""
     if kind in ("mux", "choose"):
         if len(set(column)) == 1:
             return column[0]
@@ -212,7 +221,9 @@ def _known(kind: str, column: Bits, control: Bits) -> int | None:
 
 
 def significant_bits(word: Bits) -> int:
-    """Of a word as a signed number, without bits that repeat its sign."""
+    """Return the significant bits of a word as a signed number, without bits that repeat
+    its sign.
+    """
     count = len(word)
     while count > 1 and word[count - 2] == word[-1]:
         count -= 1

@@ -14,7 +14,7 @@ from braid.solvers.hls.banks import Integers
 
 
 def permute_module(name: str, op: PermuteOp) -> HardwareModule:
-    """The module, with the ports of a stage's.
+    """Return the module, with the ports of a stage's.
 
     An image is written when one of the places is free, and read when it is all there.
     """
@@ -49,7 +49,7 @@ def permute_module(name: str, op: PermuteOp) -> HardwareModule:
 
 
 class _Memory:
-    """Banks of words: an image behind the other in each."""
+    """Banks of words: an image after the other in each."""
 
     def __init__(
         self, module: HardwareModule, op: PermuteOp, data: Wire, fill: Wire, deep: int
@@ -68,12 +68,12 @@ class _Memory:
         ]
 
     def read(self, bank: int, address: Wire) -> Wire:
-        """The word at an address, a cycle later."""
+        """Return the word at an address, a cycle later."""
         return self.module.memory(self.size, address, self.address, self.data, self.enables[bank])
 
 
 def _group(module: HardwareModule, op: PermuteOp, memory: _Memory, drain: Wire) -> Wire:
-    """The lanes that a pass gives, in cycle `PERMUTE_LATENCY`."""
+    """Return the lanes that a pass gives, in cycle `PERMUTE_LATENCY`."""
     reads = memory_reads(op)
     sequences = Sequences(module, drain)
     places_of = np.arange(memory.images)[:, None] * memory.deep
@@ -94,7 +94,7 @@ def _group(module: HardwareModule, op: PermuteOp, memory: _Memory, drain: Wire) 
 
 
 def _numbered(banks: Integers, lanes: Integers) -> tuple[Sequence[tuple[int, int]], Integers]:
-    """The pairs that occur, and the number of that of each pass."""
+    """Return the pairs that occur, and the number of that of each pass."""
     pairs, which = np.unique(np.stack([banks, lanes], axis=1), axis=0, return_inverse=True)
     return [(int(bank), int(lane)) for bank, lane in pairs], which.ravel()
 
@@ -102,7 +102,7 @@ def _numbered(banks: Integers, lanes: Integers) -> tuple[Sequence[tuple[int, int
 def _outputs(
     module: HardwareModule, op: PermuteOp, take: Wire, writes: Wire, drain: Wire, group: Wire
 ) -> None:
-    """Gathers the passes of a beat."""
+    """Gather the passes of a beat."""
     held: list[Wire] = []
     given = module.later(drain, PERMUTE_LATENCY, reset=0)
     newest = group

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 
 _A_BITS, _B_BITS, _PART_BITS, _LEAST_BITS = 25, 18, 17, 9
-"""Of the operands, of what wider ones are split into (so that slices add up parts by themselves),
-and of the least product that is not left to tables: those of `mul2dsp` in Yosys."""
+"""The bits of the operands of a DSP slice, of the parts that wider ones are split into (so that
+slices add up parts by themselves), and of the least product that is not left to tables: those of
+`mul2dsp` in Yosys."""
 _TABLE_COST, _BLOCK_COST = 8, 129
-"""Of four tables with 32 words of 6 bits or 64 of 3, and of half a block, where a flip-flop is 1:
-as Yosys weighs them."""
+"""The cost of four tables with 32 words of 6 bits or 64 of 3, and of half a block, where a
+flip-flop costs 1: as Yosys weighs them."""
 _BLOCK_WIDTHS = ((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1))
 """Words and bits of a block RAM of 18 Kbit, which one of 36 Kbit has two of."""
 
@@ -18,7 +19,7 @@ PARTS = (
     ("lut", "look-up tables"),
     ("ff", "flip-flops"),
 )
-"""Of `Resources`, what a part has, and what it is called."""
+"""The fields of `Resources` that are resources of a part, and what people call them."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Resources:
 
 
 def slices_of_product(left: int, right: int) -> int:
-    """DSP slices for a product of signed numbers of so many bits."""
+    """Return the DSP slices for a product of signed numbers of these bits."""
     if left + right < _LEAST_BITS or min(left, right) < 2:
         return 0
     large, small = max(left, right), min(left, right)
@@ -66,7 +67,7 @@ class Storage:
 
 
 def storage_of(words: int, bits: int, *, at_once: bool) -> Storage:
-    """A memory that is written, and read `at_once` or a cycle later."""
+    """Return a memory that is written, and read `at_once` or a cycle later."""
     deep, wide = (32, 6) if words <= 32 else (64, 3)
     tables = -(-words // deep) * -(-bits // wide)
     shapes = [(-(-words // deep), -(-bits // wide)) for deep, wide in _BLOCK_WIDTHS]
@@ -76,6 +77,6 @@ def storage_of(words: int, bits: int, *, at_once: bool) -> Storage:
         return Storage(tables=bits * -(-(words - 1) // 3), ff=words * bits)
     if at_once or tables * _TABLE_COST < blocks * _BLOCK_COST:
         return Storage(tables=4 * tables)
-    # The row of blocks that has the word is chosen behind them, and in front of what is written.
+    # The row of blocks that has the word is chosen after them, and in front of what is written.
     choices = bits * -(-(rows - 1) // 3) + (rows if rows > 1 else 0)
     return Storage(half_blocks=blocks, tables=choices)

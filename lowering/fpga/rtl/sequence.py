@@ -14,7 +14,7 @@ class Sequences:
         self._counters: dict[tuple[str, int], tuple[Wire, Wire, Wire]] = {}
 
     def wire(self, numbers: Integers, bits: int) -> Wire:
-        """Unsigned numbers of so many bits; the first follows behind the last."""
+        """Return unsigned numbers of `bits` bits, each in the cycle after the one before."""
         key = numbers.tobytes(), bits
         if key not in self._made:
             self._made[key] = self._new(numbers, bits)
@@ -30,7 +30,9 @@ class Sequences:
         return self._module.table(index, [int(one) for one in numbers], bits)
 
     def _counter(self, step: Wire, extent: int) -> tuple[Wire, Wire, Wire]:
-        """Counts a step: its value, whether it is the last, and the step of what goes around it."""
+        """Add a counter; return its value, whether it is the last, and the step of the counter
+        around it.
+        """
         key = step.name, extent
         if key not in self._counters:
             value, last = self._module.counter(extent, step, "loop")
@@ -38,7 +40,9 @@ class Sequences:
         return self._counters[key]
 
     def _register(self, loops: Loops, bits: int) -> Wire:
-        """Each step adds what leads from the last round of the inner loops to the next of one."""
+        """Add a register to which each step adds the distance from the inner loops' last round to
+        the next.
+        """
         module = self._module
         if loops == Loops(0, loops.extents[:1], (1,)) and index_bits(loops.extents[0]) == bits:
             return self._counter(self._step, loops.extents[0])[0]

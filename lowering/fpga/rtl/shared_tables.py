@@ -3,12 +3,13 @@
 from dataclasses import dataclass, field
 
 _TABLE_BITS = 6
-"""Inputs of a table: a function of so many bits, or a choice of two bits between four."""
+"""Inputs of a table: a function of this many bits, or a choice of two bits between four."""
 _WIDE_BITS = 8
-"""Of a function that multiplexers between tables choose, which are there without more tables."""
+"""The bits of a function that multiplexers between tables choose, which are there without more
+tables."""
 
 Part = object
-"""Of a function: a known bit, a bit of the index, or the table that makes it."""
+"""The part of a function: a known bit, a bit of the index, or the table that makes it."""
 
 
 @dataclass
@@ -23,7 +24,7 @@ class SharedTables:
     _made: set[Part] = field(default_factory=set[Part])
 
     def more(self, column: tuple[int, ...]) -> int:
-        """Tables for a function, given its bits by index, beside those that are there.
+        """Return the tables for a function, given its bits by index, beside those that are there.
 
         Beyond its last bit the function may be anything.
         """
@@ -37,7 +38,7 @@ class SharedTables:
         return len(self._made) - before
 
     def _leaf(self, values: tuple[int, ...]) -> Part:
-        """Of a function of the low bits, or its inverse."""
+        """Return the table of a function of the low bits, or its inverse."""
         if len(set(values)) == 1:
             return values[0]
         inverse = values[0]
@@ -49,7 +50,7 @@ class SharedTables:
         return values, inverse
 
     def _choice(self, parts: tuple[Part, ...]) -> Part:
-        """Of up to four parts."""
+        """Return the table that chooses among up to four parts."""
         if len(set(parts)) == 1:
             return parts[0]
         self._made.add(parts)

@@ -43,7 +43,7 @@ class Simulation:
 
 
 def loaded(library: bytes) -> ctypes.CDLL:
-    """The library in this process; no file is left."""
+    """Return the library in this process; no file is left."""
     with tempfile.NamedTemporaryFile(prefix="braid-rtl-", suffix=".so") as file:
         file.write(library)
         file.flush()
@@ -54,7 +54,7 @@ class VerilatedDesign:
     """A design as a shared library; made once, run often."""
 
     def __init__(self, design: DesignOp) -> None:
-        """Raises UnsupportedError where a tool is missing, BraidError where one fails."""
+        """Raise UnsupportedError where a tool is missing, BraidError where one fails."""
         block = design.body.block
         self.inputs = [StreamPort(i, stream_of(value)) for i, value in enumerate(block.args)]
         self.outputs = [
@@ -74,7 +74,8 @@ class VerilatedDesign:
         *,
         most_cycles: int = 100_000_000,
     ) -> Simulation:
-        """Outputs of these shapes for inputs, whose first dim may be images one after the other.
+        """Return outputs of these shapes for inputs, whose first dim may be images one after the
+        other.
 
         Raises BraidError where not all of them have come out after `most_cycles`, and where a
         request to a memory breaks a rule of AXI4.

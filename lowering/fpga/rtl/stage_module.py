@@ -12,7 +12,8 @@ from braid.lowering.fpga.rtl.hardware import HardwareModule, Wire, index_bits
 
 
 def stage_module(name: str, stage: StageOp) -> HardwareModule:
-    """The module: `valid`/`data` per stream with one `take` for all; `room`, `reserve`, `write`.
+    """Return the module: `valid`/`data` per stream with one `take` for all; `room`, `reserve`,
+    `write`.
 
     With weights also `weights_valid`, `weights`, and `weights_take`.
     """
@@ -43,7 +44,7 @@ def stage_module(name: str, stage: StageOp) -> HardwareModule:
 
 @dataclass(frozen=True)
 class _Weights:
-    """A row of weights that is offered, of numbers of so many bits."""
+    """A row of weights that is offered, of numbers of this many bits."""
 
     valid: Wire
     row: Wire
@@ -58,7 +59,7 @@ class _Weights:
         return _Weights(module.input("weights_valid", 1), row, kind.element.width.data)
 
     def lanes(self, module: HardwareModule) -> list[Wire]:
-        """In the cycle of the window."""
+        """Return the lanes in the cycle of the window."""
         row = module.later(self.row, WINDOW_START)
         return [module.extract(row, at, self.bits) for at in range(0, row.bits, self.bits)]
 
@@ -84,7 +85,7 @@ def _control(
     room: Wire,
     weights: _Weights | None,
 ) -> _Control:
-    """Loop counters, and whether an iteration begins in this cycle."""
+    """Return the loop counters, and whether an iteration begins in this cycle."""
     go = Wire("%go", 1)
     groups, parts = loops.folds
     position, next_end = _position_registers(module, loops)
@@ -131,7 +132,7 @@ def _position_registers(module: HardwareModule, loops: Loops) -> tuple[Wire, Wir
 
 
 def _column(module: HardwareModule, loops: Loops, position: Wire, advance: Wire) -> Wire:
-    """The position's column; 0 again when an image begins."""
+    """Return the position's column; 0 again when an image begins."""
     width = loops.image[1]
     bits = index_bits(width)
     if width == 1:
@@ -157,7 +158,9 @@ def _define_positions(
     last_fold: Wire,
     control: _Control,
 ) -> None:
-    """The position, and that of the next output's end; which pixels are inside of the image."""
+    """Define the position, that of the next output's end, and which pixels are inside of
+    the image.
+    """
     bits = position.bits
     zero, one = module.constant(0, bits), module.constant(1, bits)
     wraps = module.equals(position, loops.positions - 1)
@@ -188,7 +191,7 @@ def _define_positions(
 
 
 def _inside(module: HardwareModule, loops: Loops, dim: int, tap: int, counter: Wire) -> Wire:
-    """Whether the tap of an output's window is a pixel of the image, in this dim."""
+    """Return whether the tap of an output's window is a pixel of the image, in this dim."""
     stride, extent = loops.strides[dim], loops.image[dim]
     offset = tap * loops.dilations[dim] - loops.pad_low[dim]
     least = max(0, -(offset // stride))
@@ -212,7 +215,7 @@ def _window(
     element: IntegerType,
     bits: int,
 ) -> list[Wire]:
-    """The lanes of the window in cycle 2, with `pad_value` outside of the image."""
+    """Return the lanes of the window in cycle 2, with `pad_value` outside of the image."""
     loops = stage.loops
     rows = _rows_of_pixels(module, loops, control, data)
     # The first iteration of a position brings its pixel, whatever others follow.
@@ -238,7 +241,7 @@ def _window(
 
 
 def _always(loops: Loops) -> bool:
-    """Whether no window reaches over an edge."""
+    """Return whether no window reaches over an edge."""
     return all(
         low == 0 and (out - 1) * stride + reach < extent
         for low, out, stride, reach, extent in zip(
@@ -266,7 +269,7 @@ def _number(
 def _rows_of_pixels(
     module: HardwareModule, loops: Loops, control: _Control, data: Wire
 ) -> list[Wire]:
-    """In cycle 1: the pixel that was read, and those so many rows above it."""
+    """Return, in cycle 1, the pixel that was read and those of the rows above it."""
     began = module.later(_begins_position(module, control), 1, reset=0)
     column = module.later(control.column, 1)
     rows = [module.later(data, 1)]
@@ -274,7 +277,7 @@ def _rows_of_pixels(
         if loops.image[1] == 1:
             rows.append(module.register(rows[-1], began))
         else:
-            # Read in cycle 0, so that the memory may be one with a register behind it. The address
+            # Read in cycle 0, so that the memory may be one with a register after it. The address
             # of the write is another one: columns follow each other.
             width = loops.image[1]
             rows.append(module.memory(width, control.column, column, rows[-1], began))
@@ -282,7 +285,7 @@ def _rows_of_pixels(
 
 
 def _write(module: HardwareModule, stage: StageOp, control: _Control, pipeline: Pipeline) -> None:
-    """Gathers groups of channels to a beat."""
+    """Gather groups of channels to a beat."""
     element = stream_of(stage.output).element
     latency = stage.latency.value.data
     lanes = [module.resize(wire, element.width.data) for wire in pipeline.at(stage.value, latency)]

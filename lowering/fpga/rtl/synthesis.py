@@ -1,7 +1,7 @@
 """What a circuit takes of a part: what synthesis makes of the cells of its modules.
 
 DSP slices multiply 25 by 18 bits (the DSP48E1 of AMD's 7 series: UG479), wider products take some;
-a slice also holds registers of both factors and behind the product, and an adder with its register.
+a slice also holds registers of both factors and after the product, and an adder with its register.
 Logic of up to six signals is a look-up table, which takes in what only it reads; an adder has one
 for each bit of which both operands are unknown, beside its chain of carries. Choices of a known
 value for a register are its reset. Registers in a row without reset are shift registers of 16 in a
@@ -27,12 +27,12 @@ _SHIFTED, _SHIFT_BITS = 3, 16
 
 
 def resources_of_module(netlist: Netlist) -> Resources:
-    """Of a module by itself."""
+    """Return the resources of a module by itself."""
     return _Synthesis(netlist).resources()
 
 
 class _Synthesis:
-    """Of the cells that are read. Columns are the bits of an output."""
+    """The synthesis of the cells that are read. Columns are the bits of an output."""
 
     def __init__(self, netlist: Netlist) -> None:
         self.drivers = {
@@ -51,7 +51,7 @@ class _Synthesis:
         # Registers and sums that slices hold.
         self.held: set[int] = set()
         self.held_sums: set[Cell] = set()
-        # Flip-flops of addresses of memories that hold registers behind them.
+        # Flip-flops of addresses of memories that hold registers after them.
         self.addresses = 0
         # Sums that differ in what is added, and are one that adds what is chosen.
         self.chosen_sums: set[Cell] = set()
@@ -61,7 +61,7 @@ class _Synthesis:
         self.inside: dict[int, frozenset[int]] = {}
 
     def resources(self) -> Resources:
-        """All of it."""
+        """Return the resources of the whole design."""
         self._hold_factors()
         for cell in self.cells:
             if cell.slices:
@@ -96,7 +96,7 @@ class _Synthesis:
             self.sums_of.update((word[0], cell) for word in cell.words)
 
     def _columns(self, cell: Cell) -> list[int]:
-        """Bits of the output that are signals of their own, and read."""
+        """Return the bits of the output that are signals of their own, and read."""
         return [
             at
             for at, bit in enumerate(cell.output)
@@ -104,7 +104,9 @@ class _Synthesis:
         ]
 
     def _hold_factors(self) -> None:
-        """Registers of factors: each slice has its own, and there is another if others read it."""
+        """Count registers of factors into their DSP slices; other readers need a register of their
+        own.
+        """
         for cell in self.cells:
             for word in cell.words if cell.slices else ():
                 bits = set(word) - {0, HIGH}
@@ -113,7 +115,7 @@ class _Synthesis:
         self.held.update(bit for bit in self.registers if not self.readers[bit])
 
     def _fill_slice(self, cell: Cell) -> None:
-        """Registers behind the product; a sum that reads them, and its own."""
+        """Count the registers after a product, and a sum that reads them, into its DSP slice."""
         made = self._registered([cell.output[at] for at in self._columns(cell)])
         total = self.sums_of.get(made[0])
         if total is None or total in self.held_sums:
@@ -123,7 +125,9 @@ class _Synthesis:
             self._registered([total.output[at] for at in self._columns(total)])
 
     def _hold_words(self, cell: Cell) -> None:
-        """Registers that alone read a block RAM are its own; its address has some instead."""
+        """Count registers that alone read a block RAM as its own; else its address is
+        registered.
+        """
         own = [self.registers_of.get(cell.output[at]) for at in self._columns(cell)]
         made = [one for one in own if one is not None and self._is_plain(one)]
         if made == own:
@@ -131,12 +135,16 @@ class _Synthesis:
             self.addresses += len(set(cell.words[0]) - {0, HIGH})
 
     def _is_plain(self, bit: int) -> bool:
-        """A register that is always written, never reset, and the only reader of its source."""
+        """Return a register that is always written, never reset, and the only reader of its
+        source.
+        """
         source, cell = self.registers[bit]
         return self.readers[source] == 1 and not cell.control and not cell.reset
 
     def _registered(self, bits: Sequence[int]) -> Sequence[int]:
-        """The registers of a word that nothing else reads, in the slice with it; or the word."""
+        """Return the registers of a word that nothing else reads, in the slice with it; or the
+        word.
+        """
         if all(bit in self.registers_of and self.readers[bit] == 1 for bit in bits):
             made = [self.registers_of[bit] for bit in bits]
             self.held.update(made)
@@ -144,7 +152,9 @@ class _Synthesis:
         return bits
 
     def _resets(self) -> dict[int, tuple[Cell, int]]:
-        """Choices between a known value and another that only a register reads: it resets."""
+        """Return muxes of a known and another value that only a register reads: they are
+        its reset.
+        """
         found: dict[int, tuple[Cell, int]] = {}
         for source, cell in self.registers.values():
             driver, at = self.drivers.get(source, (None, 0))
@@ -169,7 +179,9 @@ class _Synthesis:
                 self.chosen_sums |= {first, second}
 
     def _count_carries(self, cell: Cell) -> None:
-        """A table for each bit of which both operands are unknown; each input has one reader."""
+        """Count a table for each bit of which both operands are unknown; each input has one
+        reader.
+        """
         if cell in self.held_sums or cell in self.chosen_sums:
             return
         # Carries go up to the last bit that is read.
@@ -187,7 +199,9 @@ class _Synthesis:
                         self.inverted.add(max(left, right))
 
     def _take_in(self, bit: int, beside: int) -> frozenset[int]:
-        """The inputs of the table that only this one reads, if so many and `beside` are few."""
+        """Return the inputs of the table that only this one reads, if this many and `beside`
+        are few.
+        """
         own = self.inside.get(bit, frozenset[int]())
         if own and self.readers[bit] == 1 and len(own) + beside <= _TABLE_INPUTS:
             return self.inside.pop(bit)
@@ -219,7 +233,9 @@ class _Synthesis:
         return bit in self.drivers and self.drivers[bit][0] in self.chosen_sums
 
     def _shift_registers(self) -> tuple[int, int]:
-        """Tables of registers in a row that nothing else reads; and the other flip-flops."""
+        """Return the tables of registers in a row that nothing else reads; and the other
+        flip-flops.
+        """
         own = {bit: one for bit, one in self.registers.items() if bit not in self.held}
         before = {
             bit: source
@@ -243,7 +259,7 @@ class _Synthesis:
 
 
 def _live(roots: Iterable[int], drivers: dict[int, tuple[Cell, int]]) -> set[int]:
-    """The signals that roots follow from, with them."""
+    """Return the signals that roots follow from, with them."""
     live, left = set(roots), list(roots)
     # Of cells that are not bitwise: how far their words are read.
     ends: dict[Cell, int] = {}

@@ -29,7 +29,8 @@ _IMPORTING = Lock()
 
 
 def system_verilog(modules: str, before: Sequence[str] = ()) -> str:
-    """The text of `hw` modules in SystemVerilog, with these passes of CIRCT `before` its own.
+    """Return the text of `hw` modules in SystemVerilog, with these passes of CIRCT `before` its
+    own.
 
     Raises UnsupportedError where CIRCT is not installed, and BraidError where it rejects them.
     """
@@ -54,7 +55,7 @@ def system_verilog(modules: str, before: Sequence[str] = ()) -> str:
 
 @cache
 def _bindings() -> tuple[Any, Any, Any]:
-    """CIRCT's bindings, without the package around them.
+    """Import CIRCT's bindings, without the package around them.
 
     `pycde` enters a context in the thread that imports it and stays there: the process is aborted
     when that thread ends. Whoever imports `pycde` later gets all of it.
@@ -78,7 +79,7 @@ def _bindings() -> tuple[Any, Any, Any]:
 
 
 def _package(name: str) -> ModuleType:
-    """One in which modules are found, of which nothing was run."""
+    """Return a package in which modules are found, and whose own code was not run."""
     found = find_spec(name)
     if found is None:
         raise ModuleNotFoundError(f"no module '{name}'")

@@ -15,7 +15,8 @@ def testbench(
     most_cycles: int,
     weights: Sequence[WeightsOp] = (),
 ) -> str:
-    """`{top}_testbench`, which gives the control module of `top` an image and compares results.
+    """Return `{top}_testbench`, which gives the control module of `top` an image and compares
+    results.
 
     Arrays are words [beats, words] of the ports. It prints `PASSED`, or what differs and `FAILED`,
     also where nothing has come out after `most_cycles`. The memories of weights are in it.
@@ -65,7 +66,7 @@ endmodule
 
 
 def _ports(inputs: int, outputs: int, weights: int) -> str:
-    """Of the instance, behind those of its control."""
+    """Return the ports of the instance, after those of its control."""
     found = [
         f".s{i}_tdata(s{i}_beats[s{i}_count]), .s{i}_tvalid(s{i}_valid), .s{i}_tready(s{i}_ready)"
         for i in range(inputs)
@@ -106,7 +107,7 @@ def _output(one: Counted) -> str:
 
 
 def _table(side: str, one: Counted, words: Array) -> str:
-    """What is in memory before it begins; one beat more, which nobody takes."""
+    """Return what is in memory before it begins; one beat more, which nobody takes."""
     name, bits = f"{side}{one.port.number}_beats", one.port.bits
     rows = [int.from_bytes(row.tobytes(), "little") for row in words] + [0]
     return "\n".join(

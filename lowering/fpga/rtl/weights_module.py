@@ -14,7 +14,7 @@ _INCREMENTING, _BUFFERABLE = 1, 3
 
 @dataclass(frozen=True)
 class MemoryPort:
-    """A read channel of AXI4, number `number`, with data of so many bits."""
+    """A read channel of AXI4, number `number`, with data of this many bits."""
 
     number: int
     bits: int
@@ -45,10 +45,11 @@ class MemoryPort:
 
 
 def weights_module(name: str, op: WeightsOp) -> HardwareModule:
-    """Ports of `MemoryPort` without its number in front, and `take`, `valid`, `row`.
+    """Return a module with the ports of `MemoryPort` without its number, and `take`, `valid`,
+    `row`.
 
     `base` is where the first word is, at an address that 4096 divides; it has to stay. A request is
-    made as soon as its burst has room; what is asked for is taken whenever it comes. What a memory
+    made as soon as its burst fits; what is asked for is taken whenever it comes. What a memory
     says of errors, and of last words, is not looked at.
     """
     module = HardwareModule(name)
@@ -70,7 +71,7 @@ def weights_module(name: str, op: WeightsOp) -> HardwareModule:
 
 
 def _ends_burst(module: HardwareModule, op: WeightsOp, take: Wire) -> Wire:
-    """Whether a word is taken that is the last of its burst."""
+    """Return whether a word is taken that is the last of its burst."""
     word, last = module.counter(op.words, take, "word")
     burst = op.burst.value.data
     if burst == 1:
@@ -83,7 +84,7 @@ def _ends_burst(module: HardwareModule, op: WeightsOp, take: Wire) -> Wire:
 
 
 def _request(module: HardwareModule, op: WeightsOp, base: Wire, asked: Wire, asks: Wire) -> None:
-    """Address and length of the next burst."""
+    """Define the address and the length of the next burst."""
     burst, width = op.burst.value.data, op.port.value.data // 8
     count = -(-op.words // burst)
     number, is_last = module.counter(count, asked, "burst")
@@ -106,7 +107,7 @@ def _request(module: HardwareModule, op: WeightsOp, base: Wire, asked: Wire, ask
 
 
 def _buffer(module: HardwareModule, op: WeightsOp, data: Wire, comes: Wire, take: Wire) -> None:
-    """Rows in the order in which they come: requests are answered in theirs."""
+    """Buffer rows in the order in which they come: requests are answered in theirs."""
     row = module.extract(data, 0, stream_of(op.output).bits)
     stored = places(module, "stored", op.places, comes, take)
     if op.places == 1:
@@ -120,7 +121,7 @@ def _buffer(module: HardwareModule, op: WeightsOp, data: Wire, comes: Wire, take
 
 
 def memory_words(op: WeightsOp) -> list[int]:
-    """What is in memory, word by word, the first lane of a row lowest."""
+    """Return what is in memory, word by word, the first lane of a row lowest."""
     bits = stream_of(op.output).element.width.data
     mask = (1 << bits) - 1
     words: list[int] = []

@@ -34,7 +34,7 @@ class Synthesis:
 
 
 def synthesis(top: str, modules: str) -> Synthesis:
-    """Of `hw` modules.
+    """Return what Yosys makes of `hw` modules.
 
     Raises UnsupportedError where Yosys is not installed, and BraidError where it rejects them.
     """
@@ -65,7 +65,9 @@ def synthesis(top: str, modules: str) -> Synthesis:
 
 
 def _counted(cells: dict[str, int]) -> Resources:
-    """A block RAM of 18 Kbit is half of one, and memories in tables are of four each."""
+    """Return the resources; a block RAM of 18 Kbit counts as half a one, and tables of memories as
+    four each.
+    """
     tables = sum(count for kind, count in cells.items() if re.match(r"LUT\d|INV|SRL", kind))
     tables += 4 * sum(n for kind, n in cells.items() if re.match(r"RAM(32|64)M", kind))
     return Resources(

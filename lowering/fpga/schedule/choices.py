@@ -39,20 +39,24 @@ _FEW = 4
 
 
 def uses_of(resources: Resources) -> Uses:
-    """DSP slices, halves of block RAMs, look-up tables, flip-flops, and bits of memory a cycle."""
+    """Return the DSP slices, halves of block RAMs, look-up tables, flip-flops, and memory bits per
+    cycle.
+    """
     halves = round(2 * resources.bram36)
     return resources.dsp, halves, resources.lut, resources.ff, resources.memory
 
 
 def resources_used(uses: Uses) -> Resources:
-    """The inverse of `uses_of`."""
+    """Return the inverse of `uses_of`."""
     dsp, halves, lut, ff, memory = uses
     return Resources(dsp, halves / 2, lut, ff, memory)
 
 
 @dataclass(frozen=True)
 class Memory:
-    """That beside a part: most bits of a port, and cycles until it answers a request."""
+    """The memory beside a part: the most bits of a port, and the cycles until it answers a
+    request.
+    """
 
     port: int
     latency: int
@@ -71,7 +75,8 @@ class Fold:
 
 
 def folds_of(stage: StageOp | PermuteOp, memory: Memory | None = None) -> list[Fold]:
-    """All that divide the channels and terms of a stage without folds; see `with_reads`.
+    """Return all folds that divide the channels and terms of a stage without folds; see
+    `with_reads`.
 
     Of a permute (banks, passes), of which nothing is counted yet.
     """
@@ -92,7 +97,7 @@ def folds_of(stage: StageOp | PermuteOp, memory: Memory | None = None) -> list[F
 
 
 def with_reads(stage: StageOp | PermuteOp, folds: Sequence[Fold], memory: Memory) -> list[Fold]:
-    """Each also with factors that are read from a memory.
+    """Return each choice also with factors that are read from a memory.
 
     That is where an iteration needs others than the one before, and no more of them than a port
     gives.
@@ -108,7 +113,9 @@ def with_reads(stage: StageOp | PermuteOp, folds: Sequence[Fold], memory: Memory
 
 
 def _port(stage: StageOp, folds: Pair, memory: Memory) -> int | None:
-    """Bits of the port that brings the factors of each iteration; None where there is none."""
+    """Return the bits of the port that brings the factors of each iteration; None where there is
+    none.
+    """
     if factors_of(stage) is None:
         return None
     rows = factor_rows(stage, folds)
@@ -135,7 +142,9 @@ class _Counter:
         }
 
     def uses(self, folds: Pair) -> Uses:
-        """At least: tables of known numbers, sums and control are not counted."""
+        """Return at least what is used: tables of known numbers, sums and control are not
+        counted.
+        """
         kinds: dict[SSAValue, Integers] = {}
         dsp = lut = ff = 0
         for op in self.body.ops:
@@ -161,7 +170,7 @@ class _Counter:
     def _products(
         self, op: ComputeOp, operands: Sequence[Integers], folds: Pair, *, wide: bool
     ) -> tuple[int, int]:
-        """DSP slices and tables of all products that differ by more than a shift."""
+        """Return the DSP slices and tables of all products that differ by more than a shift."""
         count = operands[0].size
         left, right = (self._bits(one, count, folds, wide=wide) for one in op.inputs)
         factors = [self._odd(one, folds, wide=wide) for one in op.inputs]
@@ -177,21 +186,23 @@ class _Counter:
         return slices, tables
 
     def _bits(self, value: SSAValue, lanes: int, folds: Pair, *, wide: bool) -> Integers:
-        """Of the factors in the lanes of a value; known ones are without their powers of two."""
+        """Return the bits of the factors in the lanes of a value; known ones are without their
+        powers of two.
+        """
         bits, known = bits_of(value), self._known(value, folds, wide=wide)
         if known is None:
             return np.full(lanes, bits)
         return _of_each(known, lambda one: factor_bits(one, bits))
 
     def _odd(self, value: SSAValue, folds: Pair, *, wide: bool) -> Integers | None:
-        """The known factors without their powers of two; None where they are not known."""
+        """Return the known factors without their powers of two; None where they are not known."""
         known = self._known(value, folds, wide=wide)
         if known is None:
             return None
         return _of_each(known, lambda one: odd_factor(one, bits_of(value)))
 
     def _known(self, value: SSAValue, folds: Pair, *, wide: bool) -> Integers | None:
-        """The numbers in the lanes of a value, if they are the same in all folds."""
+        """Return the numbers in the lanes of a value, if they are the same in all folds."""
         if not isinstance(value.owner, TableOp) or value in self.by_pixel:
             return None
         rows = rows_of(self.rows[value], folds, self.terms if wide else None)
@@ -200,7 +211,7 @@ class _Counter:
     def _kinds(
         self, value: SSAValue, kinds: dict[SSAValue, Integers], folds: Pair, *, wide: bool
     ) -> Integers:
-        """A number for each lane; equal where it is the same wire."""
+        """Return a number for each lane; equal where it is the same wire."""
         if value in kinds:
             return kinds[value]
         if value in self.by_pixel:
@@ -211,7 +222,7 @@ class _Counter:
         return self._same(np.arange(lanes_of(value)), folds, wide=wide)[0]
 
     def _same(self, numbers: Integers, folds: Pair, *, wide: bool) -> tuple[Integers, Integers]:
-        """Numbers of lanes, and in how many folds each may be another one."""
+        """Return the number of each lane, and the number of folds in which it may differ."""
         rows = rows_of(numbers, folds, self.terms if wide else None)
         varies = np.array([(rows != rows[:1]).any(), (rows != rows[:, :1]).any()])
         if not varies.any():
@@ -224,7 +235,7 @@ class _Counter:
         return lanes, counts
 
     def _chosen(self, value: SSAValue, folds: Pair, *, wide: bool) -> tuple[Integers, int, int]:
-        """Numbers of lanes, and the tables and flip-flops that choose them."""
+        """Return the numbers of lanes, and the tables and flip-flops that select them."""
         kinds, counts = self._same(self.rows[value], folds, wide=wide)
         bits = bits_of(value)
         choices = counts[counts > 1]
@@ -233,19 +244,19 @@ class _Counter:
 
 
 def _of_each(numbers: Integers, found: Callable[[int], int]) -> Integers:
-    """`found` of each number, asked once for those that are equal."""
+    """Return `found` of each number, called once for equal ones."""
     values, inverse = np.unique(numbers, return_inverse=True)
     return np.array([found(int(one)) for one in values])[inverse]
 
 
 def _counted(pairs: Integers) -> tuple[list[Pair], list[int]]:
-    """Those that differ, and how many there are of each."""
+    """Return the distinct pairs, and how many there are of each."""
     found, counts = np.unique(pairs, axis=0, return_counts=True)
     return [(int(left), int(right)) for left, right in found], counts.tolist()
 
 
 def _numbered(rows: Integers) -> Integers:
-    """A number for each row, from 0 on in their order; equal rows have the same."""
+    """Return a number for each row, from 0 on in their order; equal rows have the same."""
     if rows.shape[1] > _FEW:
         inverse: Integers = np.unique(rows, axis=0, return_inverse=True)[1]
         return inverse.ravel()

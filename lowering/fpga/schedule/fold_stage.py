@@ -1,4 +1,6 @@
-"""A stage that computes a part of an output in each iteration, of one that computes all at once."""
+"""Folding: makes a stage that computes a part of an output in each iteration from one that computes
+all at once.
+"""
 
 from math import prod
 from typing import cast
@@ -28,7 +30,7 @@ from braid.solvers.hls.bursts import burst_words, bursts_ahead, port_bits
 
 
 def terms_of(stage: StageOp) -> int:
-    """Of the sum, or maximum, of each channel in one iteration."""
+    """Return the terms of the sum, or maximum, of each channel in one iteration."""
     return next((_terms(op) for op in stage.body.block.ops if isinstance(op, CombineOp)), 1)
 
 
@@ -37,7 +39,8 @@ def _terms(op: CombineOp) -> int:
 
 
 def folded(stage: StageOp, folds: Pair) -> StageOp:
-    """The stage in `folds` = (groups of channels, parts of a sum), which divide; not inserted.
+    """Return the stage in `folds` = (groups of channels, parts of a sum), which divide; not
+    inserted.
 
     `stage` has no folds: it computes all channels and terms of an output in one iteration.
     """
@@ -53,7 +56,7 @@ def folded(stage: StageOp, folds: Pair) -> StageOp:
 
 
 def _weights(rows: Integers, loops: Loops, latency: int) -> WeightsOp:
-    """What reads the rows, one for each iteration that computes."""
+    """Return the op that reads the rows of weights, one for each iteration that computes."""
     steps = (loops.pixels if loops.over_image else prod(loops.outputs)) * prod(loops.folds)
     words, lanes = rows.shape
     port = port_bits(lanes * bits_for(int(rows.min()), int(rows.max())))
@@ -71,7 +74,7 @@ def _weights(rows: Integers, loops: Loops, latency: int) -> WeightsOp:
 
 
 def factors_of(stage: StageOp) -> TableOp | None:
-    """The known factors of what a stage without folds sums up; the most, if several are."""
+    """Return the known factors of what a stage without folds sums up; the most, if several are."""
     wide = terms_before_sums(stage.body.block)
     tables = [
         op
@@ -82,7 +85,7 @@ def factors_of(stage: StageOp) -> TableOp | None:
 
 
 def factor_rows(stage: StageOp, folds: Pair) -> Integers:
-    """[iterations, lanes] of `factors_of` a stage: of an output, or of an image."""
+    """Return [iterations, lanes] of `factors_of` a stage: of an output, or of an image."""
     table = factors_of(stage)
     assert table is not None, "known factors were chosen to be read"
     is_wide = table.output in terms_before_sums(stage.body.block)
@@ -104,14 +107,14 @@ class _Folder:
             lanes = lanes_type(kind.lanes.data, kind.element.width.data)
             self.read[table.output] = self.block.insert_arg(lanes, len(self.block.args))
         self.builder = BodyBuilder(*folds, over_image=stage.loops.over_image)
-        # Weights that are read are an argument more.
+        # Weights that are read from memory are one more argument.
         self.made: dict[SSAValue, SSAValue] = dict(
             zip(self.old.args, self.block.args, strict=False)
         )
         self.wide = terms_before_sums(self.old)
 
     def body(self) -> Block:
-        """The ops in their order."""
+        """Return the ops in their order."""
         for op in self.old.ops:
             self._add(op)
         last = cast(YieldOp, self.old.last_op)
@@ -124,7 +127,7 @@ class _Folder:
         return rows_of(numbers, (self.groups, self.parts), self.terms if wide else None)
 
     def _operand(self, value: SSAValue, needed: int, *, wide: bool = False) -> SSAValue:
-        """A value in the folded body; numbers that are known are there in cycle `needed`."""
+        """Return a value in the folded body; known numbers are available in cycle `needed`."""
         if value in self.read:
             return self.read[value]
         if isinstance(value.owner, TableOp) and value.owner.by.data == "image":
@@ -156,7 +159,9 @@ class _Folder:
                 pass
 
     def _combined(self, op: CombineOp | AccumulateOp, value: SSAValue, count: int) -> SSAValue:
-        """Sums over the image have a combine, an accumulate, or both, which become one sum."""
+        """Return a combined value; sums over the image have a combine, an accumulate, or both,
+        which become one sum.
+        """
         goes_on = any(isinstance(use.operation, AccumulateOp) for use in op.output.uses)
         if goes_on:
             return value
@@ -178,7 +183,9 @@ class _Folder:
 
 
 def rows_of(numbers: Integers, folds: Pair, terms: int | None) -> Integers:
-    """[groups, parts, lanes] of numbers for all channels, or all of these and their `terms`."""
+    """Return [groups, parts, lanes] of numbers for all channels, or all of these and their
+    `terms`.
+    """
     groups, parts = folds
     if terms is None:
         return numbers.reshape(groups, 1, -1)
@@ -187,7 +194,7 @@ def rows_of(numbers: Integers, folds: Pair, terms: int | None) -> Integers:
 
 
 def terms_before_sums(body: Block) -> set[SSAValue]:
-    """Values with a lane for each term of each channel."""
+    """Return the values with a lane for each term of each channel."""
     found: set[SSAValue] = set()
     for op in reversed(list(body.ops)):
         if isinstance(op, CombineOp):

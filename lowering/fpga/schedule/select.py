@@ -51,12 +51,12 @@ NAMES = (
     "flip-flops",
     "bits of memory a cycle",
 )
-"""Of what `uses_of` counts."""
+"""The names of the resources that `uses_of` counts."""
 TABLES = 2
 """The place of look-up tables, of which weights on chip are made."""
 NOTHING: Uses = (0,) * len(NAMES)
 WITHOUT_LIMIT = 1 << 40
-"""More than any part has."""
+"""A limit that is more than any part has."""
 
 
 @dataclass(frozen=True)
@@ -78,19 +78,19 @@ class Schedule:
 
     @property
     def resources(self) -> Resources:
-        """Of all stages."""
+        """Resources of all stages."""
         return resources_used(self.uses)
 
 
 def budget_of(machine: Machine) -> Uses:
-    """What a part has."""
+    """Return what a part has."""
     dsp, bram, lut, ff = (machine.fact(name) for name in ("dsp", "bram36", "lut", "ff"))
     memory = 8 * machine.fact("memory_bandwidth", 0) / machine.fact("clock")
     return tuple(int(one) for one in (dsp, 2 * bram, lut, ff, memory))
 
 
 def memory_of(machine: Machine) -> Memory | None:
-    """That beside a part, if it has one."""
+    """Return the memory beside a part, if it has one."""
     port = int(machine.fact("memory_port", 0))
     if port == 0:
         return None
@@ -99,7 +99,7 @@ def memory_of(machine: Machine) -> Memory | None:
 
 
 def select_schedule(design: DesignOp, budget: Uses, memory: Memory | None = None) -> Schedule:
-    """As `select_schedules`, of one design."""
+    """Select the schedule of one design, as `select_schedules` does."""
     (chosen,) = select_schedules([design], budget, memory)
     return chosen
 
@@ -110,10 +110,10 @@ def select_schedules(
     memory: Memory | None = None,
     kept: Uses = NOTHING,
 ) -> list[Schedule]:
-    """Decides, and writes `unroll` on the stages of designs without folds.
+    """Decide the folds, and write `unroll` on the stages of designs without folds.
 
     Designs share the budget by need: the slowest stage of all is as fast as can be, since what is
-    behind it waits, and the others are as cheap as that allows. Weights are on chip where they
+    after it waits, and the others are as cheap as that allows. Weights are on chip where they
     fit. Where they do not, or take most of the tables, each stage may read its own from `memory`,
     which `memory_latency` on it says, if that is faster. Raises BraidError naming the resource
     where the stages do not fit at their smallest; `kept` is what channels have of it.
@@ -181,7 +181,7 @@ class _FoldSearch:
         self.measured: dict[tuple[int, Fold], Uses] = {}
 
     def reading(self, memory: Memory) -> "_FoldSearch":
-        """The same where stages may read their factors; what was measured is not again."""
+        """Return the choices where stages may read their factors; known measurements are kept."""
         folds = [
             with_reads(one, own, memory) for one, own in zip(self.workers, self.folds, strict=True)
         ]
@@ -190,11 +190,11 @@ class _FoldSearch:
         return found
 
     def found(self) -> Selection | None:
-        """The fastest that fit."""
+        """Return the fastest that fit."""
         return fastest_measured(self.choices, self.budget, self.measure)
 
     def smallest(self) -> Uses:
-        """What all stages take, each as small as it was seen to be."""
+        """Return what all stages take, each as small as it was seen to be."""
         found: list[Uses] = []
         for stage, own in enumerate(self.choices):
             self.measure(
@@ -205,7 +205,7 @@ class _FoldSearch:
         return tuple(map(sum, zip(*found, strict=True)))
 
     def measure(self, stage: int, choice: int) -> Uses:
-        """What the module of a stage takes."""
+        """Return what the module of a stage takes."""
         fold = self.folds[stage][choice]
         key = stage, fold
         if key not in self.measured:
@@ -216,7 +216,7 @@ class _FoldSearch:
 def scheduled_design(
     design: DesignOp, budget: Uses, memory: Memory | None = None
 ) -> tuple[DesignOp, Schedule]:
-    """As `scheduled_designs`, of one design."""
+    """Return one design as `scheduled_designs` does."""
     (made,) = scheduled_designs([design], budget, memory)
     return made
 
@@ -224,7 +224,7 @@ def scheduled_design(
 def scheduled_designs(
     designs: Sequence[DesignOp], budget: Uses, memory: Memory | None = None
 ) -> list[tuple[DesignOp, Schedule]]:
-    """Copies of designs without folds that fit `budget` with their channels, and have depths.
+    """Copy of designs without folds that fit `budget` with their channels, and have depths.
 
     Raises as `select_schedules`.
     """
@@ -244,7 +244,8 @@ def scheduled_designs(
 
 
 def unrolled(stage: StageOp | PermuteOp, folds: Pair) -> Pair:
-    """Channels, and terms of each, that one iteration computes when so folded again.
+    """Return the channels, and terms of each, that one iteration computes when folded again this
+    way.
 
     Of a permute in `folds` = (banks, passes) the banks that are read, and lanes that they give.
     """
@@ -254,7 +255,7 @@ def unrolled(stage: StageOp | PermuteOp, folds: Pair) -> Pair:
 
 
 def measured_uses(stage: StageOp | PermuteOp, fold: Fold, memory: Memory | None = None) -> Uses:
-    """What the module of the folded stage takes, with that which reads its factors."""
+    """Return what the module of the folded stage takes, with that which reads its factors."""
     if isinstance(stage, PermuteOp):
         made = with_banks(stage, fold.folds)
         used = module_of("stage", made).resources
@@ -274,7 +275,7 @@ def measured_uses(stage: StageOp | PermuteOp, fold: Fold, memory: Memory | None 
 
 
 def apply_schedule(design: DesignOp) -> None:
-    """Folds stages as their `unroll` says; channels get places for what is under way."""
+    """Fold stages as their `unroll` says; channels get places for what is in flight."""
     for one in workers_of(design):
         if one.unroll is None or (isinstance(one, StageOp) and one.loops.folds != (1, 1)):
             continue
@@ -315,7 +316,7 @@ def _as_decided(op: StageOp | PermuteOp) -> StageOp | PermuteOp:
 
 
 def check_applied(design: DesignOp) -> None:
-    """Raises BraidError for a stage that is not folded as its `unroll` says."""
+    """Raise BraidError for a stage that is not folded as its `unroll` says."""
     for one in workers_of(design):
         now = (1, 1)
         if isinstance(one, PermuteOp):
@@ -329,12 +330,12 @@ def check_applied(design: DesignOp) -> None:
             raise BraidError(
                 f"stage '{one.label.data}' has a schedule that was not applied",
                 location=source_location(one),
-                hint="run 'apply-hls-schedule' behind 'select-hls-schedule'",
+                hint="run 'apply-hls-schedule' after 'select-hls-schedule'",
             )
 
 
 def _folds(stage: StageOp) -> Pair:
-    """Those of `unroll`. Raises BraidError where it does not divide."""
+    """Return the folds that `unroll` leaves. Raises BraidError where it does not divide."""
     assert stage.unroll is not None
     all_of = stream_of(stage.output).lanes.data, terms_of(stage)
     chosen = stage.unroll.get_values()
@@ -348,7 +349,7 @@ def _folds(stage: StageOp) -> Pair:
 
 
 def _too_small(search: _FoldSearch, kept: Uses) -> BraidError:
-    """Names the resource that is missing, and what of it channels have."""
+    """Return the error that names the missing resource, and what of it channels take."""
     uses = least(search.choices)
     if fits(uses, search.budget):
         uses = search.smallest()

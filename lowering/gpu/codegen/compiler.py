@@ -20,7 +20,8 @@ from braid.targets.machines.machine import Machine
 WORKER = "braid.lowering.gpu.codegen.worker"
 
 CODE_VERSION = 7
-"""Of what makes code of a kernel's text, besides the passes: raised when it makes other code."""
+"""The version of the code generation from a kernel's text, besides the passes: increased when it
+makes other code."""
 
 
 def compile_gpu_kernels(
@@ -31,7 +32,7 @@ def compile_gpu_kernels(
     jobs: int | None = None,
     cache: ObjectCache | None = None,
 ) -> list[Compiled]:
-    """PTX for `device` and objects for `host` of kernels, in their order.
+    """Return PTX for `device` and objects for `host` of kernels, in their order.
 
     LLVM ends the process where it cannot select an instruction, so that it runs in `jobs` others,
     by default one a CPU, and only for 1 in this one. Raises BraidError naming the first kernel that
@@ -76,7 +77,7 @@ def _part(key: str, part: str) -> str:
 
 
 def _key(request: Request) -> str:
-    """Digest of a kernel's text and of everything that turns it into code."""
+    """Return the digest of a kernel's text and of everything that turns it into code."""
     machines = machine_text(request.device), machine_text(request.host)
     generator = (*toolchain(), braid_version(), ",".join(NVVM_PASSES), str(OPTIONS))
     parts = (request.text, repr(request.launches), *machines, *generator, str(CODE_VERSION))

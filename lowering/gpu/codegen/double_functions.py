@@ -24,13 +24,13 @@ Body = Callable[[FunctionWriter, Sequence[Value]], Value]
 
 
 def _power_of_two(w: FunctionWriter, exponent: Value) -> Value:
-    """2^n for an integral f64 n in [-1022, 1023]."""
+    """Return 2^n for an integral f64 n in [-1022, 1023]."""
     bits = w.binary("add", w.cast("fptosi", exponent, "i64"), w.integer(1023, "i64"))
     return w.cast("bitcast", w.binary("shl", bits, w.integer(52, "i64")), "double")
 
 
 def _factorials(last: int) -> list[float]:
-    """1/last!, …, 1/1!, 1/0!."""
+    """Return 1/last!, …, 1/1!, 1/0!."""
     values = [1.0]
     for n in range(1, last + 1):
         values.append(values[-1] / n)
@@ -38,7 +38,9 @@ def _factorials(last: int) -> list[float]:
 
 
 def _exp(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    """2^n · the series of e^r, |r| ≤ ln 2 / 2; 2^n as two factors, for results below 2^-1022."""
+    """Return 2^n · the series of e^r, |r| ≤ ln 2 / 2; 2^n as two factors, for results below
+    2^-1022.
+    """
     (x,) = arguments
     inside = w.clamp(x, -746.0, 710.0)
     inside = w.select(w.compare("uno", x, x), w.number(0.0), inside)
@@ -53,7 +55,7 @@ def _exp(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
 
 
 def _log(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    """n · ln 2 + 2 artanh s with s = (m - 1) / (m + 1), m the mantissa in [√½, √2)."""
+    """Return n · ln 2 + 2 artanh s with s = (m - 1) / (m + 1), m the mantissa in [√½, √2)."""
     (x,) = arguments
     mantissa, exponent = split(w, x, Bits("i64", 52, 1023))
     s = w.div(w.sub(mantissa, w.number(1.0)), w.add(mantissa, w.number(1.0)))
@@ -73,7 +75,9 @@ def _expm1(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
 
 
 def _log1p(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    """W. Kahan's: log(u) · x / (u - 1) with u = 1 + x as it is rounded."""
+    """Return log(1 + x) by W. Kahan's formula: log(u) · x / (u - 1) with u = 1 + x as it is
+    rounded.
+    """
     (x,) = arguments
     u = w.add(x, w.number(1.0))
     rest = w.sub(u, w.number(1.0))
@@ -86,7 +90,7 @@ def _log1p(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
 
 
 def _sine_cosine(w: FunctionWriter, x: Value, quarter: int) -> Value:
-    """sin(x + quarter · π/2)."""
+    """Return sin(x + quarter · π/2)."""
     count = w.intrinsic("rint", w.mul(x, w.number(2 / _PI)))
     rest = x
     for part in _PI_2:
@@ -114,7 +118,9 @@ def _tan(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
 
 
 def _atan(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    """Turned into [0, 2 - √3] by π/2 - atan(1/x) and by π/6, and there the series."""
+    """Return atan(x): the argument is reduced to [0, 2 - √3] by π/2 - atan(1/x) and by π/6, then a
+    series.
+    """
     (x,) = arguments
     size = w.intrinsic("fabs", x)
     above = w.compare("ogt", size, w.number(1.0))
@@ -147,7 +153,7 @@ def _acos(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
 
 
 def _sinh(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    """(m + m / (m + 1)) / 2 with m = e^|x| - 1; for large x (e^(|x|/2) / 2) · e^(|x|/2)."""
+    """Return (m + m / (m + 1)) / 2 with m = e^|x| - 1; for large x (e^(|x|/2) / 2) · e^(|x|/2)."""
     (x,) = arguments
     size = w.intrinsic("fabs", x)
     m = w.call("__nv_expm1", "double", size)
@@ -206,7 +212,7 @@ def _atanh(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
 
 
 def _erf(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    """2/√π · e^(-x²) · x · Σ (2x²)^n / (1 · 3 ⋯ (2n + 1)), whose terms are all positive."""
+    """Return 2/√π · e^(-x²) · x · Σ (2x²)^n / (1 · 3 ⋯ (2n + 1)), whose terms are all positive."""
     (x,) = arguments
     size = w.intrinsic("fabs", x)
     inside = w.select(w.compare("ogt", size, w.number(6.0)), w.number(6.0), size)
@@ -220,7 +226,7 @@ def _erf(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
 
 
 def _pow(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    """e^(y · log |x|), negative for a negative x and an odd y; the edges as in IEEE 754."""
+    """Return e^(y · log |x|), negative for a negative x and an odd y; the edges as in IEEE 754."""
     x, y = arguments
     zero, one = w.number(0.0), w.number(1.0)
     logarithm = w.call("__nv_log", "double", w.intrinsic("fabs", x))
@@ -246,7 +252,7 @@ def _scaled(body: Callable[[FunctionWriter, Value], Value]) -> Body:
 
 
 def _exp2(w: FunctionWriter, x: Value) -> Value:
-    """2^n · e^(r · ln 2) with n and r the whole and the rest of x."""
+    """Return 2^n · e^(r · ln 2) with n and r the whole and the rest of x."""
     inside = w.clamp(x, -1080.0, 1030.0)
     inside = w.select(w.compare("uno", x, x), w.number(0.0), inside)
     exponent = w.intrinsic("rint", inside)
@@ -258,7 +264,7 @@ def _exp2(w: FunctionWriter, x: Value) -> Value:
 
 
 def _cbrt(w: FunctionWriter, x: Value) -> Value:
-    """By the logarithm, and a step of Newton's."""
+    """Return the cube root by the logarithm, and a step of Newton's."""
     size = w.intrinsic("fabs", x)
     root = w.call("__nv_exp", "double", w.mul(w.call("__nv_log", "double", size), w.number(1 / 3)))
     square = w.mul(root, root)
@@ -296,4 +302,4 @@ DOUBLE: dict[str, tuple[int, Body]] = {
     "rsqrt": (1, _scaled(lambda w, x: w.div(w.number(1.0), w.intrinsic("sqrt", x)))),
     "pow": (2, _pow),
 }
-"""By their names in `math.h`: how many operands, and what writes the body."""
+"""The functions by their names in `math.h`: the number of operands, and what writes the body."""

@@ -23,9 +23,9 @@ _PRODUCT = re.compile(
     r"(bf16|f16|tf32|s8|u8)"
 )
 _KINDS = ("bf16", "f16", "tf32", "s8", "u8")
-"""As the emulator numbers them."""
+"""The kinds of elements, as the emulator numbers them."""
 _REPLACES = "setp.ne.b32 p, 0, 0;"
-"""Before a product: the predicate that says whether it is added."""
+"""The text before a product: the predicate that says whether it is added."""
 _WAIT_FOR_PRODUCTS = "wgmma.wait_group.sync.aligned"
 
 
@@ -43,7 +43,7 @@ class Assembly:
 
     @staticmethod
     def of(text: str, results: int) -> "Assembly":
-        """Raises BraidError unless there is one instruction that the emulator knows how to call."""
+        """Raise BraidError unless there is one instruction that the emulator knows how to call."""
         plain = text.removeprefix("{").removesuffix("}")
         parts = (re.sub(r"^\s*\w+:\s", "", part).strip() for part in plain.split(";"))
         found = [part for part in parts if part and not _NO_INSTRUCTION.match(part)]
@@ -55,7 +55,9 @@ class Assembly:
         return Assembly(opcode, operands, results, _REPLACES not in text)
 
     def call(self, given: Sequence[str]) -> str:
-        """The call of the emulator's function; `given` are the arguments with their types."""
+        """Return the call of the emulator's function; `given` are the arguments with their
+        types.
+        """
         product = _PRODUCT.fullmatch(self.opcode)
         flags: list[str] = []
         values: list[str] = []
@@ -85,7 +87,7 @@ class Assembly:
 
 
 def without_assembly(module: str) -> tuple[str, list[str]]:
-    """The module with calls instead of assembly, and definitions of what they call."""
+    """Return the module with calls instead of assembly, and definitions of what they call."""
     shims: dict[tuple[str, ...], str] = {}
     texts: list[str] = []
 
@@ -109,7 +111,7 @@ def without_assembly(module: str) -> tuple[str, list[str]]:
 
 
 def _end_of(line: str, start: int) -> int:
-    """Where the bracket closes that has opened before `start`."""
+    """Return where the bracket closes that has opened before `start`."""
     depth = 1
     for place in range(start, len(line)):
         depth += (line[place] == "(") - (line[place] == ")")
@@ -119,7 +121,7 @@ def _end_of(line: str, start: int) -> int:
 
 
 def _declaration(text: str) -> str:
-    """Of the emulator's function that a shim calls."""
+    """Return the declaration of the emulator's function that a shim calls."""
     found = re.search(r"call void @(braid_gpu_\w+)\((.*)\)", text)
     assert found is not None
     types = ", ".join(_type_of(argument) for argument in _split(found[2]))
@@ -127,7 +129,7 @@ def _declaration(text: str) -> str:
 
 
 def _shim(name: str, found: re.Match[str], types: Sequence[str]) -> str:
-    """A function of the arguments of a piece of assembly that executes it.
+    """Return a function of the arguments of a piece of assembly that executes it.
 
     Tied operands come last; they are what results hold before.
     """
@@ -159,7 +161,7 @@ def _call(name: str, arguments: Sequence[str]) -> str:
 
 
 def _split(arguments: str) -> list[str]:
-    """At commas outside of brackets."""
+    """Split text at commas outside of brackets."""
     depth, cuts = 0, [-1]
     for place, character in enumerate(arguments):
         depth += (character in "([{<") - (character in ")]}>")

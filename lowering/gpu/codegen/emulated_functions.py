@@ -79,7 +79,9 @@ EMULATED_FUNCTIONS = frozenset(_BODIES)
 
 
 def emulated_function(intrinsic: str, name: str) -> str | None:
-    """The definition, as `name`, of an intrinsic without `llvm.nvvm.`; None for all others."""
+    """Return the definition, as `name`, of an intrinsic without `llvm.nvvm.`; None for all
+    others.
+    """
     if intrinsic not in _BODIES:
         return None
     text, body = _BODIES[intrinsic]

@@ -48,7 +48,7 @@ _READ_ONLY, _WRITABLE, _SHARED = range(3)
 _NUMBER_BYTES = {"bf16": 2, "f16": 2, "f32": 4, "tf32": 4, "s8": 1, "u8": 1, "s32": 4}
 
 STATUS = "braid_gpu_status"
-"""The emulator's function that tells whether a launch has failed; see `KernelNeeds.status`."""
+"""The emulator's function that returns whether a launch has failed; see `KernelNeeds.status`."""
 
 _RUNTIME = """
 declare void @braid_gpu_read(ptr, i64, i64)
@@ -60,7 +60,7 @@ declare void @braid_gpu_launch(ptr, ptr, ptr, i64, i64, ptr, i64)
 
 
 def emulated_ir(optimized: str, kernel: Launches) -> str:
-    """LLVM IR that defines `kernel.symbol` with the signature of a kernel of the CPU.
+    """Return LLVM IR that defines `kernel.symbol` with the signature of a kernel of the CPU.
 
     Raises BraidError for code that the emulator has no function for.
     """
@@ -74,7 +74,7 @@ def emulated_ir(optimized: str, kernel: Launches) -> str:
 
 
 def _with_dynamic_shared(optimized: str, kernel: Launches) -> str:
-    """Shared memory of a size that is known at the launch, as memory of that size."""
+    """Give shared memory whose size is known at the launch that size."""
     for launch in kernel.launches:
         name = re.escape(dynamic_shared(launch.entry))
         old = rf"@{name} = external (?:local_unnamed_addr )?addrspace\(3\) global \[0 x i8\]"
@@ -85,7 +85,7 @@ def _with_dynamic_shared(optimized: str, kernel: Launches) -> str:
 
 
 def rewritten(line: str) -> Iterator[str]:
-    """A line of a module with what the emulator checks before it, and does instead."""
+    """Yield a line of a module with what the emulator checks before it, and does instead."""
     if line.startswith(("target ", "attributes ")):
         return
     line = re.sub(r" #\d+\b", "", line)
@@ -107,7 +107,9 @@ def rewritten(line: str) -> Iterator[str]:
 
 
 def _declaration(result: str, name: str, arguments: str) -> Iterator[str]:
-    """Of a function of the emulator; one with several results gets an address for them first."""
+    """Return the declaration of a function of the emulator; one with several results gets an
+    address for them first.
+    """
     if not result.endswith("}"):
         yield f"declare {result} @{name}({arguments})"
         return
@@ -134,7 +136,7 @@ def _emulated_name(intrinsic: str) -> str:
 
 
 def _checks(line: str) -> Iterator[str]:
-    """What is called before an access; `%check` gets a number later."""
+    """Yield what is called before an access; `%check` gets a number later."""
     if (load := _LOAD.match(line)) is not None:
         type, pointer, address, alignment = load.groups()
         yield from _check("read", pointer, address, str(_bytes_of(type)), alignment)
@@ -150,7 +152,7 @@ def _checks(line: str) -> Iterator[str]:
 
 
 def _check_range(name: str, arguments: str) -> Iterator[str]:
-    """Those of a copy or a fill of so many bytes."""
+    """Yield the checks of a copy or a fill of a range of bytes."""
     parts = re.split(r", (?=ptr|i8 |i64 |i32 |i1 )", arguments)
     kind, size = parts[2].split()[0], parts[2].split()[-1]
     if kind != "i64":
@@ -191,7 +193,7 @@ def _bytes_of(type: str) -> int:
 
 
 def _globals_of(optimized: str) -> Iterator[tuple[str, str, int, int]]:
-    """Symbol, type of its address, bytes and kind of each global variable."""
+    """Return the symbol, type of its address, bytes and kind of each global variable."""
     for found in _GLOBAL.finditer(optimized):
         symbol, space, type = found.groups()
         kind = _SHARED if space == _SHARED_SPACE else _READ_ONLY
@@ -199,7 +201,7 @@ def _globals_of(optimized: str) -> Iterator[tuple[str, str, int, int]]:
 
 
 def _launcher(kernel: Launches, globals: Sequence[tuple[str, str, int, int]]) -> Iterator[str]:
-    """The function that the host program calls, and one for each launch of an entry alone."""
+    """Yield the function that the host program calls, and one for each launch of an entry alone."""
     count = len(kernel.buffer_bytes)
     names = [kernel.buffer_name(number) for number in range(count)]
     names += [symbol for symbol, *_ in globals]
@@ -237,7 +239,7 @@ def _launcher(kernel: Launches, globals: Sequence[tuple[str, str, int, int]]) ->
 
 
 def alone(entry: str) -> str:
-    """The symbol of a function that launches one entry, as a driver would.
+    """Return the symbol of a function that launches one entry, as a driver would.
 
     It is called with the addresses of the arguments, the blocks and their threads.
     """
@@ -247,7 +249,7 @@ def alone(entry: str) -> str:
 def _memory(
     kernel: Launches, globals: Sequence[tuple[str, str, int, int]], addresses: Sequence[str]
 ) -> Iterator[str]:
-    """The slots of a kernel's buffers, and all regions that it may use; `null` is none."""
+    """Yield the slots of a kernel's buffers, and all regions that it may use; `null` is none."""
     count, regions = len(addresses), len(addresses) + len(globals)
     yield f"  %slots = alloca [{max(count, 1)} x ptr]"
     yield f"  %regions = alloca [{max(regions, 1)} x {{ ptr, i64, i64, ptr }}]"
@@ -280,7 +282,7 @@ def _choice(number: int, launch: Launch, addresses: Sequence[str]) -> Iterator[s
 
 
 def _start(name: str, thunk: str, blocks: int | str, threads: int | str, regions: int) -> str:
-    """Starts an entry, whose thunk is called for each thread."""
+    """Start an entry, whose thunk is called for each thread."""
     return (
         f"  call void @braid_gpu_launch(ptr {name}, ptr {thunk}, "
         f"ptr %slots, i64 {blocks}, i64 {threads}, ptr %regions, i64 {regions})"
@@ -298,7 +300,7 @@ def _region(number: int, address: str, size: int, kind: int) -> Iterator[str]:
 
 
 def _thunk(entry: str, number: int, launch: Launch) -> Iterator[str]:
-    """Calls an entry with its arguments from the slots of the kernel, and its tensor maps."""
+    """Call an entry with its arguments from the slots of the kernel, and its tensor maps."""
     yield f"define internal void @thunk.{entry}(ptr %slots) {{"
     for place, argument in enumerate(launch.arguments):
         yield f"  %s{place} = getelementptr ptr, ptr %slots, i64 {argument}"
@@ -310,7 +312,7 @@ def _thunk(entry: str, number: int, launch: Launch) -> Iterator[str]:
 
 
 def _map_memory(number: int, launch: Launch) -> Iterator[str]:
-    """The tensor maps of a launch, and what they say."""
+    """Yield the tensor maps of a launch, and what they say."""
     for place, map in enumerate(launch.tensor_maps):
         name = f"@map.{number}.{place}"
         yield f"{name} = internal global [{MAP_BYTES} x i8] zeroinitializer, align 64"
@@ -321,7 +323,7 @@ def _map_memory(number: int, launch: Launch) -> Iterator[str]:
 
 
 def _map_writes(number: int, launch: Launch, addresses: Sequence[str]) -> Iterator[str]:
-    """Makes the tensor maps of buffers at these addresses, as a driver would."""
+    """Make the tensor maps of buffers at these addresses, as a driver would."""
     for place, map in enumerate(launch.tensor_maps):
         name = f"@map.{number}.{place}"
         yield (

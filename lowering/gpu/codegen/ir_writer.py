@@ -30,106 +30,109 @@ class FunctionWriter:
         self.intrinsics: set[str] = set()
 
     def text(self) -> str:
-        """The definition."""
+        """Return the definition."""
         arguments = ", ".join(f"{a.type} {a.text}" for a in self.arguments)
         head = f"define internal {self._type} @{self._name}({arguments}) alwaysinline nounwind {{"
         return "\n".join([head, *self._lines, "}\n"])
 
     def finish(self, value: Value) -> None:
-        """Returns `value`."""
+        """Return `value`."""
         self._lines.append(f"  ret {value.type} {value.text}")
 
     def number(self, value: float) -> Value:
-        """A constant of the function's type."""
+        """Return a constant of the function's type."""
         if self._type == "float":
             value = struct.unpack("<f", struct.pack("<f", value))[0]
         (bits,) = struct.unpack("<Q", struct.pack("<d", value))
         return Value(f"0x{bits:016X}", self._type)
 
     def integer(self, value: int, type: str) -> Value:
-        """An integer constant."""
+        """Return an integer constant."""
         return Value(str(value), type)
 
     def binary(self, operation: str, a: Value, b: Value) -> Value:
-        """An instruction on two values of one type."""
+        """Return an instruction on two values of one type."""
         return self._emit(f"{operation} {a.type} {a.text}, {b.text}", a.type)
 
     def add(self, a: Value, b: Value) -> Value:
-        """The sum of two floats."""
+        """Return the sum of two floats."""
         return self.binary("fadd", a, b)
 
     def sub(self, a: Value, b: Value) -> Value:
-        """The difference of two floats."""
+        """Return the difference of two floats."""
         return self.binary("fsub", a, b)
 
     def mul(self, a: Value, b: Value) -> Value:
-        """The product of two floats."""
+        """Return the product of two floats."""
         return self.binary("fmul", a, b)
 
     def div(self, a: Value, b: Value) -> Value:
-        """The quotient of two floats."""
+        """Return the quotient of two floats."""
         return self.binary("fdiv", a, b)
 
     def negate(self, a: Value) -> Value:
-        """The float with the other sign."""
+        """Return the float with the other sign."""
         return self._emit(f"fneg {a.type} {a.text}", a.type)
 
     def fma(self, a: Value, b: Value, c: Value) -> Value:
-        """a · b + c, rounded once."""
+        """Return a · b + c, rounded once."""
         return self.intrinsic("fma", a, b, c)
 
     def polynomial(self, coefficients: Sequence[float], x: Value) -> Value:
-        """Horner's rule; the coefficient of the highest power comes first."""
+        """Evaluate a polynomial by Horner's rule; the coefficient of the highest power
+        comes first.
+        """
         value = self.number(coefficients[0])
         for coefficient in coefficients[1:]:
             value = self.fma(value, x, self.number(coefficient))
         return value
 
     def compare(self, predicate: str, a: Value, b: Value) -> Value:
-        """A comparison of floats."""
+        """Return a comparison of floats."""
         return self._emit(f"fcmp {predicate} {a.type} {a.text}, {b.text}", "i1")
 
     def compare_integers(self, predicate: str, a: Value, b: Value) -> Value:
-        """A comparison of integers."""
+        """Return a comparison of integers."""
         return self._emit(f"icmp {predicate} {a.type} {a.text}, {b.text}", "i1")
 
     def both(self, a: Value, b: Value) -> Value:
-        """Whether two conditions hold."""
+        """Return whether two conditions hold."""
         return self.binary("and", a, b)
 
     def invert(self, a: Value) -> Value:
-        """Whether a condition does not hold."""
+        """Return whether a condition does not hold."""
         return self._emit(f"xor i1 {a.text}, true", "i1")
 
     def select(self, condition: Value, a: Value, b: Value) -> Value:
-        """`a` where the condition holds, else `b`."""
+        """Return `a` where the condition holds, else `b`."""
         text = f"select i1 {condition.text}, {a.type} {a.text}, {b.type} {b.text}"
         return self._emit(text, a.type)
 
     def cast(self, operation: str, value: Value, type: str) -> Value:
-        """A conversion."""
+        """Return a conversion."""
         return self._emit(f"{operation} {value.type} {value.text} to {type}", type)
 
     def clamp(self, x: Value, low: float, high: float) -> Value:
-        """x between two bounds, which what is not a number stays."""
+        """Return x limited to two bounds; NaN stays NaN."""
         least, most = self.number(low), self.number(high)
         inside = self.select(self.compare("olt", x, least), least, x)
         return self.select(self.compare("ogt", inside, most), most, inside)
 
     def kept_between(self, x: Value, low: float, high: float) -> Value:
-        """x between two bounds by two instructions of f32; NaN stays NaN."""
+        """Return x limited to two bounds by two instructions of f32; NaN stays NaN."""
         above = self.intrinsic("maximum", x, self.number(low))
         return self.intrinsic("minimum", above, self.number(high))
 
     def intrinsic(self, name: str, *values: Value) -> Value:
-        """One of LLVM's, overloaded by the type of its operands."""
+        """Call an intrinsic of LLVM, overloaded by the type of its operands."""
         type = values[0].type
         symbol = f"llvm.{name}.{_INTRINSIC_SUFFIX[type]}"
         self.intrinsics.add(f"declare {type} @{symbol}({', '.join([type] * len(values))})")
         return self._call(symbol, type, values)
 
     def instruction(self, name: str, *values: Value) -> Value:
-        """An instruction of NVIDIA's GPUs on f32, by the name of its intrinsic, such as `fma.rm.f`.
+        """Return an instruction of NVIDIA's GPUs on f32, by the name of its intrinsic, such as
+        `fma.rm.f`.
 
         Those that approximate are as exact as the PTX ISA says ("Floating Point Instructions").
         """
@@ -138,7 +141,7 @@ class FunctionWriter:
         return self._call(symbol, "float", values)
 
     def call(self, symbol: str, type: str, *values: Value) -> Value:
-        """Another function of these."""
+        """Call another of these functions."""
         self.called.add(symbol)
         return self._call(symbol, type, values)
 
@@ -154,7 +157,9 @@ class FunctionWriter:
 
 @dataclass(frozen=True)
 class Bits:
-    """Of a type of floats: LLVM's integer of that width, bits of the mantissa, and the bias."""
+    """The bits of a type of floats: LLVM's integer of that width, bits of the mantissa, and the
+    bias.
+    """
 
     type: str
     mantissa: int
@@ -162,7 +167,7 @@ class Bits:
 
 
 def split(w: FunctionWriter, x: Value, bits: Bits) -> tuple[Value, Value]:
-    """m in [√½, √2) and a whole n, both floats, with x = m · 2^n, for a finite x > 0.
+    """Return m in [√½, √2) and a whole n, both floats, with x = m · 2^n, for a finite x > 0.
 
     Numbers below the smallest normal one are scaled before.
     """
@@ -183,7 +188,7 @@ def split(w: FunctionWriter, x: Value, bits: Bits) -> tuple[Value, Value]:
 
 
 def log_edges(w: FunctionWriter, x: Value, value: Value) -> Value:
-    """`value` where x has a logarithm, else what IEEE 754 says."""
+    """Return `value` where x has a logarithm, else what IEEE 754 says."""
     zero = w.number(0.0)
     value = w.select(w.compare("oeq", x, w.number(INFINITY)), x, value)
     value = w.select(w.compare("oeq", x, zero), w.number(-INFINITY), value)

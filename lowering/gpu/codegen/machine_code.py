@@ -41,7 +41,7 @@ class MachineCode:
 
 
 def joined_ptx(modules: Sequence[bytes]) -> bytes:
-    """Modules for one architecture as one, with the header of the latest version of PTX."""
+    """Join modules for one architecture into one, with the header of the latest version of PTX."""
     latest = max(modules, key=_version)
     others = (_HEADER.sub(b"", module) for module in modules if module is not latest)
     return b"\n".join([latest, *others])
@@ -57,7 +57,7 @@ _OTHER = f"another one is found by CUDA_HOME, PATH, or {_INSTALL}, in this order
 
 
 def find_tool(name: str) -> str:
-    """The path of `ptxas` or `nvdisasm`: of CUDA_HOME, PATH, or NVIDIA's packages of PyPI.
+    """Return the path of `ptxas` or `nvdisasm`: of CUDA_HOME, PATH, or NVIDIA's packages of PyPI.
 
     Raises BraidError where there is none.
     """
@@ -77,7 +77,7 @@ def find_tool(name: str) -> str:
 
 
 def assemble(ptx: bytes, architecture: str) -> MachineCode:
-    """Machine code for `architecture`, such as `sm_80`.
+    """Return the machine code for `architecture`, such as `sm_80`.
 
     Raises BraidError where there is no assembler, or it rejects the code.
     """
@@ -93,7 +93,8 @@ def assemble(ptx: bytes, architecture: str) -> MachineCode:
 
 
 def cubin_of(ptx: bytes, architecture: str, cache: ObjectCache | None = None) -> bytes:
-    """The code that `assemble` makes, through the cache, by the PTX and the assembler's version.
+    """Return the code that `assemble` makes, through the cache, by the PTX and the assembler's
+    version.
 
     Raises as that does.
     """
@@ -109,7 +110,7 @@ def cubin_of(ptx: bytes, architecture: str, cache: ObjectCache | None = None) ->
 
 
 def disassemble(cubin: bytes) -> str:
-    """The machine code as text (SASS). Raises BraidError where there is no disassembler."""
+    """Return the machine code as text (SASS). Raises BraidError where there is no disassembler."""
     with tempfile.TemporaryDirectory(prefix="braid-ptx-") as name:
         file = Path(name) / "kernels.cubin"
         file.write_bytes(cubin)
@@ -134,7 +135,7 @@ def _run(command: Sequence[str]) -> str:
 
 
 def _resources(log: str) -> dict[str, Resources]:
-    """From what the assembler says in its verbose mode."""
+    """Return the resources that the assembler reports in its verbose mode."""
     found: dict[str, Resources] = {}
     entry, spilled = "", 0
     for line in log.splitlines():

@@ -14,7 +14,7 @@ NVVM_PASSES: tuple[str, ...] = (
     "lower-affine",
     # Elementary functions are those of f32 and f64.
     "gpu.module(gpu.func(math-extend-to-supported-types{extra-types=f32,f64 target-type=f32}))",
-    # Sums of vectors may be added up in any order; see docs/decisions.md.
+    # Sums of vectors may be added up in any order; see docs/decisions/code-generation.md.
     "gpu.module(convert-vector-to-llvm{reassociate-fp-reductions=1})",
     # Every memref argument is one pointer: shapes are static.
     "gpu.module(convert-gpu-to-nvvm{use-bare-ptr-memref-call-conv=1 index-bitwidth=64})",

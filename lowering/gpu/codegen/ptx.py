@@ -23,12 +23,12 @@ _OPTIMIZATION_LEVEL = 3
 
 
 def nvvm_text(text: str) -> str:
-    """The module in the `nvvm` dialect. Raises BraidError where upstream MLIR rejects it."""
+    """Return the module in the `nvvm` dialect. Raises BraidError where upstream MLIR rejects it."""
     return run_upstream_passes(text, NVVM_PASSES)
 
 
 def device_ir(text: str) -> str:
-    """LLVM IR of the `gpu.module` in `text`, in the `nvvm` dialect, with what it calls.
+    """Return LLVM IR of the `gpu.module` in `text`, in the `nvvm` dialect, with what it calls.
 
     Raises BraidError where a function is left that is not code for the device, and
     UnsupportedError for an elementary function that there is no code for.
@@ -47,7 +47,7 @@ def device_ir(text: str) -> str:
 
 
 def _with_tensor_maps(line: str) -> str:
-    """Entries take tensor maps as values, which upstream's lowering of `gpu.func` forgets."""
+    """Make entries take tensor maps by value, which upstream's lowering of `gpu.func` forgets."""
     if not line.startswith("define ptx_kernel "):
         return line
     kept = f"ptr byval([{MAP_BYTES} x i8]) align {TENSOR_MAP_ALIGNMENT}"
@@ -55,7 +55,8 @@ def _with_tensor_maps(line: str) -> str:
 
 
 def _convergent(line: str) -> str:
-    """Assembly that waits or is done by a whole warp must not move to where fewer threads come.
+    """Mark assembly that a whole warp executes, or that waits, as convergent: LLVM must not move
+    it.
 
     Calls of intrinsics have the attribute by themselves; upstream's `llvm.inline_asm` has none.
     """
@@ -66,14 +67,16 @@ def _convergent(line: str) -> str:
 
 
 def _added(text: str, module: str) -> str:
-    """Without the declarations that the module has already."""
+    """Return the functions without declarations that the module has already."""
     known = set(_DECLARED.findall(module))
     kept = (line for line in text.splitlines() if not known & set(_DECLARED.findall(line)))
     return "\n".join(kept) + "\n"
 
 
 def _annotate_loop(op: Any) -> Any:
-    """What is said of a loop stays with its branch, but under a name that is not translated."""
+    """Return what is said of a loop stays with its branch, but under a name that is not
+    translated.
+    """
     if LOOP_ANNOTATION in op.attributes:
         op.attributes[LOOP_ANNOTATION.removeprefix("llvm.")] = op.attributes[LOOP_ANNOTATION]
     return ir.WalkResult.ADVANCE
@@ -100,7 +103,7 @@ def _target_machine(machine: Machine) -> Any:
 
 
 def optimized_ir(llvm_ir: str, machine: Machine) -> str:
-    """The LLVM IR that becomes PTX. Raises BraidError if LLVM rejects it."""
+    """Return the LLVM IR that becomes PTX. Raises BraidError if LLVM rejects it."""
     target = _target_machine(machine)
     try:
         module = llvm.parse_assembly(llvm_ir)
@@ -119,7 +122,7 @@ def optimized_ir(llvm_ir: str, machine: Machine) -> str:
 
 
 def ptx_of(optimized: str, machine: Machine) -> str:
-    """PTX of optimized LLVM IR; what LLVM cannot select ends the process: see `worker`.
+    """Return the PTX of optimized LLVM IR; what LLVM cannot select ends the process: see `worker`.
 
     Of the machine's version, or of a later one that an instruction needs which LLVM does not know.
     """

@@ -25,7 +25,7 @@ _COSINE = (2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
 
 
 def exp32(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    """2^n · 2^rest, n the whole part of y = x · log2 e, at least -126 and at most 126.
+    """Return 2^n · 2^rest, n the whole part of y = x · log2 e, at least -126 and at most 126.
 
     Beyond, the rest is not below 1, and makes a result that is infinite or below the normal ones.
     """
@@ -45,7 +45,7 @@ def exp32(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
 
 
 def log32(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    """Exponent · ln 2 + a polynomial in mantissa - 1, the mantissa in [√½, √2)."""
+    """Return exponent · ln 2 + a polynomial in mantissa - 1, the mantissa in [√½, √2)."""
     (x,) = arguments
     given = w.cast("bitcast", x, "i32")
     tiny = w.compare_integers("slt", given, w.integer(_LEAST_NORMAL_BITS, "i32"))
@@ -70,7 +70,8 @@ def log32(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
 
 
 def tanh32(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    """Odd polynomial near 0, and 1 - 2 / (2^(2|x| log2 e) + 1) with the sign of x elsewhere.
+    """Return an odd polynomial near 0, and 1 - 2 / (2^(2|x| log2 e) + 1) with the sign of x
+    elsewhere.
 
     The error of the power, which grows with |x|, vanishes beside 1.
     """
@@ -87,7 +88,7 @@ def tanh32(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
 
 
 def erf32(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    """Odd rational function on [-4, 4]; outside of it erf is ±1 in f32."""
+    """Return an odd rational function on [-4, 4]; outside of it erf is ±1 in f32."""
     limit = coefficients.ERF_IS_ONE_FROM
     inside = w.kept_between(arguments[0], -limit, limit)
     square = w.mul(inside, inside)
@@ -101,7 +102,7 @@ def erf32(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
 
 
 def _sine_cosine32(w: FunctionWriter, x: Value, quarter: int) -> Value:
-    """sin(x + quarter · π/2) for |x| up to 1e6."""
+    """Return sin(x + quarter · π/2) for |x| up to 1e6."""
     shift = w.number(_SHIFT)
     shifted = w.fma(x, w.number(2 / 3.141592653589793), shift)
     count = w.sub(shifted, shift)
@@ -128,4 +129,4 @@ SINGLE: dict[str, Callable[[FunctionWriter, Sequence[Value]], Value]] = {
     "near_sin": lambda w, x: _sine_cosine32(w, x[0], 0),
     "near_cos": lambda w, x: _sine_cosine32(w, x[0], 1),
 }
-"""By their names in `math.h`; what is not among them is computed in f64 and rounded."""
+"""The functions by their names in `math.h`; all others are computed in f64 and rounded."""

@@ -34,74 +34,76 @@ class Code:
         self.builder = builder
 
     def insert(self, op: Any) -> Value:
-        """The only result of an op."""
+        """Return the only result of an op."""
         return self.builder.insert(op).results[0]
 
     # ---- Integers ----
 
     def number(self, value: float, type: Attribute = i32) -> Value:
-        """A constant."""
+        """Return a constant."""
         return constant(self.builder, value, type)
 
     def _other(self, a: Value, b: Value | int) -> Value:
         return self.number(b, a.type) if isinstance(b, int) else b
 
     def add(self, a: Value, b: Value | int) -> Value:
-        """The sum."""
+        """Return the sum."""
         return a if b == 0 else self.insert(arith.AddiOp(a, self._other(a, b)))
 
     def mul(self, a: Value, b: Value | int) -> Value:
-        """The product."""
+        """Return the product."""
         return a if b == 1 else self.insert(arith.MuliOp(a, self._other(a, b)))
 
     def div(self, a: Value, b: int) -> Value:
-        """The quotient of unsigned numbers."""
+        """Return the quotient of unsigned numbers."""
         return a if b == 1 else self.insert(arith.DivUIOp(a, self._other(a, b)))
 
     def rem(self, a: Value, b: int) -> Value:
-        """The rest of unsigned numbers."""
+        """Return the rest of unsigned numbers."""
         return self.insert(arith.RemUIOp(a, self._other(a, b)))
 
     def bits(self, a: Value, b: Value | int) -> Value:
-        """The bits that both have."""
+        """Return the bits that both have."""
         return self.insert(arith.AndIOp(a, self._other(a, b)))
 
     def xor(self, a: Value, b: Value | int) -> Value:
-        """The bits that one has."""
+        """Return the bits that one has."""
         return self.insert(arith.XOrIOp(a, self._other(a, b)))
 
     def equal(self, value: Value, number: int) -> Value:
-        """Whether a value is this number."""
+        """Return whether a value is this number."""
         return self.insert(arith.CmpiOp(value, self.number(number), "eq"))
 
     def below(self, a: Value, b: Value | int) -> Value:
-        """Whether a < b, unsigned."""
+        """Return whether a < b, unsigned."""
         return self.insert(arith.CmpiOp(a, self._other(a, b), "ult"))
 
     def least(self, a: Value, b: int) -> Value:
-        """The smaller one, unsigned."""
+        """Return the smaller one, unsigned."""
         return self.insert(arith.MinUIOp(a, self._other(a, b)))
 
     def select(self, condition: Value, a: Value, b: Value) -> Value:
-        """`a` where the condition holds, else `b`."""
+        """Return `a` where the condition holds, else `b`."""
         return self.insert(arith.SelectOp(condition, a, b))
 
     def wide(self, a: Value) -> Value:
-        """An unsigned number in 64 bits."""
+        """Return an unsigned number in 64 bits."""
         return self.insert(arith.ExtUIOp(a, i64))
 
     def index(self, a: Value) -> Value:
-        """An unsigned number as an index."""
+        """Return an unsigned number as an index."""
         return self.insert(arith.IndexCastOp(self.wide(a), IndexType()))
 
     def narrow(self, a: Value) -> Value:
-        """An index in 32 bits."""
+        """Return an index in 32 bits."""
         return self.insert(arith.IndexCastOp(a, i32))
 
     def offset(
         self, index: Value, terms: Sequence[tuple[int, int]], bytes: int, type: Attribute = i64
     ) -> Value:
-        """Bytes to number `index` of dims with these extents and strides of so many `bytes`."""
+        """Return the bytes to index `index` of dims with these extents and strides of
+        `bytes` each.
+        """
         total: Value | None = None
         size = 1
         for position, (extent, stride) in reversed(list(enumerate(terms))):
@@ -116,40 +118,40 @@ class Code:
     # ---- Where a thread is ----
 
     def thread(self) -> Value:
-        """Its number in the block."""
+        """Return the thread's number in the block."""
         return self.narrow(self.insert(gpu.ThreadIdOp(gpu.DimensionAttr(gpu.DimensionEnum.X))))
 
     def block(self) -> Value:
-        """The number of its block."""
+        """Return the number of its block."""
         return self.narrow(self.insert(gpu.BlockIdOp(gpu.DimensionAttr(gpu.DimensionEnum.X))))
 
     def barrier(self) -> None:
-        """Waits for all threads of the block."""
+        """Wait for all threads of the block."""
         self.builder.insert(gpu.BarrierOp())
 
     def warp_barrier(self) -> None:
-        """Waits for all lanes of the warp."""
+        """Wait for all lanes of the warp."""
         self.intrinsic("llvm.nvvm.bar.warp.sync", [self.number(-1)], [])
 
     def uniform(self, value: Value) -> Value:
-        """A number that all lanes of the warp have, as the assembler can see then."""
+        """Return a number that all lanes of the warp have, as the assembler can see then."""
         operands = [self.number(-1), value, self.number(0), self.number(31)]
         return self.intrinsic("llvm.nvvm.shfl.sync.idx.i32", operands, [i32])[0]
 
     # ---- Memory ----
 
     def address(self, pointer: Value) -> Value:
-        """The low 32 bits of a pointer, which are all of one to shared memory."""
+        """Return the low 32 bits of a pointer, which are all of one to shared memory."""
         return self.insert(llvm.PtrToIntOp(pointer, i32))
 
     def pointer(self, buffer: Value) -> Value:
-        """The beginning of a buffer in global memory."""
+        """Return the beginning of a buffer in global memory."""
         address = self.insert(memref.ExtractAlignedPointerAsIndexOp.get(buffer))
         number = self.insert(arith.IndexCastOp(address, i64))
         return self.insert(llvm.IntToPtrOp.create(operands=[number], result_types=[GLOBAL]))
 
     def at(self, pointer: Value, bytes: Value | int) -> Value:
-        """So many bytes behind a pointer."""
+        """Return the pointer `offset` bytes further on."""
         if isinstance(bytes, int):
             if bytes == 0:
                 return pointer
@@ -159,17 +161,17 @@ class Code:
         return self.insert(gep)
 
     def load(self, pointer: Value, type: Attribute, alignment: int) -> Value:
-        """What lies there."""
+        """Return what lies there."""
         return self.insert(llvm.LoadOp(pointer, type, alignment))
 
     def store(self, value: Value, pointer: Value, alignment: int) -> None:
-        """Writes a value there."""
+        """Write a value there."""
         self.builder.insert(llvm.StoreOp(value, pointer, alignment))
 
     # ---- Vectors, structs, intrinsics ----
 
     def vector(self, values: Sequence[Value]) -> Value:
-        """A vector of values of one type."""
+        """Return a vector of values of one type."""
         type = VectorType(values[0].type, [len(values)])
         whole = self.insert(llvm.UndefOp(type))
         for place, value in enumerate(values):
@@ -180,13 +182,13 @@ class Code:
         return whole
 
     def element(self, vector: Value, place: int, type: Attribute) -> Value:
-        """An element of a vector."""
+        """Return an element of a vector."""
         return self.insert(ExtractOp(vector, [place], type))
 
     def intrinsic(
         self, name: str, operands: Sequence[Value], results: Sequence[Attribute]
     ) -> list[Value]:
-        """Calls one of LLVM; several results come as a struct."""
+        """Call one of LLVM; several results come as a struct."""
         if len(results) < 2:
             return list(self.builder.insert(llvm.CallIntrinsicOp(name, operands, results)).results)
         struct = llvm.LLVMStructType.from_type_list(list(results))
@@ -199,7 +201,7 @@ class Code:
         results: Sequence[Attribute] = (),
         before: Sequence[Value] = (),
     ) -> list[Value]:
-        """One instruction of PTX, which may change memory: `$n` are results, then operands.
+        """Emit one instruction of PTX, which may change memory: `$n` are results, then operands.
 
         Registers of results hold `before` before.
         """
@@ -217,12 +219,14 @@ class Code:
         return self.fields(made.results[0], results)
 
     def power_of_two(self, a: Value) -> Value:
-        """2^a of an f32, within 2 units of the last place; 0 of what is tiny (PTX ISA, "ex2")."""
+        """Return 2^a of an f32, within 2 units of the last place; 0 of what is tiny (PTX ISA,
+        "ex2").
+        """
         text = "ex2.approx.ftz.f32 $0, $1;"
         return self.insert(llvm.InlineAsmOp(text, "=f,f", [a], [a.type]))
 
     def fields(self, struct: Value, types: Sequence[Attribute]) -> list[Value]:
-        """Those of a struct."""
+        """Return the fields of a struct."""
         return [
             self.insert(llvm.ExtractValueOp(DenseArrayBase.from_list(i64, [n]), struct, type))
             for n, type in enumerate(types)
@@ -238,7 +242,7 @@ class Code:
         carried: Sequence[Value],
         body: Callable[["Code", Value, Sequence[Value]], Sequence[Value]],
     ) -> list[Value]:
-        """`body` gets the index and what is carried, and returns what is carried on."""
+        """Emit a loop; `body` gets the index and the carried values, and returns the next ones."""
         block = Block(arg_types=[begin.type, *(value.type for value in carried)])
         inside = Code(Builder(InsertPoint.at_end(block)))
         results = body(inside, block.args[0], block.args[1:])
@@ -251,7 +255,7 @@ class Code:
         then: Callable[["Code"], None],
         otherwise: Callable[["Code"], None] | None = None,
     ) -> None:
-        """One of two pieces of code."""
+        """Emit one of two pieces of code, by a condition."""
         blocks: list[Block] = []
         for make in (then, otherwise):
             end = scf.YieldOp()
@@ -263,14 +267,14 @@ class Code:
 
 
 def _register(type: Attribute) -> str:
-    """The constraint of a register for a type."""
+    """Return the constraint of a register for a type."""
     if isinstance(type, llvm.LLVMPointerType) or type == i64:
         return "l"
     return "f" if isinstance(type, Float32Type) else "r"
 
 
 def f32_vector(lanes: int) -> VectorType[Any]:
-    """So many numbers."""
+    """Return the type of a vector of `count` f32."""
     return VectorType(Float32Type(), [lanes])
 
 

@@ -1,6 +1,6 @@
 """Copies of an operand's tiles to shared memory, by `cp.async` where elements lie well.
 
-What lies behind the depths of the operand is filled with zeros. Lines and columns behind its end
+What lies after the depths of the operand is filled with zeros. Lines and columns beyond its end
 repeat the last ones instead: the results that they give are not stored.
 """
 
@@ -17,19 +17,19 @@ from braid.lowering.gpu.contraction.problem import Operand
 from braid.lowering.gpu.contraction.tiles import CHUNK, Place
 
 _FAR = 2**31
-"""Bytes: half of what 32 bits count to, as depths run a stage behind their end."""
+"""Bytes: half of what 32 bits count to, as K runs a stage beyond their end."""
 _GATHERED = 8
 """Elements that a thread gathers for a line: where each of them is takes a register."""
 
 
 @dataclass
 class TileCopy:
-    """Copies tiles of `depth` elements along depths and `lines` of the operand's own dims.
+    """Copies tiles of `depth` elements along K and `lines` of the operand's own dims.
 
     A line in shared memory is `along_depth`, or else along the operand's own dims. A thread copies
     unit `unit` of line `first` and of lines that are `step` apart. Where lines begin is held as a
     `distance` in 32 bits where these hold it: a thread holds many of them. Tiles that are `whole`
-    have no depths behind the end.
+    have no K beyond the end.
     """
 
     operand: Operand
@@ -45,7 +45,7 @@ class TileCopy:
     fixed: list[Value] = field(default_factory=list[Value])
 
     def __post_init__(self) -> None:
-        """How wide copies are: 0 for elements that are too narrow or too scattered to copy."""
+        """Find how wide copies are: 0 for elements that are too narrow or too scattered to copy."""
         self.width = self.operand.chunk(self.along_depth)
         self.distance = i32 if self.operand.reach < _FAR else i64
         per = self.width or min(CHUNK, _GATHERED * self.operand.bytes)
@@ -59,16 +59,16 @@ class TileCopy:
 
     @property
     def extent(self) -> int:
-        """How many lines the operand has."""
+        """The extent of the operand's own dims."""
         return prod(extent for extent, _ in self.operand.lines)
 
     @property
     def depths(self) -> int:
-        """How many depths the operand has."""
+        """The extent of K."""
         return prod(extent for extent, _ in self.operand.depths)
 
     def prepare(self, code: Code, thread: Value, start: Value, batch: Value) -> None:
-        """What is the same for all stages; `start` is the first line of the block's tile."""
+        """Emit what all stages share; `start` is the first row or column of the block's tile."""
         self.unit = code.rem(thread, self.units)
         self.first = code.div(thread, self.units)
         pointer = code.pointer(self.operand.value)
@@ -103,7 +103,9 @@ class TileCopy:
             self.targets.append(target if self.within is None else code.add(target, self.within))
 
     def issue(self, code: Code, shared: Value, depth: Value, numbers: Sequence[int]) -> None:
-        """The thread's copies of these numbers, of the tile that begins at `depth`."""
+        """Issue the thread's copies of these numbers, of the tile that begins at `depth`
+        along K.
+        """
         for n in numbers:
             target = code.at(shared, self.targets[n])
             if self.place.lines % self.step == 0:
@@ -146,7 +148,7 @@ class TileCopy:
                 code.intrinsic(f"{name}.{self.width}.s", [to, at, taken], [])
 
     def _gather(self, code: Code, target: Value, depth: Value, n: int) -> None:
-        """Elements from anywhere, which are there at once."""
+        """Copy elements from anywhere, which are available at once."""
         type = cast(MemRefType[Any], self.operand.value.type).element_type
         zero = code.number(0, type)
         values: list[Value] = []
@@ -165,17 +167,17 @@ class TileCopy:
         code.store(code.vector(values), target, self.per_unit * self.operand.bytes)
 
     def _line(self, code: Code, line: Value) -> Value:
-        """Bytes to the beginning of a line."""
+        """Return the bytes to the beginning of a line."""
         return code.offset(line, self.operand.lines, self.operand.bytes, self.distance)
 
     def _source(self, code: Code, line: Value, depth: Value) -> Value:
-        """What is at a depth of the line that begins there."""
+        """Return what is at a place along K of the line that begins there."""
         own = code.offset(depth, self.operand.depths, self.operand.bytes, self.distance)
         whole = code.add(line, own)
         return code.at(self.begin, code.wide(whole) if self.distance == i32 else whole)
 
     def _chunk(self, code: Code) -> tuple[Value, Value | None]:
-        """The chunk of a line that the thread's unit is in, and where in it."""
+        """Return the chunk of a line that the thread's unit is in, and where in it."""
         bytes_ = self.per_unit * self.operand.bytes
         if bytes_ >= CHUNK:
             return code.mul(self.unit, bytes_ // CHUNK), None

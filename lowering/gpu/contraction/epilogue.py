@@ -58,7 +58,9 @@ class Epilogue:
     def of(
         product: linalg.GenericOp, nests: Sequence[linalg.GenericOp], results: Sequence[SSAValue]
     ) -> "Epilogue | None":
-        """None unless the nests compute at each element of the product from that element."""
+        """Return the epilogue; None unless the nests compute at each element of the product from
+        that element.
+        """
         start = loops_of(product)
         dims: dict[SSAValue, tuple[int, ...]] = {}
         first = _permutation(start.result)
@@ -90,7 +92,7 @@ class Epilogue:
         return dims[-1] if dims else None
 
     def width(self, columns: Sequence[Part]) -> int:
-        """How many neighbours a thread takes at once, of these columns."""
+        """Return how many neighbours a thread takes at once, of these columns."""
         if not columns or columns[-1].factor != 1:
             return 1
         if any(self.dims[value][-1] != columns[-1].dim for value in self.results):
@@ -124,7 +126,7 @@ class Epilogue:
         lane_dim: int | None,
         values: Mapping[SSAValue, SSAValue],
     ) -> None:
-        """Computes with sums that are neighbours along `lane_dim` from `point` on, and stores.
+        """Compute with sums that are neighbours along `lane_dim` from `point` on, and store them.
 
         `values` are the entry's buffers.
         """
@@ -146,7 +148,7 @@ class Epilogue:
         lane_dim: int | None,
         values: Mapping[SSAValue, SSAValue],
     ) -> Mapping[SSAValue, Lanes]:
-        """As `emit`, without the stores: what each buffer gets."""
+        """Compute what `emit` stores: the values that each buffer gets."""
         (product,) = list(self.dims)[:1]
         held: dict[SSAValue, Lanes] = {product: sums}
         zero = code.index(code.number(0))
@@ -172,11 +174,13 @@ class Epilogue:
         return held
 
     def steps_of(self, result: SSAValue) -> dict[int, int]:
-        """Elements from one index of each dim of the contraction to the next, in a result."""
+        """Return the elements from one index of each dim of the contraction to the next, in a
+        result.
+        """
         return dict(zip(self.dims[result], _strides(result), strict=True))
 
     def number_of(self, result: SSAValue) -> tuple[str | None, int]:
-        """PTX's name of the type of a result's elements, if it has one, and their bytes."""
+        """Return PTX's name of the type of a result's elements, if it has one, and their bytes."""
         type = cast(MemRefType[Any], result.type).element_type
         return NUMBER_OF.get(str(type)), bytes_of(type)
 
@@ -184,7 +188,7 @@ class Epilogue:
 def _dims_of(
     nest: linalg.GenericOp, known: Mapping[SSAValue, tuple[int, ...]]
 ) -> tuple[int, ...] | None:
-    """The contraction's dims for those of an elementwise nest that reads what is known."""
+    """Return the contraction's dims for those of an elementwise nest that reads what is known."""
     loops = loops_of(nest)
     first = len(nest.inputs)
     if not all(loops.is_parallel) or any(
@@ -202,7 +206,7 @@ def _dims_of(
 
 
 def _permutation(map: AffineMap) -> tuple[int, ...] | None:
-    """The dims that a map lists, if it lists some or all of them, each once."""
+    """Return the dims that a map lists, if it lists some or all of them, each once."""
     dims = [expr.position for expr in map.results if isinstance(expr, AffineDimExpr)]
     return tuple(dims) if len(dims) == len(map.results) == len(set(dims)) else None
 
@@ -215,7 +219,7 @@ def _read(
     lane: int | None,
     width: int,
 ) -> Lanes:
-    """Elements of an operand that are neighbours along dim `lane` of a nest.
+    """Return the elements of an operand that are neighbours along dim `lane` of a nest.
 
     One that is repeated, a vector, or one by one.
     """
@@ -234,7 +238,7 @@ def _read(
 
 
 def point_of(code: Code, parts: Sequence[Part], number: Value) -> Point:
-    """The indices of dims at number `number` of the parts, row-major."""
+    """Return the indices of dims at number `number` of the parts, row-major."""
     point: Point = {}
     size = prod(part.extent for part in parts)
     for position, part in enumerate(parts):
@@ -248,7 +252,7 @@ def point_of(code: Code, parts: Sequence[Part], number: Value) -> Point:
 
 
 def merge_points(code: Code, *points: Point) -> Point:
-    """Indices of dims, of which each point has a part."""
+    """Return indices of dims, of which each point has a part."""
     merged: Point = {}
     for point in points:
         for dim, value in point.items():
@@ -257,7 +261,9 @@ def merge_points(code: Code, *points: Point) -> Point:
 
 
 def _is_vector(buffer: SSAValue, map: AffineMap, lane: int, width: int) -> bool:
-    """Whether neighbours along a dim of a nest are neighbours in memory, at aligned places."""
+    """Return whether neighbours along a dim of a nest are neighbours in memory, at aligned
+    places.
+    """
     *outer, inner = map.results
     strides = _strides(buffer)
     follows = isinstance(inner, AffineDimExpr) and inner.position == lane and strides[-1] == 1

@@ -16,7 +16,7 @@ from braid.lowering.gpu.contraction.epilogue import Epilogue, merge_points, poin
 from braid.lowering.gpu.contraction.main_loop import Cores, MainLoop, Ring
 from braid.lowering.gpu.contraction.partial_sums import PartialSums, neighbours, sum_type
 from braid.lowering.gpu.contraction.plain_cores import PlainCores
-from braid.lowering.gpu.contraction.problem import Contraction, Number
+from braid.lowering.gpu.contraction.problem import Contraction, ElementKind
 from braid.lowering.gpu.contraction.single_points import (
     emit_neighbours,
     emit_single_points,
@@ -29,7 +29,7 @@ from braid.lowering.gpu.launch.launches import THREADS, dynamic_shared
 
 @dataclass(frozen=True)
 class Tile:
-    """What a block computes: where, from depth `begin` on, and what it does with sums.
+    """What a block computes: where, from `begin` along K on, and what it does with sums.
 
     `where` is the thread, the batch, the first row and column; `write` gets `width` neighbours.
     """
@@ -52,11 +52,12 @@ class Product:
 
     @staticmethod
     def of(
-        function: FuncOp, operands: int, tiles: Tiles, number: Number | None = None
+        function: FuncOp, operands: int, tiles: Tiles, kind: ElementKind | None = None
     ) -> "Product | None":
-        """That of a bufferized kernel: a fill with zeros, the contraction, elementwise nests.
+        """Return the kernel of a bufferized function: a fill with zeros, the contraction,
+        elementwise nests.
 
-        What is multiplied may be told: f32 as tf32. None for other kernels.
+        `kind` overrides the kind of elements: f32 as tf32. None for other kernels.
         """
         found = product_nests(function)
         if found is None:
@@ -68,23 +69,23 @@ class Product:
         problem = Contraction.of(found.product, epilogue.inner)
         if problem is None:
             return None
-        if number is Number.TF32:
+        if kind is ElementKind.TF32:
             problem = problem.as_tf32
         return Product(problem, epilogue, found.constants, tiles)
 
     @property
     def rows(self) -> int:
-        """Of the product."""
+        """Rows of the product."""
         return self.problem.count(self.problem.rows)
 
     @property
     def columns(self) -> int:
-        """Of the product."""
+        """Columns of the product."""
         return self.problem.count(self.problem.columns)
 
     @property
     def depth(self) -> int:
-        """Of the product."""
+        """Extent of K."""
         return self.problem.count(self.problem.depths)
 
     @property
@@ -120,12 +121,12 @@ class Product:
 
     @property
     def in_flight_bytes(self) -> int:
-        """Of these, what is under way while a stage is multiplied."""
+        """Bytes of shared memory that copies in flight fill while a stage is multiplied."""
         return (self.tiles.stages - 1) * self._stage_bytes
 
     @property
     def partial(self) -> PartialSums | None:
-        """Where blocks that have a part of the depths leave their sums."""
+        """Where blocks that have a part of K (split-K) leave their sums."""
         if self.tiles.splits == 1:
             return None
         batches = self.problem.count(self.problem.batches)
@@ -140,7 +141,7 @@ class Product:
 
     @property
     def shared_bytes(self) -> int:
-        """Of a block."""
+        """Bytes of shared memory of a block."""
         staged = self.tiles.rows * self.tiles.staged_pitch
         return max(self.tiles.stages * self._stage_bytes, staged)
 
@@ -154,7 +155,7 @@ class Product:
 
     @property
     def _is_plain(self) -> bool:
-        return self.problem.a.number is Number.F32
+        return self.problem.a.kind is ElementKind.F32
 
     @cached_property
     def _b_along_depth(self) -> bool:
@@ -174,7 +175,7 @@ class Product:
         if self._b_along_depth:
             return Place(start, t.columns, t.depth, True)
         line = t.columns * self.problem.b.bytes
-        if self.problem.b.number is Number.TF32:
+        if self.problem.b.kind is ElementKind.TF32:
             # 4 lines of which lanes read 8 neighbours each, in different banks.
             return Place(start, self._stage_depth, line, False, PADDING)
         return Place(start, self._stage_depth, line, not self._is_plain)
@@ -186,9 +187,9 @@ class Product:
         entry: str,
         scratch: Value | None = None,
     ) -> None:
-        """The code of a thread; `values` are the entry's arguments for the kernel's.
+        """Emit the code of a thread; `values` are the entry's arguments for the kernel's.
 
-        Blocks that have a part of the depths leave their sums in `scratch`.
+        Blocks that have a part of K (split-K) leave their sums in `scratch`.
         """
         aligned = is_aligned(code.builder)
         thread, block = code.thread(), code.block()
@@ -217,11 +218,13 @@ class Product:
     def whole_tile(
         self, where: tuple[Value, Value, Value, Value], values: Mapping[SSAValue, SSAValue]
     ) -> Tile:
-        """A tile of which a block has all depths."""
+        """Return a tile of which a block has all of K."""
         return Tile(where, None, lambda at, sums, p: self.write(at, sums, p, values), self.width)
 
     def emit_totals(self, code: Code, values: Mapping[SSAValue, SSAValue], scratch: Value) -> None:
-        """The code of a thread of the entry that adds up parts and does what follows."""
+        """Emit the code of a thread of the second split-K entry, which adds up parts and applies
+        the epilogue.
+        """
         partial = self.partial
         assert partial is not None
         thread = code.add(code.mul(code.block(), THREADS), code.thread())
@@ -242,14 +245,14 @@ class Product:
 
     @property
     def total_threads(self) -> int:
-        """Of the entry that adds up parts."""
+        """Threads of the entry that adds up parts."""
         batches = self.problem.count(self.problem.batches)
         return batches * self.rows * (self.columns // self.width)
 
     def _tile_at(
         self, code: Code, thread: Value, block: Value
     ) -> tuple[Value, Value, Value, Value]:
-        """The thread, the batch, and the first row and column of a block's tile."""
+        """Return the thread, the batch, and the first row and column of a block's tile."""
         column_tile = code.rem(block, self.column_tiles)
         rest = code.div(block, self.column_tiles)
         row = code.mul(code.rem(rest, self.row_tiles), self.tiles.rows)
@@ -279,7 +282,7 @@ class Product:
         shared: Value,
         tile: Tile,
     ) -> None:
-        """What follows of the tile's sums, which cores have staged, by the threads of the block."""
+        """Apply the epilogue to the tile's sums in shared memory, by all threads of the block."""
         thread, batch, row, column = tile.where
         width = tile.width
         per_row = self.tiles.columns // width
@@ -308,7 +311,7 @@ class Product:
         place: tuple[Value, Value, Value],
         values: Mapping[SSAValue, SSAValue],
     ) -> None:
-        """The epilogue of sums at a batch, a row, and neighbouring columns."""
+        """Apply the epilogue to sums at a batch, a row, and neighbouring columns; store them."""
         kinds = (self.problem.batches, self.problem.rows, self.problem.columns)
         points = [point_of(code, parts, n) for parts, n in zip(kinds, place, strict=True)]
         lane = self.problem.columns[-1].dim if self.problem.columns else None
@@ -329,7 +332,7 @@ class Product:
         values: Mapping[SSAValue, SSAValue],
         tile: Tile,
     ) -> list[Value]:
-        """The thread's sums over the depths of its block."""
+        """Return the thread's sums over its block's part of K."""
         thread, batch, row, column = tile.where
         lines = (self.tiles.rows, self.tiles.columns)
         operands = (self.problem.a, self.problem.b)
@@ -357,7 +360,7 @@ class Product:
 
 @dataclass(frozen=True)
 class ProductNests:
-    """What a bufferized kernel of a product consists of, behind a fill with `start`."""
+    """What a bufferized kernel of a product consists of, after a fill with `start`."""
 
     product: linalg.GenericOp
     others: tuple[linalg.GenericOp, ...]
@@ -366,7 +369,9 @@ class ProductNests:
 
 
 def product_nests(function: FuncOp) -> ProductNests | None:
-    """Those of a kernel that fills sums with zeros, adds to them, and then has other nests."""
+    """Return the nests of a kernel that fills sums with zeros, adds to them, and then has other
+    nests.
+    """
     nests = sum_nests(function)
     start = None if nests is None else nests.start.owner
     if not isinstance(start, arith.ConstantOp) or float(cast(Any, start.value).value.data) != 0:
@@ -375,7 +380,9 @@ def product_nests(function: FuncOp) -> ProductNests | None:
 
 
 def sum_nests(function: FuncOp) -> ProductNests | None:
-    """The same, whatever sums are filled with, and whether they are sums or maxima."""
+    """Return the nests of sums, whatever these are filled with, and whether they are sums or
+    maxima.
+    """
     nests: list[linalg.GenericOp | linalg.FillOp] = []
     constants: list[Operation] = []
     for op in list(function.body.block.ops)[:-1]:

@@ -1,4 +1,4 @@
-"""The loop of a product over its depths: copies to a ring of stages run ahead of the arithmetic."""
+"""The loop of a product over K: copies to a ring of stages run ahead of the arithmetic."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ class Cores(Protocol):
 
     @property
     def steps(self) -> int:
-        """Of a stage."""
+        """Steps of a stage."""
         ...
 
     @property
@@ -27,17 +27,18 @@ class Cores(Protocol):
         ...
 
     def zero(self, code: Code) -> Value:
-        """Of the type of sums."""
+        """Return zero in the type of sums."""
         ...
 
     def prepare(self, code: Code, thread: Value) -> None:
-        """What is the same for all stages."""
+        """Emit what all stages share."""
         ...
 
     def load(
         self, code: Code, shared: Value, step: int, before: Sequence[Value] = ()
     ) -> list[Value]:
-        """The thread's fragments of a step of the stage at `shared`; `before` of the step before.
+        """Return the thread's fragments of a step of the stage at `shared`; `before` of the step
+        before.
 
         They are read while those of the step before are multiplied.
         """
@@ -46,11 +47,11 @@ class Cores(Protocol):
     def multiply(
         self, code: Code, sums: Sequence[Value], fragments: Sequence[Value], step: int
     ) -> list[Value]:
-        """The sums and the products of a step."""
+        """Return the sums and the products of a step."""
         ...
 
     def stage(self, code: Code, shared: Value, sums: Sequence[Value]) -> None:
-        """Writes the thread's sums to the rows of the tile."""
+        """Write the thread's sums to the rows of the tile."""
         ...
 
 
@@ -68,7 +69,7 @@ class Ring:
         return self.stages - 1
 
     def next(self, code: Code, slot: Value) -> Value:
-        """The slot after this one."""
+        """Return the slot after this one."""
         more = code.add(slot, self.size)
         wraps = code.equal(more, self.stages * self.size)
         return code.select(wraps, code.number(0), more)
@@ -89,7 +90,7 @@ class MainLoop:
     begin: Value | None = None
 
     def emit(self, code: Code) -> list[Value]:
-        """The thread's sums."""
+        """Return the thread's sums."""
         cores, ring = self.cores, self.ring
         for stage in range(ring.ahead):
             at = code.number(min(stage, self.turns - 1) * self.depth)
@@ -112,13 +113,13 @@ class MainLoop:
         return [(copy, n) for copy in self.copies for n in range(copy.count)]
 
     def _issue(self, code: Code, slot: Value, at: Value, first: int, last: int) -> None:
-        """Copies number `first` to `last` of the stage that begins `at` depths behind the first."""
+        """Copy number `first` to `last` of the stage that begins `at` depths after the first."""
         depth = at if self.begin is None else code.add(self.begin, at)
         for copy, n in self._work[first:last]:
             copy.issue(code, slot, depth, [n])
 
     def _turn(self, code: Code, turn: Value, carried: Sequence[Value]) -> Sequence[Value]:
-        """One stage: its steps, and between them the copies of a stage to come."""
+        """Emit one stage: its steps, and between them the copies of a stage to come."""
         cores, ring = self.cores, self.ring
         read, write, at, *rest = carried
         sums, held = list(rest[: cores.sums]), list(rest[cores.sums :])
@@ -139,9 +140,9 @@ class MainLoop:
         return [next_read, read, further, *sums, *held]
 
     def _share(self, step: int) -> int:
-        """How many copies are issued until the end of a step.
+        """Return how many copies are issued until the end of a step.
 
-        Behind the barrier, all threads have read what copies overwrite: the stage before, of which
+        After the barrier, all threads have read what copies overwrite: the stage before, of which
         some still read the last steps while others are at the first.
         """
         steps, tail = self.cores.steps, self.cores.tail
@@ -151,7 +152,7 @@ class MainLoop:
     def _upcoming(
         self, code: Code, step: int, held: list[Value], read: Value, next_read: Value
     ) -> list[Value]:
-        """Fragments of the step after this one, which are read already."""
+        """Return the fragments of the step after this one, which are read already."""
         cores, shared = self.cores, self.ring.shared
         if step < cores.steps - 1:
             return cores.load(code, code.at(shared, read), step + 1, held)
@@ -163,6 +164,6 @@ def _commit(code: Code) -> None:
 
 
 def _wait(code: Code, left: int) -> None:
-    """Until all but so many stages have landed, for all threads."""
+    """Wait until all but `left` stages have arrived, for all threads."""
     code.intrinsic("llvm.nvvm.cp.async.wait.group", [code.number(left)], [])
     code.barrier()

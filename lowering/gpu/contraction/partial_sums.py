@@ -1,4 +1,4 @@
-"""Sums of parts of the depths of a product, in scratch memory: each block of a tile has a part.
+"""Sums of parts of K of a product (split-K), in scratch memory: each block of a tile has a part.
 
 Few tiles would leave most of a GPU idle; parts are added up in their order by another entry, so
 that results do not depend on which block is the first (split-K; as CUTLASS's parallel reduction).
@@ -22,7 +22,7 @@ Place = tuple[Value, Value, Value]
 
 
 def sum_type(is_integer: bool) -> Attribute:
-    """Of sums of products."""
+    """Return the type of sums of products."""
     return i32 if is_integer else Float32Type()
 
 
@@ -44,7 +44,7 @@ class PartialSums:
 
     @property
     def bytes(self) -> int:
-        """Of all of them."""
+        """Bytes of all of them."""
         return self.splits * self._part
 
     @property
@@ -52,7 +52,7 @@ class PartialSums:
         return self.batches * self.rows * self.pitch * 4
 
     def _offset(self, code: Code, place: Place) -> Value:
-        """Bytes into a part, in 64 bits."""
+        """Return the bytes into a part, in 64 bits."""
         batch, row, column = place
         line = code.add(code.mul(code.wide(batch), self.rows), code.wide(row))
         return code.mul(code.add(code.mul(line, self.pitch), code.wide(column)), 4)
@@ -60,13 +60,13 @@ class PartialSums:
     def store(
         self, code: Code, scratch: Value, split: Value, place: Place, sums: Sequence[SSAValue]
     ) -> None:
-        """Leaves neighbours in a row; behind the end of a row nobody reads them."""
+        """Store neighbours in a row; beyond the end of a row nobody reads them."""
         start = code.at(scratch, code.mul(code.wide(split), self._part))
         pointer = code.at(start, self._offset(code, place))
         code.store(code.vector(sums), pointer, 4 * len(sums))
 
     def total(self, code: Code, scratch: Value, place: Place, width: int) -> list[SSAValue]:
-        """The sums of all parts, of so many neighbours."""
+        """Return the sums of all parts, of this many neighbours."""
         start = code.at(scratch, self._offset(code, place))
         type = sum_type(self.is_integer)
 
@@ -86,7 +86,7 @@ class PartialSums:
 
 
 def neighbours(code: Code, pointer: Value, width: int, type: Attribute) -> list[SSAValue]:
-    """Neighbouring sums, by vectors of four."""
+    """Load neighbouring sums, by vectors of four."""
     lanes: list[SSAValue] = []
     for first in range(0, width, _VECTOR):
         count = min(_VECTOR, width - first)

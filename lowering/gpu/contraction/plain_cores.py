@@ -18,16 +18,16 @@ from braid.lowering.gpu.contraction.tiles import Place, Tiles
 _OWN = 8
 """Rows of a thread."""
 _VECTOR = 4
-"""Numbers that are read at once: of A along depths, of B along columns."""
+"""Numbers that are read at once: of A along K, of B along columns."""
 WARP_ROWS = 32
-"""Of a warp."""
+"""The rows of a warp."""
 _WARP_VECTOR = 32
 """Columns of a warp for each vector of columns of a thread."""
 
 
 @dataclass
 class PlainCores:
-    """Multiplies what `a`, lines of depths, and `b`, lines of columns, hold."""
+    """Multiplies what `a`, lines along K, and `b`, lines of columns, hold."""
 
     tiles: Tiles
     a: Place
@@ -36,7 +36,7 @@ class PlainCores:
 
     @property
     def steps(self) -> int:
-        """Of a stage."""
+        """Steps of a stage."""
         return self.tiles.depth // 4
 
     @property
@@ -45,11 +45,11 @@ class PlainCores:
         return _OWN * _VECTOR * self._vectors
 
     def zero(self, code: Code) -> Value:
-        """Of the type of sums."""
+        """Return zero in the type of sums."""
         return code.number(0, Float32Type())
 
     def prepare(self, code: Code, thread: Value) -> None:
-        """The thread's first row, and its first column."""
+        """Compute the thread's first row and first column."""
         lane, warp = code.rem(thread, 32), code.div(thread, 32)
         across = self.tiles.rows // WARP_ROWS
         self.row = code.add(code.mul(code.rem(warp, across), 4), code.rem(lane, 4))
@@ -68,13 +68,13 @@ class PlainCores:
 
     @property
     def _vectors(self) -> int:
-        """Of columns of a thread."""
+        """Vectors of columns of a thread."""
         return self.tiles.warp_columns // _WARP_VECTOR
 
     def load(
         self, code: Code, shared: Value, step: int, before: Sequence[Value] = ()
     ) -> list[Value]:
-        """Vectors along depths of the thread's rows, then one along its columns of the depth.
+        """Load vectors along K of the thread's rows, then one along its columns for each k.
 
         Those of rows are of several depths: `before` are the fragments of the step before.
         """
@@ -92,7 +92,7 @@ class PlainCores:
     def multiply(
         self, code: Code, sums: Sequence[Value], fragments: Sequence[Value], step: int
     ) -> list[Value]:
-        """The sums and the products of a step."""
+        """Return the sums and the products of a step."""
         values = list(sums)
         f32 = Float32Type()
         row_b = [code.element(part, n, f32) for part in fragments[_OWN:] for n in range(_VECTOR)]
@@ -104,7 +104,7 @@ class PlainCores:
         return values
 
     def stage(self, code: Code, shared: Value, sums: Sequence[Value]) -> None:
-        """Writes the thread's sums to the rows of the tile."""
+        """Write the thread's sums to the rows of the tile."""
         pitch = self.tiles.staged_pitch
         start = code.add(code.mul(self.row, pitch), code.mul(self.column, 4))
         for row in range(_OWN):

@@ -1,7 +1,7 @@
 """A nest that adds up products, as one product of matrices for each batch.
 
 Every dim of the nest is a batch (both operands have it, and the result), a row (A and the result),
-a column (B and the result) or a depth (both operands, and not the result). Rows, columns and depths
+a column (B and the result) or a depth (both operands, and not the result). Rows, columns and K
 are numbered row-major over their dims, so that convolutions are products as well: implicit GEMM
 (S. Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning", 2014).
 """
@@ -42,8 +42,8 @@ def bufferized_product(group: FusedOp, symbol: str) -> FuncOp:
     return function
 
 
-class Number(Enum):
-    """What is multiplied."""
+class ElementKind(Enum):
+    """The kind of the elements that are multiplied, as `mma` instructions name it."""
 
     F32 = "f32"
     TF32 = "tf32"
@@ -59,7 +59,7 @@ Terms = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Part:
-    """So many steps along one dim of the nest, each of `factor` of its indices."""
+    """Steps along one dim of the nest, each over `factor` of its indices."""
 
     dim: int
     factor: int
@@ -68,26 +68,27 @@ class Part:
 
 @dataclass(frozen=True)
 class Operand:
-    """A or B: a buffer, and its strides in elements along batches, its own dims and depths."""
+    """A or B: a buffer, and its strides in elements along batches, its own dims and K."""
 
     value: SSAValue
-    number: Number
+    kind: ElementKind
     batch: Terms
     lines: Terms
     depths: Terms
 
     @property
     def bytes(self) -> int:
-        """Of an element."""
+        """Bytes of an element."""
         return bytes_of(cast(MemRefType[Any], self.value.type).element_type)
 
     @property
     def reach(self) -> int:
-        """Bytes from a batch's first element to behind its last one, at most."""
+        """Bytes from a batch's first element to after its last one, at most."""
         return sum(extent * stride for extent, stride in (*self.lines, *self.depths)) * self.bytes
 
     def chunk(self, along_depth: bool) -> int:
-        """Bytes that can be copied at once along depths or the operand's own dims: 16, 8, 4 or 0.
+        """Return the bytes that can be copied at once along K or the operand's own dims: 16, 8, 4
+        or 0.
 
         As many as the strides keep aligned, if the buffer begins at a multiple of 16 bytes.
         """
@@ -102,7 +103,7 @@ class Operand:
 class Contraction:
     """result[batch, row, column] = Σ over depths of A · B, in f32, or in i32 for bytes.
 
-    `parts` are those of batches, rows, columns and depths.
+    `parts` are those of batches, rows, columns and K.
     """
 
     nest: linalg.GenericOp
@@ -116,12 +117,12 @@ class Contraction:
     @property
     def is_integer(self) -> bool:
         """Whether bytes are multiplied."""
-        return self.a.number in (Number.S8, Number.U8)
+        return self.a.kind in (ElementKind.S8, ElementKind.U8)
 
     @property
     def as_tf32(self) -> "Contraction":
         """The same of f32, whose elements are rounded to tf32 before they are multiplied."""
-        a, b = (replace(operand, number=Number.TF32) for operand in (self.a, self.b))
+        a, b = (replace(operand, kind=ElementKind.TF32) for operand in (self.a, self.b))
         return replace(self, a=a, b=b)
 
     @property
@@ -130,12 +131,13 @@ class Contraction:
         return self.nest.outputs[0]
 
     def count(self, parts: Sequence[Part]) -> int:
-        """How many points parts have."""
+        """Return how many points parts have."""
         return prod(part.extent for part in parts)
 
     @staticmethod
     def of(nest: linalg.GenericOp, inner: int | None) -> "Contraction | None":
-        """That of a nest on buffers whose result begins as zeros; None for other nests.
+        """Return the contraction of a nest on buffers whose result begins as zeros; None for other
+        nests.
 
         Dim `inner` of the nest is one of columns, if only one operand has it.
         """
@@ -167,7 +169,7 @@ class Contraction:
         strides = [dict(zip(parts, step, strict=True)) for step in (a, b)]
         inmost = by_kind["depth"][-1:]
         if all(strides[number][part] != 1 for number in (first, second) for part in inmost):
-            # Neighbours in A become neighbours along depths, as channels last are.
+            # Neighbours in A become neighbours along K, as channels last are.
             by_kind["depth"] = tuple(sorted(by_kind["depth"], key=lambda p: -strides[first][p]))
 
         def operand(number: int, own: str) -> Operand:
@@ -191,7 +193,7 @@ class Contraction:
 
 
 def merged(terms: Sequence[tuple[int, int]]) -> Terms:
-    """Neighbouring dims as one where it has one stride."""
+    """Merge neighbouring dims to one where the result has one stride."""
     result: list[tuple[int, int]] = []
     for extent, stride in terms:
         if result and result[-1][1] == extent * stride:
@@ -209,8 +211,8 @@ def _kind(a: int, b: int, c: int) -> str | None:
     return "row" if a else "column" if b else "batch"
 
 
-def _numbers(nest: linalg.GenericOp) -> tuple[Number, Number] | None:
-    """What a body multiplies that adds the product of its two operands to the result."""
+def _numbers(nest: linalg.GenericOp) -> tuple[ElementKind, ElementKind] | None:
+    """Return what a body multiplies that adds the product of its two operands to the result."""
     last = nest.body.block.last_op
     assert isinstance(last, linalg.YieldOp)
     if len(last.arguments) != 1 or len(nest.body.block.args) != 3:
@@ -224,17 +226,19 @@ def _numbers(nest: linalg.GenericOp) -> tuple[Number, Number] | None:
         return None
     if not isinstance(total.type, Float32Type) and total.type != IntegerType(32):
         return None
-    found = [_number(value, nest.body.block.args) for value in product.operands]
+    found = [_element_kind(value, nest.body.block.args) for value in product.operands]
     numbers = {argument: number for own in found if own for argument, number in [own]}
     left, right = (numbers.get(argument) for argument in nest.body.block.args[:2])
     if left is None or right is None:
         return None
-    bytes_ = {Number.S8, Number.U8}
+    bytes_ = {ElementKind.S8, ElementKind.U8}
     return (left, right) if left is right or {left, right} <= bytes_ else None
 
 
-def _number(value: SSAValue, arguments: Sequence[SSAValue]) -> tuple[SSAValue, Number] | None:
-    """The argument of the body that a factor is, maybe after a conversion."""
+def _element_kind(
+    value: SSAValue, arguments: Sequence[SSAValue]
+) -> tuple[SSAValue, ElementKind] | None:
+    """Return the argument of the body that a factor is, maybe after a conversion."""
     owner = value.owner
     source = value
     if isinstance(owner, arith.ExtFOp | arith.ExtSIOp | arith.ExtUIOp):
@@ -243,18 +247,20 @@ def _number(value: SSAValue, arguments: Sequence[SSAValue]) -> tuple[SSAValue, N
         return None
     type: Attribute = source.type
     if isinstance(type, BFloat16Type):
-        return source, Number.BF16
+        return source, ElementKind.BF16
     if isinstance(type, Float16Type):
-        return source, Number.F16
+        return source, ElementKind.F16
     if isinstance(type, Float32Type) and source is value:
-        return source, Number.F32
+        return source, ElementKind.F32
     if type == IntegerType(8) and isinstance(owner, Operation):
-        return source, Number.U8 if isinstance(owner, arith.ExtUIOp) else Number.S8
+        return source, ElementKind.U8 if isinstance(owner, arith.ExtUIOp) else ElementKind.S8
     return None
 
 
 def _parts(maps: Sequence[AffineMap], extents: Sequence[int]) -> list[Part]:
-    """The dims; one whose quotient an operand is indexed by, as of groups, is two of them."""
+    """Return the dims; one whose quotient an operand is indexed by, as of groups, is two of
+    them.
+    """
     divisors: dict[int, int] = {}
     for map in maps:
         for expr in map.results:
@@ -277,7 +283,9 @@ def _parts(maps: Sequence[AffineMap], extents: Sequence[int]) -> list[Part]:
 
 
 def _steps(value: SSAValue, map: AffineMap, parts: Sequence[Part]) -> list[int] | None:
-    """Elements from one step along each part to the next; None where that is not a number."""
+    """Return the elements from one step along each part to the next; None where that is not a
+    number.
+    """
     type = cast(MemRefType[Any], value.type)
     strides = type.get_strides()
     if strides is None:

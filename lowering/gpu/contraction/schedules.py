@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import gcd
 
 from braid.lowering.gpu.contraction.plain_cores import WARP_ROWS
-from braid.lowering.gpu.contraction.problem import Number
+from braid.lowering.gpu.contraction.problem import ElementKind
 from braid.lowering.gpu.contraction.tiles import CHUNK, LEAST_COPY, PADDING, Tiles
 from braid.targets.machines.machine import Machine
 
@@ -38,24 +38,24 @@ _SCATTERED = 0.33e-9
 """Seconds in which a multiprocessor copies 4 bytes alone of columns that are apart: from what
 convolutions of f32 took more than products on an H200."""
 _DEPTHS = ((128, 3), (64, 5), (64, 4), (64, 3), (128, 2), (128, 6), (128, 8))
-"""Bytes of a stage along depths, and stages; the preferred first."""
-_ELEMENTS = {Number.F32: 4, Number.TF32: 4, Number.S8: 1, Number.U8: 1}
+"""Bytes of a stage along K, and stages; the preferred first."""
+_ELEMENTS = {ElementKind.F32: 4, ElementKind.TF32: 4, ElementKind.S8: 1, ElementKind.U8: 1}
 """Bytes; 2 of others."""
 _SPLITS = (2, 4, 8, 16, 32)
-"""Blocks that have parts of the depths of one tile."""
+"""Blocks that have parts of K of one tile (split-K)."""
 _LEAST_STAGES = 4
-"""Of a part: with fewer, hardly any copy runs while products are added up."""
+"""The least stages of a part: with fewer, hardly any copy runs while products are added up."""
 _LATENCY = 0.9e-6
 """Seconds from the start of a copy to its end, measured on an H200 with cold caches: all stages but
 one are under way at once."""
 _SECOND_ENTRY = 2e-6
 """Seconds, assumed: an entry in a graph begins when the one before has ended."""
 _MOST_REGISTERS = 240
-"""Of the 255 that a thread may have: how many are needed is predicted."""
+"""The most registers of a thread, of 255 that it may have: how many are needed is predicted."""
 _LANES = 128
 """Multiply-adds of f32 that a multiprocessor begins at once."""
 _QUARTERS = 4
-"""Of a multiprocessor, each of which begins one instruction of a warp at once."""
+"""The quarters of a multiprocessor, each of which begins one instruction of a warp at once."""
 _KILO = 1024
 _RESERVED = _KILO
 """Shared memory of a block that CUDA takes."""
@@ -83,28 +83,28 @@ class Size:
     rows: int
     columns: int
     depth: int
-    number: Number
+    kind: ElementKind
     bytes: int
     copied: tuple[int, int] = (CHUNK, CHUNK)
 
     @property
     def element(self) -> int:
         """Bytes of an element of the operands."""
-        return _ELEMENTS.get(self.number, 2)
+        return _ELEMENTS.get(self.kind, 2)
 
 
 def shared_memory(machine: Machine) -> int:
-    """Bytes of shared memory of a multiprocessor."""
+    """Return the bytes of shared memory of a multiprocessor."""
     return _SHARED.get(machine.cpu.rstrip("af"), _MOST_SHARED)
 
 
 def shared_limit(machine: Machine) -> int:
-    """Bytes of shared memory that a block may have."""
+    """Return the bytes of shared memory that a block may have."""
     return shared_memory(machine) - _RESERVED
 
 
 def shared_bytes(tiles: Tiles, element: int) -> int:
-    """At least what a block takes, as operands may lie."""
+    """Return the least bytes of shared memory of a block, by the strides of operands."""
     lines = tiles.rows * (tiles.depth + (PADDING if element == 4 else 0))
     depth = tiles.depth // element
     other = max(tiles.columns * tiles.depth, depth * (tiles.columns * element + PADDING))
@@ -112,7 +112,8 @@ def shared_bytes(tiles: Tiles, element: int) -> int:
 
 
 def registers(size: Size, tiles: Tiles) -> float:
-    """Of a thread of tensor cores, about: sums, fragments of two steps, addresses, and gathers.
+    """Return the approximate registers of a thread of tensor cores: sums, fragments of two steps,
+    addresses, gathers.
 
     What elements that are gathered take, their places and they themselves, and the places of the
     least copies, was seen in the machine code of ptxas 13.5; wider copies are too few to matter.
@@ -128,12 +129,14 @@ def registers(size: Size, tiles: Tiles) -> float:
 
 
 def copied_together(line: int) -> int:
-    """Bytes of a copy where lines of so many follow each other."""
+    """Return the bytes of a copy where lines of this many bytes follow each other."""
     return gcd(line, CHUNK)
 
 
 def seconds(size: Size, tiles: Tiles, machine: Machine) -> float:
-    """Of whole waves of blocks at the assumed part of the machine's rate, or of its memory."""
+    """Return the seconds of whole waves of blocks at the assumed part of the machine's rate, or of
+    its memory.
+    """
     processors = machine.fact("multiprocessors", 108)
     blocks = size.batches * -(-size.rows // tiles.rows) * -(-size.columns // tiles.columns)
     blocks *= tiles.splits
@@ -142,9 +145,9 @@ def seconds(size: Size, tiles: Tiles, machine: Machine) -> float:
     stage = tiles.depth // size.element
     depth = min(size.depth, -(-size.depth // (stage * tiles.splits)) * stage)
     turns = -(-depth // stage)
-    rate = peak_rate(size.number, machine) / processors
+    rate = peak_rate(size.kind, machine) / processors
     time = 2 * tiles.rows * tiles.columns * depth * beside / (rate * share_of(tiles, size))
-    if size.number is Number.F32:
+    if size.kind is ElementKind.F32:
         alone = 2 * tiles.warp_rows * tiles.warp_columns * depth * _QUARTERS / rate
         time = max(time, alone / _ALONE[tiles.warp_columns])
         if size.copied[1] <= LEAST_COPY:
@@ -158,27 +161,27 @@ def seconds(size: Size, tiles: Tiles, machine: Machine) -> float:
     return time
 
 
-def mma_rate(number: Number, machine: Machine) -> float:
-    """Operations a second by `mma.sync`, which not every GPU's tensor cores are fastest by."""
-    kind, default = "bf16_flops", 312e12
-    if number is Number.TF32:
-        kind, default = "tf32_flops", 156e12
-    if number in (Number.S8, Number.U8):
-        kind, default = "int8_ops", 624e12
-    return machine.fact(f"mma_{kind}", machine.fact(f"tensor_{kind}", default))
+def mma_rate(kind: ElementKind, machine: Machine) -> float:
+    """Return the operations a second by `mma.sync`, which is not every GPU's fastest way."""
+    fact, default = "bf16_flops", 312e12
+    if kind is ElementKind.TF32:
+        fact, default = "tf32_flops", 156e12
+    if kind in (ElementKind.S8, ElementKind.U8):
+        fact, default = "int8_ops", 624e12
+    return machine.fact(f"mma_{fact}", machine.fact(f"tensor_{fact}", default))
 
 
-def peak_rate(number: Number, machine: Machine) -> float:
-    """Operations a second of all multiprocessors, of f32 without tensor cores."""
-    if number is Number.F32:
+def peak_rate(kind: ElementKind, machine: Machine) -> float:
+    """Return the operations a second of all multiprocessors, for f32 without tensor cores."""
+    if kind is ElementKind.F32:
         return machine.fact("flops", 19.5e12)
-    return mma_rate(number, machine)
+    return mma_rate(kind, machine)
 
 
 def share_of(tiles: Tiles, size: Size) -> float:
-    """Which part of that is assumed; of tiles beside the space, that of its slowest."""
+    """Return which part of that is assumed; of tiles beside the space, that of its slowest."""
     shape = (tiles.rows, tiles.columns, tiles.warp_rows, tiles.warp_columns)
-    if size.number is Number.F32:
+    if size.kind is ElementKind.F32:
         return _PLAIN.get(shape, min(_PLAIN.values()))
     share = _TENSOR.get(shape, min(_TENSOR.values()))
     depth = (tiles.depth, tiles.stages)
@@ -187,8 +190,10 @@ def share_of(tiles: Tiles, size: Size) -> float:
 
 
 def schedules(size: Size, machine: Machine, level: int) -> Iterator[Tiles]:
-    """Those of a level, the fastest first: the best two at level 0, the others at level 1."""
-    if size.number is Number.F32:
+    """Return the schedules of a level, the fastest first: the best two at level 0, the others at
+    level 1.
+    """
+    if size.kind is ElementKind.F32:
         shapes, depths = list(_PLAIN), ((64, 4),)
     else:
         shapes, depths = list(_TENSOR), _DEPTHS
@@ -210,12 +215,14 @@ def schedules(size: Size, machine: Machine, level: int) -> Iterator[Tiles]:
 
 
 def _side_by_side(size: Size, tiles: Tiles) -> int:
-    """Blocks that a multiprocessor needs at once to have no idle lanes, and then does in turns."""
-    return max(1, _LANES // tiles.threads) if size.number is Number.F32 else 1
+    """Return the blocks that keep all lanes of a multiprocessor busy; it then computes them in
+    turns.
+    """
+    return max(1, _LANES // tiles.threads) if size.kind is ElementKind.F32 else 1
 
 
 def _splits(size: Size, tiles: Tiles, machine: Machine) -> Iterator[int]:
-    """Into how many parts depths may be split: all of them have some, and a processor each."""
+    """Return the numbers of parts for split-K: each part has some of K, and a multiprocessor."""
     stages = -(-size.depth // (tiles.depth // size.element))
     blocks = size.batches * -(-size.rows // tiles.rows) * -(-size.columns // tiles.columns)
     for splits in _SPLITS:

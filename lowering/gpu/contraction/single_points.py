@@ -22,17 +22,17 @@ class TileSize(Protocol):
 
     @property
     def rows(self) -> int:
-        """Of the tile."""
+        """Rows of the tile."""
         ...
 
     @property
     def columns(self) -> int:
-        """Of the tile."""
+        """Columns of the tile."""
         ...
 
     @property
     def threads(self) -> int:
-        """Of the block."""
+        """Threads of the block."""
         ...
 
 
@@ -44,7 +44,7 @@ def emit_single_points(
     values: Mapping[SSAValue, SSAValue],
     where: tuple[Value, Value, Value, Value],
 ) -> None:
-    """The code of a thread, which takes every so-manieth point of the block's tile.
+    """Emit the code of a thread, which takes every n-th point of the block's tile, of n threads.
 
     `where` is the thread, the batch, and the tile's first row and column.
     """
@@ -71,7 +71,7 @@ def emit_neighbours(
     values: Mapping[SSAValue, SSAValue],
     place: tuple[Value, Value, Value],
 ) -> None:
-    """The code of a thread that has so many neighbours in a row from a place on."""
+    """Emit the code of a thread that computes some neighbours in a row from a place on."""
     batch, row, column = place
     begin, end, step = (code.number(n) for n in (0, width, 1))
 
@@ -103,7 +103,7 @@ def dot(
     lines: Sequence[Value],
     values: Mapping[SSAValue, SSAValue],
 ) -> Value:
-    """The sum of products of a line of A and one of B."""
+    """Return the sum of products of a line of A and one of B."""
     operands = (problem.a, problem.b)
     nest = problem.nest
 
@@ -126,14 +126,14 @@ def dot(
 
 
 def line_of(code: Code, buffer: SSAValue, operand: Operand, batch: Value, line: Value) -> Value:
-    """Where a line of an operand begins."""
+    """Return where a line of an operand begins."""
     pointer = code.pointer(buffer)
     outer = code.offset(batch, operand.batch, operand.bytes)
     return code.at(pointer, code.add(outer, code.offset(line, operand.lines, operand.bytes)))
 
 
 def element_at(code: Code, operand: Operand, line: Value, depth: Value) -> Value:
-    """The element of a line at a depth."""
+    """Return the element of a line at a place along K."""
     type = cast(MemRefType[Any], operand.value.type).element_type
     offset = code.offset(depth, operand.depths, operand.bytes)
     return code.load(code.at(line, offset), type, operand.bytes)

@@ -12,21 +12,21 @@ from xdsl.dialects.builtin import Float16Type, Float32Type, VectorType, i32
 from xdsl.ir import Attribute
 
 from braid.lowering.gpu.contraction.code import Code, Value
-from braid.lowering.gpu.contraction.problem import Contraction, Number
+from braid.lowering.gpu.contraction.problem import Contraction, ElementKind
 from braid.lowering.gpu.contraction.tiles import CHUNK, Place, Tiles
 
 STEP_BYTES = 32
-"""Of a row of A that an instruction multiplies."""
+"""The bytes of a row of A that an instruction multiplies."""
 _M, _N = 16, 8
 
 
-def multiply_name(a: Number, b: Number) -> str:
-    """LLVM's name of the instruction."""
-    if a is Number.BF16:
+def multiply_name(a: ElementKind, b: ElementKind) -> str:
+    """Return LLVM's name of the instruction."""
+    if a is ElementKind.BF16:
         return "llvm.nvvm.mma.m16n8k16.row.col.bf16"
-    if a is Number.TF32:
+    if a is ElementKind.TF32:
         return "llvm.nvvm.mma.m16n8k8.row.col.tf32"
-    if a is Number.F16:
+    if a is ElementKind.F16:
         return "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"
     types = a.value if a is b else f"{a.value}.{b.value}"
     return f"llvm.nvvm.mma.m16n8k32.row.col.{types}"
@@ -34,7 +34,7 @@ def multiply_name(a: Number, b: Number) -> str:
 
 @dataclass
 class TensorCores:
-    """Multiplies what `a` and `b` hold; B has lines of depths, or of columns if 16 bits wide."""
+    """Multiplies what `a` and `b` hold; B has lines along K, or of columns if 16 bits wide."""
 
     problem: Contraction
     tiles: Tiles
@@ -45,7 +45,7 @@ class TensorCores:
 
     @property
     def steps(self) -> int:
-        """Of a stage."""
+        """Steps of a stage."""
         return self.tiles.depth // STEP_BYTES
 
     @property
@@ -54,11 +54,11 @@ class TensorCores:
         return self.tiles.warp_rows * self.tiles.warp_columns // 32
 
     def zero(self, code: Code) -> Value:
-        """Of the type of sums."""
+        """Return zero in the type of sums."""
         return code.number(0, self._sum)
 
     def prepare(self, code: Code, thread: Value) -> None:
-        """Where in a stage the lane's rows are."""
+        """Compute where the lane's rows are in a stage."""
         t = self.tiles
         self.lane = code.rem(thread, 32)
         warp = code.div(thread, 32)
@@ -91,11 +91,11 @@ class TensorCores:
     def load(
         self, code: Code, shared: Value, step: int, before: Sequence[Value] = ()
     ) -> list[Value]:
-        """The warp's fragments of A, and then of B."""
+        """Return the warp's fragments of A, and then of B."""
         return [*self.load_a(code, shared, step), *self.load_b(code, shared, step)]
 
     def load_a(self, code: Code, shared: Value, step: int) -> list[Value]:
-        """The warp's fragments of A."""
+        """Return the warp's fragments of A."""
         values: list[Value] = []
         for block in range(self._blocks):
             place = code.at(shared, self._a[step])
@@ -103,7 +103,7 @@ class TensorCores:
         return self._rounded(code, values)
 
     def load_b(self, code: Code, shared: Value, step: int) -> list[Value]:
-        """The warp's fragments of B."""
+        """Return the warp's fragments of B."""
         values: list[Value] = []
         if self._is_tf32 and not self.b_along_depth:
             return self._rounded(code, self._read_columns(code, shared, step))
@@ -117,7 +117,9 @@ class TensorCores:
         return self._rounded(code, values)
 
     def _read_columns(self, code: Code, shared: Value, step: int) -> list[Value]:
-        """Fragments of 32 bits of lines of columns, which `ldmatrix` does not exchange."""
+        """Return the fragments of 32 bits of lines of columns, which `ldmatrix` does not
+        exchange.
+        """
         place, half = code.at(shared, self._b[0]), STEP_BYTES // 4 // 2
         return [
             code.load(
@@ -128,7 +130,7 @@ class TensorCores:
         ]
 
     def _rounded(self, code: Code, values: list[Value]) -> list[Value]:
-        """To the nearest tf32: `mma.sync` drops the bits that it has no place for."""
+        """Round to the nearest tf32: `mma.sync` truncates."""
         if not self._is_tf32:
             return values
         floats = [code.insert(llvm.BitcastOp(value, Float32Type())) for value in values]
@@ -136,7 +138,7 @@ class TensorCores:
 
     @property
     def _is_tf32(self) -> bool:
-        return self.problem.a.number is Number.TF32
+        return self.problem.a.kind is ElementKind.TF32
 
     def _read(self, code: Code, place: Value, kind: str) -> list[Value]:
         name = f"llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4{kind}.b16.p3"
@@ -145,14 +147,14 @@ class TensorCores:
     def multiply(
         self, code: Code, sums: Sequence[Value], fragments: Sequence[Value], step: int = 0
     ) -> list[Value]:
-        """The sums and the products of a step."""
+        """Return the sums and the products of a step."""
         values = list(sums)
-        if self.problem.a.number is Number.F16:
+        if self.problem.a.kind is ElementKind.F16:
             fragments = [
                 code.insert(llvm.BitcastOp(value, VectorType(Float16Type(), [2])))
                 for value in fragments
             ]
-        name = multiply_name(self.problem.a.number, self.problem.b.number)
+        name = multiply_name(self.problem.a.kind, self.problem.b.kind)
         columns = self.tiles.warp_columns // _N
         for block in range(self._blocks):
             a = fragments[4 * block : 4 * block + 4]
@@ -167,7 +169,7 @@ class TensorCores:
         return values
 
     def stage(self, code: Code, shared: Value, sums: Sequence[Value]) -> None:
-        """Writes the thread's sums to the rows of the tile."""
+        """Write the thread's sums to the rows of the tile."""
         pitch, columns = self.tiles.staged_pitch, self.tiles.warp_columns // _N
         row = code.add(self.row, code.div(self.lane, 4))
         column = code.add(self.column, code.mul(code.rem(self.lane, 4), 2))

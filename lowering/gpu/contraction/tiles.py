@@ -19,7 +19,7 @@ class Tiles(Schedule):
     """A block computes `rows` by `columns`, and its warps `warp_rows` by `warp_columns` each.
 
     `depth` is that of a stage in bytes of A, of which `stages` are in shared memory at once. Each
-    of `splits` blocks adds up a part of the depths of a tile, and another entry their sums.
+    of `splits` blocks adds up a part of K of a tile (split-K), and another entry their sums.
     """
 
     rows: int
@@ -32,7 +32,7 @@ class Tiles(Schedule):
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """Threads of a block."""
         return self.rows // self.warp_rows * (self.columns // self.warp_columns) * 32
 
     @property
@@ -62,7 +62,7 @@ class Place:
 
     @property
     def bytes(self) -> int:
-        """Of the whole tile."""
+        """Bytes of the whole tile."""
         return self.lines * self.pitch
 
     @property
@@ -71,12 +71,12 @@ class Place:
         return 8 if self.swizzled else 1
 
     def turn(self, code: Code, line: Value) -> Value:
-        """What the number of a chunk in a line is combined with, by exclusive or."""
+        """Return what the number of a chunk in a line is combined with, by exclusive or."""
         if self.line_bytes >= 8 * CHUNK:
             return code.bits(line, 7)
         return code.bits(code.div(line, 2), 3)
 
     def address(self, code: Code, line: Value, chunk: Value) -> Value:
-        """Bytes into the stage."""
+        """Return the bytes into the stage."""
         own = code.xor(chunk, self.turn(code, line)) if self.swizzled else chunk
         return code.add(code.add(code.mul(line, self.pitch), code.mul(own, CHUNK)), self.start)

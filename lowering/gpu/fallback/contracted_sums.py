@@ -12,7 +12,7 @@ _CONTRACTED = arith.FastMathFlagsAttr([FastMathFlag.ALLOW_CONTRACT])
 
 
 def contract_sums(function: FuncOp) -> None:
-    """Lets nests that add up products do so by fused multiply-adds, half as many instructions."""
+    """Let nests that add up products do so by fused multiply-adds, half as many instructions."""
     for nest in [op for op in function.walk() if isinstance(op, linalg.GenericOp)]:
         if len(nest.outputs) != 1 or not ThreadNest.of(nest).reduced:
             continue

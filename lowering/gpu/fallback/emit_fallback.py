@@ -51,11 +51,11 @@ from braid.lowering.gpu.nests.wide_sums import WideSums
 from braid.targets.kernels.kernel_family import InPlace
 
 VERSION = 15
-"""Of this emitter, as the `version` of a family."""
+"""The version of this emitter, as the `version` of a family."""
 
 
 def emit_fallback(group: FusedOp, symbol: str) -> GpuKernel:
-    """A kernel for any group of ops with static shapes, in the layouts of its types.
+    """Return a kernel for any group of ops with static shapes, in the layouts of its types.
 
     Raises as `bufferized_group`.
     """
@@ -105,7 +105,7 @@ def _row_kernel(
     group: FusedOp,
     in_place: tuple[InPlace, ...],
 ) -> GpuKernel:
-    """All nests of a kernel in one entry."""
+    """Return a kernel with all nests in one entry."""
     entry = f"{symbol}_0"
     buffers = program.arguments
     function = gpu_function(entry, [buffer.type for buffer in buffers], program.threads)
@@ -128,7 +128,9 @@ def _emit_rows(
     values: dict[SSAValue, SSAValue],
     shared_symbol: str,
 ) -> list[memref.GlobalOp]:
-    """The code of an entry, `values` being its arguments for the program's; its shared memory."""
+    """Return the code of an entry, `values` being its arguments for the program's; its shared
+    memory.
+    """
     body = function.body.block
     if program.needs_registers:
         limit_blocks(function, 1)
@@ -149,7 +151,7 @@ def _sums_kernel(
     group: FusedOp,
     in_place: tuple[InPlace, ...],
 ) -> GpuKernel:
-    """A nest that reduces, and what follows elementwise, in one entry."""
+    """Return a nest that reduces, and what follows elementwise, in one entry."""
     entry = f"{symbol}_0"
     function = gpu_function(entry, [buffer.type for buffer in buffers], THREADS)
     body = function.body.block
@@ -171,7 +173,9 @@ def _sums_kernel(
 
 
 def _fills_as_nests(function: FuncOp) -> None:
-    """A fill is spread over threads as every other nest without operands."""
+    """Rewrite fills as nests, which are spread over threads like every other nest without
+    operands.
+    """
     for op in [op for op in function.walk() if isinstance(op, linalg.FillOp)]:
         buffer_type = cast(MemRefType[Any], op.outputs[0].type)
         rank = buffer_type.get_num_dims()
@@ -188,7 +192,7 @@ def _fills_as_nests(function: FuncOp) -> None:
 
 
 def _own_constants(module: ModuleOp, symbol: str) -> list[Operation]:
-    """Copies of the module's constants that are used, under names that no other kernel has."""
+    """Copy of the module's constants that are used, under names that no other kernel has."""
     used = [op for op in module.walk() if isinstance(op, memref.GetGlobalOp)]
     names = {op.name_.root_reference.data for op in used}
     for op in used:
@@ -201,7 +205,8 @@ def _own_constants(module: ModuleOp, symbol: str) -> list[Operation]:
 
 
 def _steps(function: FuncOp) -> list[list[Operation]]:
-    """The ops that have an effect, in order: a nest alone, others together with their neighbours.
+    """Return the ops that have an effect, in order: a nest alone, others together with their
+    neighbours.
 
     All ops are one step where one of them has a result that is used.
     """
@@ -224,7 +229,7 @@ def _steps(function: FuncOp) -> list[list[Operation]]:
 
 
 def _with_starts(steps: Sequence[list[Operation]]) -> list[list[Operation]]:
-    """Fills are one step with the nest behind them that starts from them."""
+    """Fill are one step with the nest after them that starts from them."""
     joined: list[list[Operation]] = []
     for step in steps:
         if joined and _started([*joined[-1], *step]) is not None:
@@ -235,7 +240,9 @@ def _with_starts(steps: Sequence[list[Operation]]) -> list[list[Operation]]:
 
 
 def _started(step: Sequence[Operation]) -> SSAValue | None:
-    """What a nest that reduces starts from, where the step is a fill and the nest behind it."""
+    """Return what a nest that reduces starts from, where the step is a fill and the nest
+    after it.
+    """
     if len(step) != 2:
         return None
     fill, nest = step
@@ -256,7 +263,7 @@ def _started(step: Sequence[Operation]) -> SSAValue | None:
 
 
 def _is_setup(op: Operation) -> bool:
-    """Constants and views, which every entry has for itself."""
+    """Return whether an op is a constant or a view, which every entry has for itself."""
     return isinstance(op, memref.GetGlobalOp) or is_side_effect_free(op)
 
 
@@ -267,7 +274,9 @@ def _outside_values(op: Operation) -> set[SSAValue]:
 def _entry(
     step: Sequence[Operation], symbol: str, buffers: Sequence[BlockArgument]
 ) -> tuple[list[Operation], Launch] | None:
-    """The function of a step, what it shares, and its launch; None for a nest without points."""
+    """Return the function of a step, what it shares, and its launch; None for a nest without
+    points.
+    """
     parent = step[0].parent_block()
     assert parent is not None
     needed = _setup_of(step, parent)
@@ -315,7 +324,7 @@ def _entry(
 
 
 def _setup_of(step: Sequence[Operation], block: Block) -> list[Operation]:
-    """The constants and views that the ops of a step use, in order."""
+    """Return the constants and views that the ops of a step use, in order."""
     wanted = {value for op in step for value in _outside_values(op)}
     needed: list[Operation] = []
     for op in reversed(list(block.ops)):
@@ -328,7 +337,7 @@ def _setup_of(step: Sequence[Operation], block: Block) -> list[Operation]:
 def _spread_nest(
     step: Sequence[Operation],
 ) -> ThreadNest | TransposedNest | WideNest | WideSums | None:
-    """How a nest is spread over threads; None for other ops, which run on one."""
+    """Return how a nest is spread over threads; None for other ops, which run on one."""
     start, op = _started(step), step[-1]
     if not isinstance(op, linalg.GenericOp) or (len(step) > 1 and start is None):
         return None
@@ -337,7 +346,7 @@ def _spread_nest(
 
 
 def _spread(body: Block, threads: int, count: int) -> None:
-    """Replaces the nest of an entry, of as many ops, by the code of a thread."""
+    """Replace the nest of an entry, of as many ops, by the code of a thread."""
     step = [op for op in body.ops if isinstance(op, linalg.GenericOp)][:count]
     spread = _spread_nest(step)
     assert spread is not None

@@ -62,11 +62,11 @@ _INTEGERS: dict[type[Operation], Callable[..., Table]] = {
 _COMPARISONS: dict[int, Callable[..., Table]] = dict(
     enumerate((np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal))
 )
-"""By the number of the predicate; of signed integers."""
+"""The comparisons of signed integers, by the number of the predicate."""
 
 
 def known_places_as_maps(module: ModuleOp, function: FuncOp) -> None:
-    """Rewrites all nests of the function that load elements at places that are known."""
+    """Rewrite all nests of the function that load elements at places that are known."""
     tables = _tables(module)
     found = [_with_known_loads(nest, tables) for nest in _nests(function)]
     for nest in found:
@@ -87,7 +87,7 @@ def _nests(function: FuncOp) -> list[linalg.GenericOp]:
 
 
 def _tables(module: ModuleOp) -> dict[str, Table]:
-    """Constant vectors of integers by name."""
+    """Return the constant vectors of integers by name."""
     found: dict[str, Table] = {}
     for op in module.ops:
         if not isinstance(op, memref.GlobalOp):
@@ -102,7 +102,9 @@ def _tables(module: ModuleOp) -> dict[str, Table]:
 
 
 def _with_known_loads(nest: linalg.GenericOp, tables: dict[str, Table]) -> linalg.GenericOp | None:
-    """The nest in which what is loaded at known places is an operand; None where nothing is."""
+    """Return the nest in which what is loaded at known places is an operand; None where
+    nothing is.
+    """
     loops = loops_of(nest)
     places = _places(nest, loops.extents, loops.maps, tables)
     loads: list[tuple[memref.LoadOp, AffineMap]] = []
@@ -137,7 +139,7 @@ def _places(
     maps: Sequence[AffineMap],
     tables: dict[str, Table],
 ) -> dict[SSAValue, AffineExpr]:
-    """Values of the body that are lines or steps of one dim's index, as expressions."""
+    """Return the values of the body that are lines or steps of one dim's index, as expressions."""
     exprs: dict[SSAValue, AffineExpr] = {}
     for value, (dim, table) in _known(nest, extents, maps, tables).items():
         if (expr := _expression(dim, table)) is not None:
@@ -151,7 +153,9 @@ def _known(
     maps: Sequence[AffineMap],
     tables: dict[str, Table],
 ) -> dict[SSAValue, tuple[int, Table]]:
-    """Values of the body that follow from one dim's index: the dim, and one for each index."""
+    """Return the values of the body that follow from one dim's index: the dim, and one for each
+    index.
+    """
     known: dict[SSAValue, tuple[int, Table]] = {}
     for argument, operand, map in zip(nest.body.block.args, nest.inputs, maps, strict=False):
         source, expr = operand.owner, map.results[0] if len(map.results) == 1 else None
@@ -169,7 +173,7 @@ def _known(
 
 
 def _evaluated(op: Operation, known: dict[SSAValue, tuple[int, Table]]) -> tuple[int, Table] | None:
-    """What an op makes of values of one dim, for each of its indices."""
+    """Return what an op makes of values of one dim, for each of its indices."""
     dims = {known[value][0] for value in op.operands if value in known}
     if len(dims) != 1:
         return None
@@ -182,7 +186,7 @@ def _evaluated(op: Operation, known: dict[SSAValue, tuple[int, Table]]) -> tuple
 
 
 def _function(op: Operation) -> Callable[..., Table] | None:
-    """What an op of integers computes, of arrays."""
+    """Return what an op of integers computes, of arrays."""
     match op:
         case arith.CmpiOp():
             return _COMPARISONS.get(op.predicate.value.data)
@@ -197,7 +201,7 @@ def _function(op: Operation) -> Callable[..., Table] | None:
 def _with_tables_of_places(
     module: ModuleOp, nest: linalg.GenericOp, tables: dict[str, Table]
 ) -> None:
-    """Lets loads read their places from tables that hold them as they are."""
+    """Let loads read their places from tables that hold them as they are."""
     loops = loops_of(nest)
     known = _known(nest, loops.extents, loops.maps, tables)
     block, first = nest.body.block, len(nest.inputs)
@@ -229,7 +233,7 @@ def _with_tables_of_places(
 
 
 def _constant_table(module: ModuleOp, nest: linalg.GenericOp, table: Table) -> SSAValue:
-    """A constant with these entries, for a nest."""
+    """Return a constant with these entries, for a nest."""
     name = f"places_{sum(isinstance(op, memref.GlobalOp) for op in module.ops)}"
     type = MemRefType(i32, [len(table)])
     value = DenseIntOrFPElementsAttr.from_list(TensorType(i32, [len(table)]), table.tolist())
@@ -255,7 +259,7 @@ def _constant(value: SSAValue) -> int | None:
 
 
 def _stays(buffer: SSAValue, since: Operation) -> bool:
-    """Whether nothing surely writes a buffer behind an op; what has views of it may."""
+    """Return whether nothing surely writes a buffer after an op; what has views of it may."""
     if not isinstance(buffer.owner, Block | memref.AllocOp):
         return False
     users = {use.operation for use in buffer.uses}
@@ -270,7 +274,7 @@ def _stays(buffer: SSAValue, since: Operation) -> bool:
 
 
 def _expression(dim: int, table: Table) -> AffineExpr | None:
-    """A line or steps of an index, which are these numbers."""
+    """Return a line or steps of an index, which are these numbers."""
     if table.dtype == np.bool_ or len(table) == 0:
         return None
     index, first = np.arange(len(table)), int(table[0])
@@ -301,7 +305,7 @@ def _replaced(
     outputs: Sequence[SSAValue],
     rank: int | None = None,
 ) -> linalg.GenericOp:
-    """The nest with other operands, all of its dims, `rank` of them, being parallel."""
+    """Return the nest with other operands, all of its dims, `rank` of them, being parallel."""
     every = [*(map for _, map in inputs), *maps]
     kinds = list(nest.iterator_types) if rank is None else [IteratorTypeAttr.parallel()] * rank
     made = linalg.GenericOp(
@@ -316,7 +320,7 @@ def _replaced(
 
 
 def _only_moves(nest: linalg.GenericOp) -> bool:
-    """Whether it only copies elements to a buffer of the kernel's own, in order."""
+    """Return whether it only copies elements to a buffer of the kernel's own, in order."""
     block, loops = nest.body.block, loops_of(nest)
     last = block.last_op
     assert last is not None
@@ -330,7 +334,7 @@ def _only_moves(nest: linalg.GenericOp) -> bool:
 
 
 def _join_with_reader(function: FuncOp, moving: linalg.GenericOp) -> None:
-    """The only nest that reads what `moving` copies reads what it copies from."""
+    """Let the only nest that reads the copy which `moving` makes read its source instead."""
     source, buffer = moving.inputs[0], moving.outputs[0]
     readers = {use.operation for use in buffer.uses} - {moving}
     reader = readers.pop() if len(readers) == 1 else None
@@ -352,7 +356,7 @@ def _join_with_reader(function: FuncOp, moving: linalg.GenericOp) -> None:
 
 
 def _split_steps(nest: linalg.GenericOp) -> None:
-    """Makes two dims of each dim of which an operand's place is `dim floordiv f`."""
+    """Make two dims of each dim of which an operand's place is `dim floordiv f`."""
     loops = loops_of(nest)
     steps = _steps_of(loops.maps)
     uses_indices = any(isinstance(op, linalg.IndexOp) for op in nest.body.walk())
@@ -378,7 +382,7 @@ def _split_steps(nest: linalg.GenericOp) -> None:
 
 
 def _steps_of(maps: Sequence[AffineMap]) -> dict[int, int | None]:
-    """Dims and what they are divided by; None where that is several numbers."""
+    """Return the dims and their divisors; None where these differ."""
     steps: dict[int, int | None] = {}
     for inner in (inner for map in maps for expr in map.results for inner in expr.dfs()):
         match inner:

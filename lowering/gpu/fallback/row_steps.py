@@ -21,7 +21,9 @@ _LEAST_COLUMNS = 64
 
 
 def row_program_of(step: Sequence[Operation]) -> tuple[RowProgram, tuple[SSAValue, ...]] | None:
-    """The program of a step, and the buffers that its arguments stand for; None for other steps."""
+    """Return the program of a step, and the buffers that its arguments stand for; None for other
+    steps.
+    """
     if not all(isinstance(op, linalg.GenericOp) for op in step):
         return None
     nests = [op for op in step if isinstance(op, linalg.GenericOp)]

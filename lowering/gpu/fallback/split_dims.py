@@ -21,7 +21,7 @@ Access: TypeAlias = tuple[SSAValue, AffineMap]
 
 
 def narrowed(nest: linalg.GenericOp, access: Access, extents: Sequence[int]) -> Access:
-    """The operand, of which dims that a dim of the nest goes along are as long as that."""
+    """Return the operand, of which dims that a dim of the nest goes along are as long as that."""
     value, map = access
     type = cast(MemRefType[Any], value.type)
     shape = [
@@ -47,7 +47,9 @@ def split_access(
     place: dict[int, int],
     rank: int,
 ) -> Access | None:
-    """An operand over the new dims: a view of it, where it has one of the split dims itself."""
+    """Return an operand over the new dims: a view of it, where it has one of the split dims
+    itself.
+    """
     type = cast(MemRefType[Any], value.type)
     strides, offset = type.get_strides(), type.get_offset()
     if strides is None or offset is None or None in strides:
@@ -77,7 +79,7 @@ def split_access(
 
 
 def _moved(expr: AffineExpr, steps: dict[int, int], place: dict[int, int]) -> AffineExpr | None:
-    """An expression over the new dims; None where it has a split dim as it is."""
+    """Return an expression over the new dims; None where it has a split dim as it is."""
     match expr:
         case AffineDimExpr(dim):
             return None if dim in steps else AffineExpr.dimension(place[dim])

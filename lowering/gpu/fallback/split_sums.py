@@ -28,15 +28,15 @@ from braid.lowering.gpu.nests.row_program import combiner, neutral
 from braid.lowering.gpu.nests.thread_nests import ThreadNest
 
 _ENOUGH_POINTS = 2**19
-"""Of results and parts of them: more gain nothing. A thread computes up to 8 of them, and some 60
-thousand threads have as many bytes on their way as memory takes."""
+"""The points of results and parts of them: more gain nothing. A thread computes up to 8 of them,
+and some 60 thousand threads have as many bytes on their way as memory takes."""
 _MOST_PARTS = 128
 _LEAST_DEPTH = 256
 """Elements that a thread reduces without trouble."""
 
 
 def split_sums(function: FuncOp, innermost: bool = False) -> bool:
-    """Rewrites the nests of the function that reduce many elements to few; whether there are.
+    """Rewrite the nests that reduce many elements to few, and return whether there were any.
 
     Parts lie next to each other, `(…, part)`, where what is reduced are the `innermost` dims.
     """
@@ -49,7 +49,7 @@ def split_sums(function: FuncOp, innermost: bool = False) -> bool:
 
 
 def _parts(own: ThreadNest) -> int:
-    """Into how many parts of equal size the outermost reduced dim is cut."""
+    """Return into how many parts of equal size the outermost reduced dim is cut."""
     depth = 1
     for dim in own.reduced:
         depth *= own.extents[dim]
@@ -98,7 +98,7 @@ def _split(nest: linalg.GenericOp, own: ThreadNest, parts: int, innermost: bool)
 
 
 def _move_start(nest: linalg.GenericOp) -> None:
-    """Puts the fill that a nest starts from right before it, where nothing else is between."""
+    """Put the fill that a nest starts from right before it, where nothing else is between."""
     output, op = nest.outputs[0], nest.prev_op
     while op is not None and output not in [value for each in op.walk() for value in each.operands]:
         op = op.prev_op
@@ -134,7 +134,7 @@ def _reduce_parts(
     combine: Operation,
     innermost: bool,
 ) -> None:
-    """Replaces the nest by one that combines the parts of each of its points."""
+    """Replace the nest by one that combines the parts of each of its points."""
     type = cast(MemRefType[Any], output.type)
     rank = type.get_num_dims()
     block = Block(arg_types=[type.element_type] * 2)

@@ -40,7 +40,9 @@ class SumsWithEpilogue:
 
     @staticmethod
     def of(function: FuncOp, results: Sequence[SSAValue]) -> "SumsWithEpilogue | None":
-        """That of a bufferized kernel, if it is a nest that reduces and elementwise ones on it."""
+        """Return the sums of a bufferized kernel that is a reduction and elementwise nests on it,
+        else None.
+        """
         nests = sum_nests(function)
         if nests is None:
             return None
@@ -63,11 +65,13 @@ class SumsWithEpilogue:
 
     @property
     def blocks(self) -> int:
-        """Of a multiprocessor, at least, with the registers that a thread needs."""
+        """Blocks that fit a multiprocessor at least, with the registers that a thread needs."""
         return self.own.blocks if self.wide is None else self.wide.blocks
 
     def emit(self, code: Code, values: Values) -> None:
-        """Sums and what follows of them, of a thread; `values` are the entry's for the kernel's."""
+        """Emit the sum and its epilogue, for a thread; `values` are the entry's for the kernel's
+        arguments.
+        """
         b = code.builder
         aligned = is_aligned(b) if self.wide is not None else None
         index = global_thread(b, THREADS)
@@ -96,7 +100,7 @@ class SumsWithEpilogue:
             self._store(code, sums, row, values)
 
     def _each(self, code: Code, wide: WideSums, point: Point, values: Values) -> None:
-        """One by one, where buffers begin anywhere."""
+        """Compute one sum at a time, where buffers begin anywhere."""
         for row in wide.rows(code.builder, point):
             builder, own = each_lane(code.builder, row, wide.tile.lane, wide.tile.width)
             self._single(Code(builder), own, values)

@@ -15,7 +15,7 @@ from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.contraction.code import Code
-from braid.lowering.gpu.contraction.problem import Number, bufferized_product
+from braid.lowering.gpu.contraction.problem import ElementKind, bufferized_product
 from braid.lowering.gpu.contraction.schedules import mma_rate, shared_limit
 from braid.lowering.gpu.contraction.tiles import Tiles
 from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
@@ -48,7 +48,7 @@ _WARP_ROWS = 16
 _IN_FLIGHT = 4096
 """Bytes of masks that a block reads at once."""
 _PROCESSORS = 108
-"""Of a GPU, where no fact says how many."""
+"""The multiprocessors of a GPU, where no fact gives their number."""
 _RATE = 0.5
 """Which part of the peak rate is assumed."""
 
@@ -104,7 +104,7 @@ class AttentionCandidate(Candidate[S]):
         return [*choices, *self._with_heads_inside(choices[0])]
 
     def _with_heads_inside(self, plain: LayoutChoice) -> Iterator[LayoutChoice]:
-        """As products with weights make queries, keys and values, and read the results."""
+        """Return layouts with heads inside, as products with weights make and read them."""
         queries, keys = self.found.scores.operands
         values = self.found.values.operands[1]
         arguments: dict[SSAValue, int] = {
@@ -122,7 +122,9 @@ class AttentionCandidate(Candidate[S]):
         yield LayoutChoice(tuple(operands), tuple(inside for _ in plain.results))
 
     def predicted(self, rows: int, rate: float) -> float:
-        """Seconds of whole waves of blocks of so many queries, at a rate, or of the memory."""
+        """Return the seconds of whole waves of blocks of `queries` queries, at a rate, or of the
+        memory.
+        """
         *batches, queries, keys = shape_of(self.found.scores.output)
         widths = (
             shape_of(self.found.scores.operands[0])[-1] + shape_of(self.found.values.output)[-1]
@@ -150,7 +152,9 @@ class AttentionCandidate(Candidate[S]):
         make: Callable[["Inside"], ProductEntry],
         work: BlockWork,
     ) -> Kernel:
-        """The kernel of an entry, behind one that looks at masks where they leave out keys."""
+        """Return the kernel of an entry, after one that looks at masks where they leave
+        out keys.
+        """
         function = bufferized_product(self.group, symbol)
         buffers = function.body.block.args[:-2]
         scores, weighted = attention.scores, attention.weighted
@@ -184,7 +188,9 @@ class AttentionCandidate(Candidate[S]):
         return [*self.group.body.block.args, *self.group.terminator.arguments]
 
     def attention(self, symbol: str, rows: int, keys: int, stages: int) -> Attention | None:
-        """Both products by tiles; None where one has no tiles, or they do not fit each other."""
+        """Return both products by tiles; None where one has no tiles, or they do not fit each
+        other.
+        """
         key, value = self.widths
         scores = half(
             self.found.before,
@@ -217,13 +223,15 @@ class BlockAttention(AttentionCandidate[AttentionSchedule]):
     """An attention by tiles of `mma.sync`."""
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Of the default tiles."""
+        """Return the seconds of the default tiles."""
         slow = 1.0 if choice == self.layouts[0] else 1.001
         rows = next(self.space(0)).rows
-        return slow * self.predicted(rows, mma_rate(Number.BF16, self.machine) * _RATE)
+        return slow * self.predicted(rows, mma_rate(ElementKind.BF16, self.machine) * _RATE)
 
     def space(self, level: int) -> Iterator[AttentionSchedule]:
-        """Shapes of tiles that fit shared memory: the preferred at level 0, the others at 1."""
+        """Return the shapes of tiles that fit shared memory: the preferred at level 0, the others
+        at 1.
+        """
         fitting = [
             AttentionSchedule(rows, keys, stages)
             for rows, keys, stages in _SHAPES
@@ -233,7 +241,9 @@ class BlockAttention(AttentionCandidate[AttentionSchedule]):
         yield from {0: fitting[:1], 1: fitting[1:]}.get(level, [])
 
     def emit(self, symbol: str, schedule: AttentionSchedule) -> Kernel:
-        """One entry, a block some queries of a head; with masks, one before that looks at these."""
+        """Emit one entry, whose blocks take some queries of a head; with masks, another before that
+        finds their ranges.
+        """
         attention = self.attention(symbol, schedule.rows, schedule.keys, schedule.stages)
         if attention is None:
             return emit_fallback(self.group, symbol)
@@ -241,19 +251,19 @@ class BlockAttention(AttentionCandidate[AttentionSchedule]):
         return self.kernel(symbol, attention, lambda inside: _entry(attention, inside), work)
 
     def _bytes(self, rows: int, keys: int, stages: int) -> int:
-        """Of shared memory of a block."""
+        """Return the bytes of shared memory of a block."""
         key, value = self.widths
         staged = rows * Tiles(rows, value, 0, 0, _WARP_ROWS, value).staged_pitch
         return max(2 * (rows * key + stages * keys * (key + value)), staged)
 
     def _work(self, schedule: AttentionSchedule, columns: int) -> BlockWork:
-        """Of a block, over so many keys."""
+        """Return the work of a block, over this many keys."""
         rows, keys = schedule.rows, schedule.keys
         key, value = self.widths
         tiles, tile = -(-columns // keys), 2 * keys * (key + value)
         return BlockWork(
             2.0 * rows * tiles * keys * (key + value),
-            mma_rate(Number.BF16, self.machine),
+            mma_rate(ElementKind.BF16, self.machine),
             _RATE,
             2 * rows * key + tiles * tile,
             max(1, schedule.stages - 1) * tile,
@@ -261,7 +271,7 @@ class BlockAttention(AttentionCandidate[AttentionSchedule]):
 
 
 def _entry(attention: Attention, inside: Inside) -> ProductEntry:
-    """All tiles of a block, or rows one by one where operands are not aligned."""
+    """Emit all tiles of a block, or rows one by one where operands are not aligned."""
 
     def emit(
         code: Code, values: Mapping[SSAValue, SSAValue], name: str, rest: Sequence[SSAValue]

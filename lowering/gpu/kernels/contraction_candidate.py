@@ -36,7 +36,7 @@ from braid.dialects.braid.regions import FusedOp
 from braid.lowering.common.loop_nest import in_place_arguments
 from braid.lowering.gpu.contraction.code import Code
 from braid.lowering.gpu.contraction.kernel import Product
-from braid.lowering.gpu.contraction.problem import Number, bufferized_product
+from braid.lowering.gpu.contraction.problem import ElementKind, bufferized_product
 from braid.lowering.gpu.contraction.schedules import (
     Size,
     peak_rate,
@@ -75,13 +75,13 @@ class ProductMatch:
     """A product of block arguments, and what it multiplies; the others are elementwise."""
 
     op: ProductOp
-    number: Number
+    kind: ElementKind
 
 
 def match_product(
     group: FusedOp, kind: type[MatmulOp] | type[ConvOp], machine: Machine
 ) -> ProductMatch | None:
-    """The only product of the group, not empty, if everything else computes with its result.
+    """Return the only product of the group, not empty, if everything else computes with its result.
 
     That of f32 is one of tf32 where the machine permits it.
     """
@@ -90,10 +90,10 @@ def match_product(
     if len(products) != 1:
         return None
     op = products[0]
-    number = _number(op)
-    if number is Number.F32 and machine.fact(TF32, 0):
-        number = Number.TF32
-    if number is None or not all(isinstance(v, BlockArgument) for v in op.operands):
+    elements = _element_kind(op)
+    if elements is ElementKind.F32 and machine.fact(TF32, 0):
+        elements = ElementKind.TF32
+    if elements is None or not all(isinstance(v, BlockArgument) for v in op.operands):
         return None
     values = (*op.operands, *group.inputs, *group.outputs)
     if any(DYNAMIC in shape_of(v) or 0 in shape_of(v) for v in values):
@@ -108,11 +108,11 @@ def match_product(
         return None
     if any(result not in known for result in group.terminator.arguments):
         return None
-    return ProductMatch(op, number)
+    return ProductMatch(op, elements)
 
 
 def _follows(op: Operation, known: set[SSAValue], shape: tuple[int, ...]) -> bool:
-    """Whether an op is elementwise on the product, at the product's points."""
+    """Return whether an op is elementwise on the product, at the product's points."""
     if isinstance(op, ConstantOp):
         return True
     if not isinstance(op, ElementwiseOp) or known.isdisjoint(op.operands):
@@ -120,16 +120,16 @@ def _follows(op: Operation, known: set[SSAValue], shape: tuple[int, ...]) -> boo
     return shape_of(op.results[0]) == shape
 
 
-def _number(op: ProductOp) -> Number | None:
+def _element_kind(op: ProductOp) -> ElementKind | None:
     left, right = (element_type_of(operand) for operand in op.operands)
     if op.accumulator == i32 and is_byte(left) and is_byte(right):
-        return Number.S8
+        return ElementKind.S8
     if op.accumulator is not None or left != right:
         return None
-    numbers: dict[type[Attribute], Number] = {
-        Float32Type: Number.F32,
-        BFloat16Type: Number.BF16,
-        Float16Type: Number.F16,
+    numbers: dict[type[Attribute], ElementKind] = {
+        Float32Type: ElementKind.F32,
+        BFloat16Type: ElementKind.BF16,
+        Float16Type: ElementKind.F16,
     }
     return numbers.get(type(left))
 
@@ -145,11 +145,11 @@ class ProductCandidate(Candidate[S]):
     @property
     @abstractmethod
     def layouts(self) -> Sequence[LayoutChoice]:
-        """As in `Candidate`."""
+        """See `Candidate`."""
 
     @abstractmethod
     def extents(self) -> tuple[int, int, int, int]:
-        """Batches, rows, columns and depth of the product."""
+        """Return the batches, rows, columns and K of the product."""
 
     @cached_property
     def size(self) -> Size:
@@ -157,27 +157,29 @@ class ProductCandidate(Candidate[S]):
         values = (*self.group.inputs, *self.group.outputs)
         bytes_ = sum(storage_bytes(v.type) for v in values)
         layouts = [layout_of(operand.type) for operand in self.found.op.operands]
-        return Size(*self.extents(), self.found.number, bytes_, self.copied(layouts))
+        return Size(*self.extents(), self.found.kind, bytes_, self.copied(layouts))
 
     @abstractmethod
     def copied(self, layouts: Sequence[Layout]) -> tuple[int, int]:
-        """Bytes of neighbours in each operand, so laid out, that are copied together: up to 16."""
+        """Return for each operand in these layouts the contiguous bytes that are copied together:
+        up to 16.
+        """
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
-        """Any: each operand and result is addressed by its own."""
+    def supports_strides(self, choice: LayoutChoice) -> bool:
+        """Take any strides: each operand and result is addressed by its own."""
         return True
 
     @abstractmethod
     def seconds(self, choice: LayoutChoice) -> float:
-        """As in `Candidate`."""
+        """See `Candidate`."""
 
     @abstractmethod
     def space(self, level: int) -> Iterator[S]:
-        """As in `Candidate`."""
+        """See `Candidate`."""
 
     @abstractmethod
     def emit(self, symbol: str, schedule: S) -> Kernel:
-        """As in `Candidate`."""
+        """See `Candidate`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +187,7 @@ class TiledProduct(ProductCandidate[Tiles]):
     """A product by tiles of `mma.sync`, or of multiply-adds of f32."""
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Of the default tiles."""
+        """Return the seconds of the default tiles."""
         slow = 1.0 if choice == self.layouts[0] else self.slowdown
         operands = dict(zip(self.group.body.block.args, choice.operands, strict=True))
         layouts = [operands[cast(BlockArgument, value)] for value in self.found.op.operands]
@@ -194,17 +196,19 @@ class TiledProduct(ProductCandidate[Tiles]):
 
     @property
     def slowdown(self) -> float:
-        """Of layouts that are not preferred."""
+        """Slowdown of layouts that are not preferred."""
         return 1.05
 
     def space(self, level: int) -> Iterator[Tiles]:
-        """Tiles by predicted time."""
+        """Return the tiles by predicted time."""
         return schedules(self.size, self.machine, level)
 
     def emit(self, symbol: str, schedule: Tiles) -> Kernel:
-        """An entry, a block a tile or a part of its depths, and then one that adds parts up."""
+        """Return an entry, a block a tile or a part of its K, and then one that adds
+        parts up.
+        """
         function = bufferized_product(self.group, symbol)
-        product = Product.of(function, len(self.group.inputs), schedule, self.found.number)
+        product = Product.of(function, len(self.group.inputs), schedule, self.found.kind)
         if product is None:
             return emit_fallback(self.group, symbol)
         entries = [
@@ -223,7 +227,7 @@ class TiledProduct(ProductCandidate[Tiles]):
         kernel = product_kernel(entries, function, symbol, self.group, self.machine, scratch)
         work = BlockWork(
             product.block_flops,
-            peak_rate(self.found.number, self.machine),
+            peak_rate(self.found.kind, self.machine),
             share_of(schedule, self.size),
             product.copied_bytes,
             product.in_flight_bytes,
@@ -249,7 +253,7 @@ class ProductEntry:
 
 
 def totals_entry(product: Product) -> ProductEntry:
-    """That adds up parts of the depths."""
+    """Return the entry that adds up the parts of split-K."""
     return ProductEntry(
         blocks_for(product.total_threads),
         THREADS,
@@ -260,13 +264,13 @@ def totals_entry(product: Product) -> ProductEntry:
 
 
 _REGISTERS = 65_536
-"""Of a multiprocessor."""
+"""The registers of a multiprocessor."""
 _ENOUGH = 128
 """Registers of a thread of the smallest tiles."""
 
 
 def _is_held_by_memory(own: ProductEntry, machine: Machine) -> bool:
-    """Whether shared memory allows no more blocks than registers do, enough to a thread.
+    """Return whether shared memory allows no more blocks than registers do, enough to a thread.
 
     The assembler, which knows nothing of that memory, would rather spill a few registers.
     """
@@ -284,7 +288,7 @@ def product_kernel(
     machine: Machine,
     scratch_bytes: int = 0,
 ) -> GpuKernel:
-    """The kernel of a bufferized group that is a product, on a GPU."""
+    """Return the kernel of a bufferized group that is a product, on a GPU."""
     in_place = in_place_arguments(function, len(group.inputs))
     buffers = function.body.block.args[:-2]
     return kernel_of_entries(entries, buffers, symbol, group, machine, scratch_bytes, in_place)
@@ -299,7 +303,7 @@ def kernel_of_entries(
     scratch_bytes: int = 0,
     in_place: tuple[InPlace, ...] = (),
 ) -> GpuKernel:
-    """The kernel of a group whose operands and results are `buffers`."""
+    """Return the kernel of a group whose operands and results are `buffers`."""
     scratch = [MemRefType(IntegerType(8), [scratch_bytes])] if scratch_bytes else []
     ops: list[Operation] = []
     launches: list[Launch] = []
@@ -337,7 +341,7 @@ def kernel_of_entries(
 
 
 def _shared_memory(entry: str) -> llvm.GlobalOp:
-    """Of a size that the launch says."""
+    """Return the shared memory of a size that the launch says."""
     return llvm.GlobalOp(
         llvm.LLVMArrayType(IntAttr(0), IntegerType(8)),
         dynamic_shared(entry),

@@ -16,7 +16,7 @@ from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.gpu.contraction.problem import Number
+from braid.lowering.gpu.contraction.problem import ElementKind
 from braid.lowering.gpu.contraction.schedules import copied_together
 from braid.lowering.gpu.kernels.contraction_candidate import TiledProduct, match_product
 from braid.targets.kernels.kernel_family import KernelFamily
@@ -31,7 +31,7 @@ _FEWEST_COLUMNS = 8
 
 
 def channels_last(value: SSAValue) -> Layout:
-    """The layout of a tensor so; vectors are as they are."""
+    """Return the layout of a tensor with channels last; vectors stay as they are."""
     shape = shape_of(value)
     if sum(extent != 1 for extent in shape) <= 1:
         return Layout.row_major(len(shape))
@@ -51,7 +51,7 @@ class ConvFamily(KernelFamily):
     version: int = 4
 
     def match(self, group: FusedOp) -> "_Convolution | None":
-        """One convolution of block arguments, the rest elementwise on its result."""
+        """Match one convolution of block arguments, the rest elementwise on its result."""
         found = match_product(group, ConvOp, self.machine)
         if found is None or not isinstance(found.op, ConvOp):
             return None
@@ -71,12 +71,14 @@ class ConvFamily(KernelFamily):
 class _Convolution(TiledProduct):
     @property
     def layouts(self) -> Sequence[LayoutChoice]:
-        """Channels last; weights too, or of f32 rather filters; vectors are as they are."""
+        """Channels last for maps and weights, or filters last for weights of f32; vectors stay as
+        they are.
+        """
         operands = tuple(map(channels_last, self.group.inputs))
         choice = LayoutChoice(operands, tuple(map(channels_last, self.group.outputs)))
         weight = self.found.op.operands[1]
         assert isinstance(weight, BlockArgument)
-        if self.found.number is not Number.F32 or weight.uses.get_length() > 1:
+        if self.found.kind is not ElementKind.F32 or weight.uses.get_length() > 1:
             return [choice]
         filters_last = Layout.parse(_FILTERS_LAST[len(shape_of(weight))])
         turned = tuple(
@@ -86,7 +88,7 @@ class _Convolution(TiledProduct):
         return [replace(choice, operands=turned), choice]
 
     def copied(self, layouts: Sequence[Layout]) -> tuple[int, int]:
-        """As channels of a point are multiples of it, and of weights those of a window.
+        """Return contiguous bytes: those of a point's channels, and of weights those of a window.
 
         Weights of f32 are copied along filters, if these are neighbours.
         """
@@ -94,7 +96,7 @@ class _Convolution(TiledProduct):
         filters, *weight = shape_of(op.operands[1])
         element = bytes_of(element_type_of(op.operands[1]))
         channels, window = weight[0] * element, prod(weight) * element
-        if self.found.number is Number.F32:
+        if self.found.kind is ElementKind.F32:
             assert isinstance(op, ConvOp)
             is_last = layouts[1].tag[-1] == "a"
             own = filters // op.groups.value.data * element
@@ -102,7 +104,9 @@ class _Convolution(TiledProduct):
         return copied_together(channels), copied_together(window)
 
     def extents(self) -> tuple[int, int, int, int]:
-        """Groups, points of the result, channels of a group, and a window's elements."""
+        """Return the groups, points of the result, channels of a group, and elements of a
+        window.
+        """
         op = self.found.op
         assert isinstance(op, ConvOp)
         count, channels, *points = shape_of(op.output)

@@ -50,7 +50,7 @@ class DepthwiseFamily(KernelFamily):
     version: int = 5
 
     def match(self, group: FusedOp) -> "_Depthwise | None":
-        """One convolution of block arguments, the rest elementwise on its result."""
+        """Match one convolution of block arguments, the rest elementwise on its result."""
         found = match_product(group, ConvOp, self.machine)
         if found is None or not isinstance(found.op, ConvOp):
             return None
@@ -82,12 +82,14 @@ class _Depthwise(PlainCandidate):
         return [last, row_major_choice(self.group)]
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Channels first, points are read and written by pairs at least, if there are any."""
+        """Return the seconds; channels first, points are read and written at least in pairs, if
+        possible.
+        """
         odd = shape_of(self.found.op.output)[-1] % 2 and choice == row_major_choice(self.group)
         return super().seconds(choice) * (_ODD_ROWS if odd else 1.0)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """One entry, a thread some channels of a point."""
+        """Emit one entry, whose threads take some channels of a point each."""
         function = bufferized_product(self.group, symbol)
         contract_sums(function)
         results = tuple(function.body.block.args[:-2])[len(self.group.inputs) :]

@@ -15,7 +15,7 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.gpu.contraction.problem import Number
+from braid.lowering.gpu.contraction.problem import ElementKind
 from braid.lowering.gpu.contraction.schedules import copied_together
 from braid.lowering.gpu.kernels.contraction_candidate import TiledProduct, match_product
 from braid.targets.kernels.kernel_family import KernelFamily
@@ -26,9 +26,9 @@ from braid.targets.machines.machine import Machine
 class GemmFamily(KernelFamily):
     """`braid.matmul` with an elementwise epilogue, batched or not, of any extents.
 
-    Layouts: everything row-major but B, which may also be transposed, so that depths are next to
-    each other: bytes are only read fast so. Batches of others may lie inside of rows, as the heads
-    of attention do in tokens: of both operands, or of the right one and the result.
+    Layouts: everything row-major but B, which may also be transposed, so that elements along K are
+    next to each other: bytes are only read fast so. Batches of others may lie inside of rows, as
+    the heads of attention do in tokens: of both operands, or of the right one and the result.
     """
 
     machine: Machine
@@ -36,7 +36,7 @@ class GemmFamily(KernelFamily):
     version: int = 3
 
     def match(self, group: FusedOp) -> "_Gemm | None":
-        """One product of block arguments, the rest elementwise on its result."""
+        """Match one product of block arguments, the rest elementwise on its result."""
         found = match_product(group, MatmulOp, self.machine)
         return None if found is None else _Gemm(group, self.machine, found)
 
@@ -45,12 +45,14 @@ class GemmFamily(KernelFamily):
 class _Gemm(TiledProduct):
     @property
     def layouts(self) -> Sequence[LayoutChoice]:
-        """Row-major; of bytes rather with a transposed B. Batches inside of rows come last."""
+        """Row-major layouts; for 8-bit operands rather a transposed B. Batches inside of rows come
+        last.
+        """
         rank = len(shape_of(self.found.op.output))
         letters = Layout.row_major(rank).tag
         transposed = Layout.parse(letters[:-2] + letters[-1] + letters[-2])
         order = (Layout.row_major(rank), transposed)
-        is_bytes = self.found.number is Number.S8
+        is_bytes = self.found.kind is ElementKind.S8
         choices = [self._choice(layout) for layout in (order[::-1] if is_bytes else order)]
         shapes = [shape_of(value) for value in (*self.found.op.operands, *self.group.outputs)]
         if is_bytes or rank < 3 or any(shape[:-2] != shapes[0][:-2] for shape in shapes):
@@ -65,7 +67,7 @@ class _Gemm(TiledProduct):
     def _choice(
         self, right: Layout, left: Layout | None = None, result: Layout | None = None
     ) -> LayoutChoice:
-        """Layouts of both operands, where nothing else reads them, and of results."""
+        """Return layouts of both operands, where nothing else reads them, and of results."""
         operands = [Layout.row_major(len(shape_of(value))) for value in self.group.inputs]
         for value, layout in zip(self.found.op.operands, (left, right), strict=True):
             assert isinstance(value, BlockArgument)
@@ -75,7 +77,7 @@ class _Gemm(TiledProduct):
         return LayoutChoice(tuple(operands), tuple(result or own for own in plain))
 
     def extents(self) -> tuple[int, int, int, int]:
-        """Batches that share B are rows."""
+        """Return the extents; batches that share B count as rows."""
         *batch, rows, columns = shape_of(self.found.op.output)
         left, right = self.found.op.operands
         depth = shape_of(left)[-1]
@@ -84,19 +86,19 @@ class _Gemm(TiledProduct):
         return prod(batch), rows, columns, depth
 
     def copied(self, layouts: Sequence[Layout]) -> tuple[int, int]:
-        """As rows are multiples of it; an element of B where it lies the other way.
+        """Return contiguous bytes: those of rows, and one element of B where it is transposed.
 
-        Bytes of B are copied along depths, f32 along columns.
+        Bytes of B are copied along K, f32 along columns.
         """
         left, right = self.found.op.operands
         element = bytes_of(element_type_of(left))
         depth, columns = shape_of(right)[-2:]
         plain = layouts[1].tag[-1] == Layout.row_major(len(shape_of(right))).tag[-1]
         line = (columns if plain else depth) * element
-        apart = plain if element == 1 else not plain and self.found.number is Number.F32
+        apart = plain if element == 1 else not plain and self.found.kind is ElementKind.F32
         return copied_together(depth * element), element if apart else copied_together(line)
 
     @property
     def slowdown(self) -> float:
-        """Bytes of a row-major B are gathered one by one."""
-        return 3.0 if self.found.number is Number.S8 else 1.01
+        """The slowdown of a row-major B of bytes, which are gathered one by one."""
+        return 3.0 if self.found.kind is ElementKind.S8 else 1.01

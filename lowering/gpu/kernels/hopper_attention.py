@@ -33,22 +33,22 @@ _CHUNK = 8
 _SHAPES = {(128, 3): 0.8, (128, 2): 0.7, (64, 2): 0.6, (128, 1): 0.5, (64, 1): 0.4}
 """Keys and groups of tiles, and which part of the peak rate is assumed."""
 _OTHER_SHAPES = 0.4
-"""The part of tiles that a schedule has beside these."""
+"""The share of the peak rate that is assumed for all other shapes of tiles."""
 _STAGES = (4, 3, 2)
 _MOST_REGISTERS = {1: 200, 2: 200, 3: 130}
-"""Of a thread, for scores, weights and weighted values, by groups."""
+"""The most registers of a thread, for scores, weights and weighted values, by groups."""
 
 
 @dataclass(frozen=True)
 class HopperAttentionFamily(KernelFamily):
-    """As `AttentionFamily`, for `sm_90a`, where rows of operands begin at multiples of 16 bytes."""
+    """`AttentionFamily` for `sm_90a`, where rows of operands begin at multiples of 16 bytes."""
 
     machine: Machine
     name: str = "gpu-hopper-attention"
     version: int = 2
 
     def match(self, group: FusedOp) -> "_HopperAttention | None":
-        """As `AttentionFamily`, without what is too small or has no tensor maps."""
+        """Match as `AttentionFamily` does, without what is too small or has no tensor maps."""
         plain = AttentionFamily(self.machine).match(group)
         if self.machine.cpu != _ARCHITECTURE or plain is None:
             return None
@@ -80,12 +80,14 @@ class HopperAttentionSchedule(Schedule):
 class _HopperAttention(AttentionCandidate[HopperAttentionSchedule]):
     @property
     def layouts(self) -> Sequence[LayoutChoice]:
-        """As without `wgmma`, where lines of keys begin at multiples of 16 bytes."""
+        """Layouts of the family without `wgmma` in which rows of keys begin at multiples of 16
+        bytes.
+        """
         columns = shape_of(self.found.scores.output)[-1]
         return super().layouts[1 if columns % _CHUNK else 0 :]
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Of the default tiles."""
+        """Return the seconds of the default tiles."""
         slow = 1.0 if choice == self.layouts[0] else 1.001
         return slow * self._predicted(self._tiles(next(self.space(0))))
 
@@ -94,7 +96,9 @@ class _HopperAttention(AttentionCandidate[HopperAttentionSchedule]):
         return self.machine.fact("tensor_bf16_flops", 989e12)
 
     def space(self, level: int) -> Iterator[HopperAttentionSchedule]:
-        """Tiles that fit, by predicted time: the best two at level 0, the others at level 1."""
+        """Return the tiles that fit, by predicted time: the best two at level 0, the others at
+        level 1.
+        """
         found: list[HopperAttentionSchedule] = []
         for keys, groups in _SHAPES:
             own = [HopperAttentionSchedule(keys, groups, stages, False) for stages in _STAGES]
@@ -117,7 +121,7 @@ class _HopperAttention(AttentionCandidate[HopperAttentionSchedule]):
         return AttentionTiles(*sizes, turns=schedule.turns, key_width=key, value_width=value)
 
     def emit(self, symbol: str, schedule: HopperAttentionSchedule) -> Kernel:
-        """One entry whose blocks stay; where operands have no tensor maps, that of `mma.sync`."""
+        """Emit one persistent entry; where operands have no tensor maps, that of `mma.sync`."""
         tiles = self._tiles(schedule)
         attention = self.attention(symbol, tiles.rows, tiles.keys, tiles.stages)
         processors = int(self.machine.fact("multiprocessors", 132))

@@ -24,7 +24,7 @@ class HopperConvFamily(KernelFamily):
     version: int = 1
 
     def match(self, group: FusedOp) -> HopperGemmCandidate | None:
-        """As `ConvFamily`, without what is no product of matrices of some size."""
+        """Match as `ConvFamily` does, without what is no matmul of some size."""
         plain = ConvFamily(self.machine).match(group)
         if plain is None:
             return None

@@ -11,7 +11,7 @@ from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.contraction.code import Code
 from braid.lowering.gpu.contraction.kernel import Product
-from braid.lowering.gpu.contraction.problem import Number, bufferized_product
+from braid.lowering.gpu.contraction.problem import ElementKind, bufferized_product
 from braid.lowering.gpu.contraction.tiles import Tiles
 from braid.lowering.gpu.kernels.contraction_candidate import (
     ProductCandidate,
@@ -29,16 +29,16 @@ from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 from braid.targets.machines.machine import Machine
 
 _ARCHITECTURE = "sm_90a"
-_WITHOUT = (Number.F32, Number.TF32)
+_WITHOUT = (ElementKind.F32, ElementKind.TF32)
 LEAST = 33
-"""Rows, columns and depth of products that fill tiles of 64 more than half."""
+"""Rows, columns and K of products that fill tiles of 64 more than half."""
 _LEAST_ROWS = 1
-"""Of products, whose weights are what takes long to read."""
+"""The least rows of a product; below, reading weights takes most of the time."""
 _CHUNK = 16
 """Bytes that lines of operands and results are multiples of."""
 _LESS = 0.99
 _PLAIN_TILES = Tiles(64, 64, 64, 3, 32, 32)
-"""For what is asked of a product before its own tiles are known."""
+"""The tiles for questions about a product before its own tiles are known."""
 
 
 @dataclass(frozen=True)
@@ -53,19 +53,21 @@ class HopperGemmFamily(KernelFamily):
     version: int = 3
 
     def match(self, group: FusedOp) -> "HopperGemmCandidate | None":
-        """As `GemmFamily`, without f32 and what is too small."""
+        """Match as `GemmFamily` does, without f32 and what is too small."""
         plain = GemmFamily(self.machine).match(group)
         return None if plain is None else hopper_candidate(plain, _LEAST_ROWS)
 
 
 def hopper_candidate(plain: TiledProduct, least_rows: int) -> "HopperGemmCandidate | None":
-    """What `plain` makes, by `wgmma`; None where that, or tensor maps, cannot read its operands."""
-    number, (_, rows, columns, depth) = plain.found.number, plain.extents()
-    if plain.machine.cpu != _ARCHITECTURE or number in _WITHOUT:
+    """Return what `plain` makes, by `wgmma`; None where that, or tensor maps, cannot read its
+    operands.
+    """
+    kind, (_, rows, columns, depth) = plain.found.kind, plain.extents()
+    if plain.machine.cpu != _ARCHITECTURE or kind in _WITHOUT:
         return None
     if rows < least_rows or min(columns, depth) < LEAST:
         return None
-    element = 1 if number is Number.S8 else 2
+    element = 1 if kind is ElementKind.S8 else 2
     if depth * element % _CHUNK or columns * element % _CHUNK:
         return None
     return HopperGemmCandidate(plain.group, plain.machine, plain.found, plain)
@@ -79,23 +81,24 @@ class HopperGemmCandidate(ProductCandidate[HopperTiles]):
 
     @property
     def layouts(self) -> Sequence[LayoutChoice]:
-        """As without `wgmma`, of bytes only those that can be read."""
-        return self.plain.layouts[: 1 if self.found.number is Number.S8 else None]
+        """Layouts of the family without `wgmma`; of 8-bit operands only those that can be read."""
+        return self.plain.layouts[: 1 if self.found.kind is ElementKind.S8 else None]
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
-        """Not at all: tensor maps are of whole tensors."""
+    def supports_strides(self, choice: LayoutChoice) -> bool:
+        """Take no strides: tensor maps are of whole tensors."""
         return False
 
     def copied(self, layouts: Sequence[Layout]) -> tuple[int, int]:
-        """As of the plain product."""
+        """Return the contiguous bytes of the family without `wgmma`."""
         return self.plain.copied(layouts)
 
     def extents(self) -> tuple[int, int, int, int]:
-        """Of the product."""
+        """Return the extents of the product."""
         return self.plain.extents()
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Of the default tiles, and less than by `mma.sync`, whose prediction has no latencies.
+        """Return the seconds of the default tiles, and less than by `mma.sync`, whose prediction
+        has no latencies.
 
         Measured, it was slower wherever both take a product: 9.1 to 5.4 µs at 16 by 768 by 768.
         """
@@ -104,7 +107,7 @@ class HopperGemmCandidate(ProductCandidate[HopperTiles]):
         return min(own, _LESS * self.plain.seconds(choice))
 
     def space(self, level: int) -> Iterator[HopperTiles]:
-        """Tiles by predicted time: the best two at level 0, the others at level 1."""
+        """Return the tiles by predicted time: the best two at level 0, the others at level 1."""
         yield from {0: self._tiles[:2], 1: self._tiles[2:]}.get(level, [])
 
     @cached_property
@@ -116,7 +119,7 @@ class HopperGemmCandidate(ProductCandidate[HopperTiles]):
         return self._cost.tiles()
 
     def emit(self, symbol: str, schedule: HopperTiles) -> Kernel:
-        """One entry whose blocks stay; where operands have no tensor maps, that of `mma.sync`."""
+        """Emit one persistent entry; where operands have no tensor maps, that of `mma.sync`."""
         function = bufferized_product(self.group, symbol)
         split = replace(_PLAIN_TILES, splits=schedule.splits)
         plain = Product.of(function, len(self.group.inputs), split)
@@ -144,7 +147,7 @@ class HopperGemmCandidate(ProductCandidate[HopperTiles]):
         ]
         if partial is not None:
             entries.append(totals_entry(plain))
-        # Blocks stay: each has so many tiles, one after the other.
+        # Blocks stay: each has this many tiles, one after the other.
         size = self.size
         each = -(-product.order.tiles // product.order.blocks)
         stages = -(-size.depth * size.element // (LINE * schedule.splits))

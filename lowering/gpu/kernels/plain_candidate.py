@@ -33,11 +33,13 @@ class PlainCandidate(Candidate[Schedule]):
 
     @property
     def layouts(self) -> Sequence[LayoutChoice]:
-        """Row-major."""
+        """Row-major layouts alone."""
         return [row_major_choice(self.group)]
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Of moving each operand and result once: there is next to nothing to compute."""
+        """Return the seconds of moving each operand and result once: computing overlaps
+        with that.
+        """
         moved = sum(storage_bytes(v.type) for v in (*self.group.inputs, *self.group.outputs))
         return moved / self.machine.fact("memory_bandwidth", 2e12)
 

@@ -2,7 +2,7 @@
 
 A pass counts the elements of each digit among those whose digits so far are those of the last one
 that is wanted, and finds its next digit. It ends as soon as all that are left are wanted: mostly
-before digits of indices, which tell equal values apart. (T. Alabi et al., "Fast k-selection
+before digits of indices, which order equal values. (T. Alabi et al., "Fast k-selection
 algorithms for graphics processing units", 2012; J. Zhang et al., "Parallel Top-K Algorithms on
 GPU", SC 2023.)
 """
@@ -39,10 +39,10 @@ _WARP = 32
 _OWN = _BUCKETS // _WARP
 """Buckets of a lane."""
 _KEY_BITS = 32
-"""Of a rank, above those of the index."""
+"""The bits of a rank, above those of the index."""
 _ALL = (1 << 64) - 1
 _ADD, _MONOTONIC = 1, 2
-"""As upstream numbers them (`AtomicBinOp`, `AtomicOrdering`)."""
+"""The numbers that upstream gives them (`AtomicBinOp`, `AtomicOrdering`)."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Digits:
 
     @staticmethod
     def of(type: Attribute, extent: int) -> "Digits":
-        """Of elements of this type, as stored, with indices below `extent`."""
+        """Return the digits of elements of this type, as stored, with indices below `extent`."""
         shift = 0 if is_float(type) else _KEY_BITS - 8 * bytes_of(type)
         index_digits = -(-extent.bit_length() // _DIGIT)
         key_digits = _KEY_BITS // _DIGIT if is_float(type) else bytes_of(type)
@@ -72,17 +72,19 @@ class Digits:
         return _HISTOGRAM * len(self.places) + _COUNT
 
     def word(self, code: Code, rank: Value) -> Value:
-        """A rank so moved."""
+        """Return a rank so moved."""
         if not self.shift:
             return rank
         return code.insert(arith.ShLIOp(rank, code.number(self.shift, i64)))
 
     def bucket(self, code: Code, digit: Value, number: int) -> Value:
-        """That of digits of a pass, and the other way round: they are in order of their numbers."""
+        """Return the bucket of a digit of a pass, or the digit of a bucket: buckets are in the
+        order of numbers.
+        """
         return code.xor(digit, _BUCKETS // 2) if self.signed and number == 0 else digit
 
     def between(self, number: int) -> int:
-        """Bits between the digits of a pass and those before it, which are ones."""
+        """Return the bits between the digits of a pass and those before it, which are ones."""
         above = self.places[number - 1] if number else 64
         return _signed((1 << above) - (1 << self.places[number] + _DIGIT))
 
@@ -99,7 +101,9 @@ class Selection:
     inside: Sequence[Value]
 
     def first(self, code: Code, wanted: Value, count: Value) -> Value:
-        """The smallest word of the first `wanted` of `count`, or one between it and the next."""
+        """Return the smallest word of the first `wanted` of `count`, or one between it and the
+        next.
+        """
         self._clear(code)
         code.barrier()
         least = -(1 << 63) if self.digits.signed else 0
@@ -113,7 +117,7 @@ class Selection:
         return state[0]
 
     def write(self, code: Code, limit: Value, put: Callable[[Code, int, Value], None]) -> None:
-        """Calls `put` with each of the thread's elements from `limit` on, and a place for it."""
+        """Call `put` with each of the thread's elements from `limit` on, and a place for it."""
         written = code.at(self.shared, _HISTOGRAM * len(self.digits.places))
         for part, (word, inside) in enumerate(zip(self.words, self.inside, strict=True)):
             within = code.insert(arith.CmpiOp(word, limit, "sge" if self.digits.signed else "uge"))
@@ -133,7 +137,9 @@ class Selection:
         code.loop(self.thread, code.number(words), code.number(self.threads), [], clear)
 
     def _pass(self, code: Code, number: int, state: Sequence[Value]) -> list[Value]:
-        """The word, how many of those left are wanted, and whether that is not all of them."""
+        """Return the word, how many of those left are wanted, and whether that is not all
+        of them.
+        """
         limit, wanted, _ = state
         place = self.digits.places[number]
         above = self.digits.places[number - 1] if number else 64
@@ -163,9 +169,10 @@ class Selection:
         return [limit, wanted, code.insert(arith.CmpiOp(wanted, among, "ult"))]
 
     def _last_wanted(self, code: Code, histogram: Value, wanted: Value) -> tuple[Value, ...]:
-        """The bucket of the last one wanted, how many are in those above, and how many in it.
+        """Return the bucket of the last one wanted, how many are in those above, and how many in
+        it.
 
-        Each warp finds it for itself: the lane in whose buckets it is tells the others.
+        Each warp finds it for itself: the lane whose buckets contain it broadcasts it.
         """
         lane = code.rem(self.thread, _WARP)
         reversed_lane = code.xor(lane, _WARP - 1)
@@ -209,12 +216,12 @@ def _right(code: Code, word: Value, bits: int) -> Value:
 
 
 def _signed(number: int) -> int:
-    """64 bits as a signed number."""
+    """Return 64 bits as a signed number."""
     return number - (1 << 64) if number >> 63 else number
 
 
 def _counted(code: Code, counter: Value) -> Value:
-    """Adds 1 to a counter in shared memory of which other threads do so too; what it was."""
+    """Add 1 atomically to a counter in shared memory, and return what it was."""
     add = UnregisteredOp.with_name("llvm.atomicrmw").create(
         operands=[counter, code.number(1)],
         result_types=[i32],
@@ -233,7 +240,7 @@ def _where(
     then: Callable[[Code, Sequence[Value]], Sequence[Value]],
     before: Sequence[Value],
 ) -> list[Value]:
-    """What `then` makes of values, or these where the condition, the same for all, fails."""
+    """Return what `then` makes of values, or these where the condition, the same for all, fails."""
     inside = Block()
     made = then(Code(Builder(InsertPoint.at_end(inside))), before)
     inside.add_op(scf.YieldOp(*made))

@@ -76,7 +76,7 @@ class ScanFamily(KernelFamily):
     version: int = 2
 
     def match(self, group: FusedOp) -> "_Scan | None":
-        """One op of static extents, not empty, on the operand of the group."""
+        """Match one op of static extents, not empty, on the operand of the group."""
         *members, end = group.body.block.ops
         if len(members) != 1 or not isinstance(op := members[0], ScanOp):
             return None
@@ -98,11 +98,11 @@ class _Scan(AlongDim):
 
     @cached_property
     def _type(self) -> Attribute:
-        """Of elements in the dialect."""
+        """Type of elements in the dialect."""
         return element_type_of(self.op.input)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """One entry, a block a row."""
+        """Emit one entry with a block for each row."""
         buffers = self.buffers
         entry = ProductEntry(
             prod(self.outer),
@@ -143,14 +143,14 @@ class _Scan(AlongDim):
         )
 
     def _emit_row(self, code: Code, buffers: Sequence[SSAValue], shared: Value, width: int) -> None:
-        """The row of a block by tiles, of which a thread has `width` elements."""
+        """Scan the row of a block by tiles, of which a thread has `width` elements."""
         thread, row = code.thread(), code.index(code.block())
         source, target = buffers
         point = delinearized(code.builder, row, self.outer)
         none = self._neutral(code)
 
         def place(at: Code, number: Value) -> list[SSAValue]:
-            """The least of the indices of `width` elements from `number` on."""
+            """Return the least of the indices of `width` elements from `number` on."""
             if self.op.reverse.value.data:
                 number = at.insert(arith.SubiOp(at.number(self._extent - width), number))
             return [*point[: self.dim], at.index(number), *point[self.dim :]]
@@ -182,13 +182,15 @@ class _Scan(AlongDim):
         code.loop(begin, end, step, [none], tile)
 
     def _in_order(self, elements: Sequence[SSAValue]) -> list[SSAValue]:
-        """As they are in memory, for those that are scanned, or the other way round."""
+        """Return what is scanned in the order of memory, or the other way round."""
         return list(elements)[::-1] if self.op.reverse.value.data else list(elements)
 
     def _scanned(
         self, code: Code, value: Value, thread: Value, shared: Value, none: Value
     ) -> tuple[Value, Value, Value]:
-        """What earlier warps have, what earlier lanes of the warp have, and all of the tile."""
+        """Return what earlier warps have, what earlier lanes of the warp have, and all of
+        the tile.
+        """
         lane, warp = code.rem(thread, _WARP), code.div(thread, _WARP)
 
         def below(distance: int) -> Value:

@@ -57,7 +57,7 @@ _COMPARISON = 4e-9
 _SELECTION = 2e-6
 """Seconds of a block that selects by digits, and is alone."""
 _BLOCKS = 9e7
-"""Such blocks a second, of a whole GPU, without their elements: histograms of four passes."""
+"""The blocks a second of a whole GPU, without reading elements: histograms of four passes."""
 _ELEMENTS = 3.5e11
 """Elements a second that a whole GPU takes from memory, ranks and counts."""
 
@@ -71,7 +71,7 @@ class TopKFamily(KernelFamily):
     version: int = 4
 
     def match(self, group: FusedOp) -> "_TopK | None":
-        """One op of static extents, not empty, on an operand of the group."""
+        """Match one op of static extents, not empty, on an operand of the group."""
         *members, end = group.body.block.ops
         if len(members) != 1 or not isinstance(op := members[0], TopKOp):
             return None
@@ -94,7 +94,7 @@ class _Round:
 
     @property
     def chunks(self) -> int:
-        """Of a row."""
+        """Chunks of a row."""
         return -(-self.count // self.size)
 
     @property
@@ -112,7 +112,7 @@ class _TopK(AlongDim):
     op: TopKOp
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Of moving the operand and the results once, and of the rounds."""
+        """Return the seconds of moving the operand and the results once, and of the rounds."""
         return super().seconds(choice) + self._plan[0]
 
     @property
@@ -151,11 +151,13 @@ class _TopK(AlongDim):
         return seconds + self._comparing(count), tuple(rounds)
 
     def _comparing(self, count: int) -> float:
-        """Seconds in which so many elements of each row are compared with each other."""
+        """Return the seconds in which this many elements of each row are compared with each
+        other.
+        """
         return _LAUNCH + count * _COMPARISON + self._rows * count**2 / _COMPARISONS
 
     def _selecting(self, count: int, known: dict[int, _Plan]) -> _Plan:
-        """The fastest rounds, by digits, for so many elements of each row.
+        """Return the fastest rounds, by digits, for this many elements of each row.
 
         `known` are those of other counts, which rounds of several sizes come to.
         """
@@ -175,15 +177,15 @@ class _TopK(AlongDim):
         return best
 
     def _start(self, round: int) -> int:
-        """Where ranks of a round, but the first, begin in the scratch memory."""
+        """Return where ranks of a round, but the first, begin in the scratch memory."""
         return _RANK * self._rows * sum(own.left for own in self._rounds[: round - 1])
 
     def _count(self, round: int) -> int:
-        """Elements of a row in a round, or in the end."""
+        """Return the elements of a row in a round, or in the end."""
         return self._rounds[round - 1].left if round else self._extent
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """An entry a round of chunks, and one that compares all that is left."""
+        """Return an entry a round of chunks, and one that compares all that is left."""
         buffers = self.buffers
         emit = self._emit_few if self._few else self._emit_round
         entries = [
@@ -222,7 +224,7 @@ class _TopK(AlongDim):
         return Digits.of(element_type_of(self.op.input), self._extent)
 
     def _or_missing(self, code: Code, rank: Value, inside: Value, missing: Value | int) -> Value:
-        """A rank, or `missing`, above `SMALLEST`, where none is `inside`."""
+        """Return a rank, or `missing`, above `SMALLEST`, where none is `inside`."""
         there = code.insert(arith.AndIOp(inside, self._is_element(code, rank)))
         return code.select(there, rank, code.add(code.number(SMALLEST, i64), missing))
 
@@ -235,7 +237,7 @@ class _TopK(AlongDim):
         row: Value,
         place: Value,
     ) -> Value:
-        """The rank of an element of a row in a round."""
+        """Return the rank of an element of a row in a round."""
         if round == 0:
             number = code.index(place)
             value = self._element(code, buffers[0], row, number)
@@ -246,7 +248,7 @@ class _TopK(AlongDim):
         return code.load(code.at(start, code.mul(line, _RANK)), i64, _RANK)
 
     def _is_element(self, code: Code, rank: Value) -> Value:
-        """Whether it is not that of a missing one."""
+        """Return whether it is not that of a missing one."""
         least = code.number(SMALLEST + _WARP_CHUNK, i64)
         return code.insert(arith.CmpiOp(rank, least, "sge"))
 
@@ -260,7 +262,7 @@ class _TopK(AlongDim):
     def _emit_few(
         self, code: Code, buffers: Sequence[SSAValue], entry: str, scratch: Value, round: int
     ) -> None:
-        """The first k of a warp's chunk, in their order; missing ones come last."""
+        """Emit the selection of the first k of a warp's chunk, in order; missing ones come last."""
         lane = code.rem(code.thread(), _WARP)
         warps = code.mul(code.block(), THREADS // _WARP)
         warp = code.add(warps, code.div(code.thread(), _WARP))
@@ -302,7 +304,7 @@ class _TopK(AlongDim):
     def _emit_round(
         self, code: Code, buffers: Sequence[SSAValue], entry: str, scratch: Value, round: int
     ) -> None:
-        """The first k of a chunk, or all of it, in any order."""
+        """Emit the selection of the first k of a chunk, or of all of it, in any order."""
         thread, block = code.thread(), code.block()
         own = self._rounds[round]
         row, chunk = code.div(block, own.chunks), code.rem(block, own.chunks)
@@ -333,7 +335,7 @@ class _TopK(AlongDim):
     def _emit_final(
         self, code: Code, buffers: Sequence[SSAValue], entry: str, scratch: Sequence[Value]
     ) -> None:
-        """A thread has an element, which it writes to its place if that is below k."""
+        """Emit the code of a thread, which writes its element to its place if that is below k."""
         thread, block = code.thread(), code.block()
         last = len(self._rounds)
         count = self._count(last)
@@ -375,7 +377,7 @@ class _TopK(AlongDim):
 def _places(
     code: Code, shared: Value, count: int, own: Sequence[Value], before: Sequence[Value]
 ) -> list[Value]:
-    """How many of the ranks in shared memory are above each of a thread's, and `before`."""
+    """Return how many of the ranks in shared memory are above each of a thread's, and `before`."""
 
     def one(at: Code, number: Value, counted: Sequence[Value]) -> Sequence[Value]:
         rank = at.load(at.at(shared, at.mul(number, _RANK)), i64, _RANK)

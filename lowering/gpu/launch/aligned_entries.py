@@ -19,14 +19,14 @@ _QUESTION = "braid.is_aligned"
 
 
 def is_aligned(builder: Builder) -> SSAValue:
-    """Whether every buffer of the entry begins at a multiple of 16 bytes."""
+    """Return whether every buffer of the entry begins at a multiple of 16 bytes."""
     answer = arith.ConstantOp(BoolAttr.from_bool(True))
     answer.attributes[_QUESTION] = UnitAttr()
     return builder.insert(answer).result
 
 
 def with_twins(module: ModuleOp, launches: Launches) -> Launches:
-    """Adds to `module` the twins of the entries that ask, and to the launches their names."""
+    """Add to `module` the twins of the entries that ask, and to the launches their names."""
     entries = {op.sym_name.data: op for op in module.walk() if isinstance(op, gpu.FuncOp)}
     twins: dict[str, str] = {}
     for name, entry in entries.items():

@@ -30,7 +30,7 @@ MODULE = "kernels"
 
 
 def gpu_module(ops: Sequence[Operation]) -> gpu.ModuleOp:
-    """A module of code for the device."""
+    """Return a module of code for the device."""
     module = gpu.ModuleOp(SymbolRefAttr(MODULE), Region(Block(ops)))
     module.properties["sym_name"] = StringAttr(MODULE)
     return module
@@ -46,7 +46,8 @@ def gpu_function(
     tensor_maps: int = 0,
     single: bool = False,
 ) -> gpu.FuncOp:
-    """An empty entry for blocks of so many threads, with addresses of tensor maps at the end.
+    """Return an empty entry for blocks of this many threads, with addresses of tensor maps at the
+    end.
 
     If `single`, a thread may have as many registers as if there were one block: those that give
     some to others must have a number of them.
@@ -71,14 +72,14 @@ LOOP_ANNOTATION = "llvm.loop_annotation"
 
 
 def keep_rolled(loop: scf.ForOp) -> None:
-    """Neither LLVM nor the assembler unrolls the loop."""
+    """Keep both LLVM and the assembler from unrolling the loop."""
     kind = UnregisteredAttr.with_name_and_type(LOOP_ANNOTATION, False)
-    told = kind(LOOP_ANNOTATION, False, False, "unroll = <disable = true>")
-    loop.attributes[LOOP_ANNOTATION] = told
+    loop_annotation = kind(LOOP_ANNOTATION, False, False, "unroll = <disable = true>")
+    loop.attributes[LOOP_ANNOTATION] = loop_annotation
 
 
 def limit_blocks(function: gpu.FuncOp, blocks: int) -> None:
-    """Leaves a thread the registers that it may have with so many blocks on a multiprocessor.
+    """Leave a thread the registers that it may have with this many blocks on a multiprocessor.
 
     The assembler gives no more than as many blocks leave as there can be at all, and then reads one
     element after the other where several could be on their way.
@@ -87,7 +88,9 @@ def limit_blocks(function: gpu.FuncOp, blocks: int) -> None:
 
 
 def buffer_bytes(buffer: BlockArgument, outside: Attribute) -> int:
-    """From the first byte of a buffer to behind the last one that the kernel may use."""
+    """Return the bytes from the first of a buffer to the end of the last that the kernel
+    may use.
+    """
     type = cast(MemRefType[Any], buffer.type)
     strides = type.get_strides()
     shape = type.get_shape()
@@ -98,7 +101,7 @@ def buffer_bytes(buffer: BlockArgument, outside: Attribute) -> int:
 
 
 def expand_magnitudes(function: FuncOp) -> None:
-    """Upstream has those of i32 alone for GPUs."""
+    """Expand absolute values of integers: upstream lowers only those of i32 for GPUs."""
     for op in [op for op in function.walk() if isinstance(op, math.AbsIOp)]:
         builder = Builder(InsertPoint.before(op))
         negated = builder.insert(arith.SubiOp(constant(builder, 0, op.result.type), op.operands[0]))

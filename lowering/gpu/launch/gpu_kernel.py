@@ -30,8 +30,8 @@ class BlockWork:
 class GpuKernel(Kernel):
     """`module` holds one `gpu.module` with the entries of `launches`, which run in this order.
 
-    `grid` is 1: blocks are the device's affair. `work` is that of the first launches, where it is
-    known: others move their buffers.
+    `grid` is 1: blocks are scheduled by the device. `work` is that of the first launches, where it
+    is known: others move their buffers.
     """
 
     launches: Launches = NO_LAUNCHES
@@ -44,7 +44,9 @@ class GpuKernel(Kernel):
         scratch_bytes: int = 0,
         in_place: tuple[InPlace, ...] = (),
     ) -> "GpuKernel":
-        """The kernel with the symbol of its launches, and twins of entries; see `with_twins`."""
+        """Return the kernel with the symbol of its launches, and twins of entries; see
+        `with_twins`.
+        """
         shorten_quotients(module)
         complete = with_twins(module, launches)
         return GpuKernel(

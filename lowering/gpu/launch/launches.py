@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 
 THREADS = 256
-"""Of a block where nothing asks for another number; a multiple of the 32 of a warp."""
+"""The threads of a block where nothing asks for another number; a multiple of the 32 of a warp."""
 
 
 MAP_BYTES = 128
-"""Of a tensor map."""
+"""The bytes of a tensor map."""
 
 ENTRY_ALIGNMENT = 16
-"""Where buffers begin for usual entries: what the widest access of a thread needs."""
+"""The alignment in bytes of buffers for usual entries: that of the widest access of a thread."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class TensorMap:
 
 @dataclass(frozen=True)
 class Launch:
-    """One start of `entry`, a `gpu.func`, on so many blocks of so many threads.
+    """One start of `entry`, a `gpu.func`, on this many blocks of this many threads.
 
     `arguments` are numbers of the kernel's buffers: its operands, its results, its scratch memory.
     Its blocks get `shared_bytes` of shared memory beyond what the entry declares: the external
-    array `dynamic_shared(entry)`. Behind the buffers an entry takes `tensor_maps`, each as a value
+    array `dynamic_shared(entry)`. After the buffers an entry takes `tensor_maps`, each as a value
     of 128 bytes. Where one of them does not begin at a multiple of 16 bytes, `unaligned_entry` is
     started instead, if there is one.
     """
@@ -72,7 +72,7 @@ class Launches:
     has_scratch: bool = False
 
     def buffer_name(self, number: int) -> str:
-        """What a buffer is, for people."""
+        """Return what a buffer is, for people."""
         if number < self.operands:
             return f"operand {number}"
         if self.has_scratch and number == len(self.buffer_bytes) - 1:
@@ -81,14 +81,14 @@ class Launches:
 
 
 NO_LAUNCHES = Launches("", (), (), 0)
-"""Of a kernel that does nothing."""
+"""The launches of a kernel that does nothing."""
 
 
 def dynamic_shared(entry: str) -> str:
-    """The symbol of the shared memory whose size the launch of an entry says."""
+    """Return the symbol of the shared memory whose size the launch of an entry says."""
     return f"{entry}_shared"
 
 
 def blocks_for(points: int, threads: int = THREADS) -> int:
-    """Blocks that have a thread for each of so many points."""
+    """Return the blocks that have a thread for each of this many points."""
     return -(-points // threads)

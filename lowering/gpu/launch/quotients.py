@@ -32,7 +32,7 @@ _LARGE = 2.0**100
 
 
 def shorten_quotients(module: ModuleOp) -> None:
-    """Changes the quotients of f32 in a kernel's entries."""
+    """Change the quotients of f32 in a kernel's entries."""
     by_divisor: dict[SSAValue, list[arith.DivfOp]] = defaultdict(list)
     for op in module.walk():
         if isinstance(op, arith.DivfOp) and op.result.type == f32:
@@ -51,8 +51,8 @@ def shorten_quotients(module: ModuleOp) -> None:
 def _multiply(
     divisor: SSAValue, quotients: Sequence[arith.DivfOp], rounded: set[arith.DivfOp]
 ) -> None:
-    """Products with the reciprocal of a divisor, which is scaled so that both are normal."""
-    b = _behind(divisor)
+    """Multiply by the reciprocal of a divisor, which is scaled so that both are normal."""
+    b = _after(divisor)
     size = b.insert(math.AbsFOp(divisor)).result
     one, large, small = (_number(b, value) for value in (1.0, _LARGE, 1.0 / _LARGE))
     is_large = b.insert(arith.CmpfOp(size, large, "oge")).result
@@ -75,7 +75,9 @@ def _multiply(
 def _corrected(
     b: Builder, dividend: SSAValue, divisor: SSAValue, inverse: SSAValue, quotient: SSAValue
 ) -> SSAValue:
-    """With what is left over divided once more, unless that is not a number: of infinities."""
+    """Return the quotient corrected by the divided remainder, unless that is NaN, as for
+    infinities.
+    """
     missing = b.insert(arith.NegfOp(dividend)).result
     excess = b.insert(math.FmaOp(quotient, divisor, missing)).result
     rest = b.insert(arith.NegfOp(excess)).result
@@ -84,8 +86,8 @@ def _corrected(
     return b.insert(arith.SelectOp(known, better, quotient)).result
 
 
-def _behind(value: SSAValue) -> Builder:
-    """Where a value is known."""
+def _after(value: SSAValue) -> Builder:
+    """Return where a value is known."""
     owner = value.owner
     if isinstance(owner, Block):
         return Builder(InsertPoint.at_start(owner))
@@ -97,7 +99,7 @@ def _number(builder: Builder, value: float) -> SSAValue:
 
 
 def _is_rounded(value: SSAValue, seen: set[SSAValue]) -> bool:
-    """Whether nothing but numbers of 16 bits comes of a value; those `seen` are known to."""
+    """Return whether nothing but numbers of 16 bits comes of a value; those `seen` are known to."""
     if value in seen:
         return True
     seen.add(value)

@@ -22,7 +22,7 @@ _SHAPES = {
     "8816": (8, 8, 16),
     "884": (8, 8, 4),
 }
-"""Rows, columns and depths of a warp's instruction, by the number in its name."""
+"""Rows, columns and K of a warp's instruction, by the number in its name."""
 _WIDTHS = {"64": 8, "128": 16, "U8": 1, "S8": 1, "U16": 2, "S16": 2}
 _GLOBAL = ("LDG", "STG", "LDGSTS")
 _SHARED = ("LDS", "STS", "LDSM", "STSM")
@@ -88,7 +88,7 @@ class Instruction:
 
     @property
     def ends(self) -> bool:
-        """Whether a block of instructions ends behind it."""
+        """Whether a block of instructions ends after it."""
         return self.base in (*_LEAVING, "BRA", "JMP")
 
     @property
@@ -108,7 +108,7 @@ class Instruction:
 
 
 def parse_instructions(text: str) -> dict[str, list[Instruction]]:
-    """The instructions of each function in the text of `nvdisasm -c`."""
+    """Return the instructions of each function in the text of `nvdisasm -c`."""
     functions: dict[str, list[Instruction]] = {}
     labels: dict[str, int] = {}
     wanted: dict[tuple[str, int], str] = {}
@@ -136,6 +136,6 @@ def parse_instructions(text: str) -> dict[str, list[Instruction]]:
 
 
 def wide_share(instructions: Sequence[Instruction]) -> float | None:
-    """Which part of the accesses to global memory are of 16 bytes; None without any."""
+    """Return which part of the accesses to global memory are of 16 bytes; None without any."""
     sizes = [one.global_bytes for one in instructions if one.global_bytes]
     return sum(size == 16 for size in sizes) / len(sizes) if sizes else None

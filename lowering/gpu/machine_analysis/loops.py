@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 
 def natural_loops(successors: Sequence[Sequence[int]]) -> dict[int, set[int]]:
-    """The nodes of each loop by its header; node 0 is where the graph is entered.
+    """Return the nodes of each loop by its header; node 0 is where the graph is entered.
 
     Dominators are found by iteration in reverse postorder (Cooper, Harvey, Kennedy, "A simple, fast
     dominance algorithm", 2001).
@@ -48,7 +48,7 @@ def _reverse_postorder(successors: Sequence[Sequence[int]]) -> list[int]:
 def _dominators(
     order: Sequence[int], rank: Mapping[int, int], predecessors: Mapping[int, Sequence[int]]
 ) -> dict[int, int]:
-    """The immediate dominator of each node; that of the first is itself."""
+    """Return the immediate dominator of each node; that of the first is itself."""
     found = {0: 0}
     changed = True
     while changed:
@@ -85,7 +85,7 @@ def heaviest_path(
     header: int,
     weights: Sequence[tuple[int, int]],
 ) -> list[int]:
-    """A way from the header to an edge back to it, with the largest sum of weights.
+    """Return a way from the header to an edge back to it, with the largest sum of weights.
 
     Loops inside are gone through once at most. Weights are compared as pairs.
     """

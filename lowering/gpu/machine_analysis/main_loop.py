@@ -56,14 +56,16 @@ class CodeFacts:
 
 
 def code_facts(code: Sequence[Instruction]) -> CodeFacts:
-    """Those of one function."""
+    """Return the facts of the machine code of one function."""
     return CodeFacts(
         len(code), sum(one.spills for one in code), wide_share(code), find_main_loop(code)
     )
 
 
 def find_main_loop(code: Sequence[Instruction]) -> MainLoop | None:
-    """The innermost loop with the most FLOPs of tensor cores, else with the most of others."""
+    """Return the innermost loop with the most FLOPs of tensor cores, else with the most of
+    others.
+    """
     blocks, successors = _blocks(code)
     parts = [code[begin:end] for begin, end in blocks]
     flops = [sum(one.flops for one in part) for part in parts]
@@ -96,7 +98,7 @@ def find_main_loop(code: Sequence[Instruction]) -> MainLoop | None:
 
 
 def _blocks(code: Sequence[Instruction]) -> tuple[list[tuple[int, int]], list[list[int]]]:
-    """Where each basic block begins and ends, and which may follow it."""
+    """Return where each basic block begins and ends, and which may follow it."""
     places = {one.address: place for place, one in enumerate(code)}
     targets = [places.get(one.target) if one.target is not None else None for one in code]
     begins = {0, *(target for target in targets if target is not None)}

@@ -43,12 +43,14 @@ _KNOWN = {
 
 
 def multiprocessor(architecture: str) -> Multiprocessor:
-    """That of an architecture such as `sm_90a`."""
+    """Return the multiprocessor of an architecture such as `sm_90a`."""
     return _KNOWN[int(architecture.removeprefix("sm_").rstrip("af"))]
 
 
 def blocks_at_once(architecture: str, threads: int, registers: int, shared: int) -> int:
-    """Blocks of so many threads, with registers a thread and bytes of shared memory a block."""
+    """Return the blocks of this many threads, with registers a thread and bytes of shared memory a
+    block.
+    """
     own = multiprocessor(architecture)
     warps = -(-threads // _WARP)
     of_warp = _rounded(registers * _WARP, _REGISTER_UNIT)
@@ -58,7 +60,7 @@ def blocks_at_once(architecture: str, threads: int, registers: int, shared: int)
 
 
 def occupancy(architecture: str, threads: int, registers: int, shared: int) -> float:
-    """Which part of the warps that a multiprocessor holds are those of such blocks."""
+    """Return which part of the warps that a multiprocessor holds are those of such blocks."""
     blocks = blocks_at_once(architecture, threads, registers, shared)
     return blocks * -(-threads // _WARP) / multiprocessor(architecture).warps
 

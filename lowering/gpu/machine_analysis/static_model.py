@@ -15,15 +15,16 @@ from braid.lowering.gpu.machine_analysis.occupancy import blocks_at_once, multip
 from braid.targets.machines.machine import Machine
 
 SCHEDULERS = 4
-"""Of a multiprocessor; each issues an instruction a cycle."""
+"""The schedulers of a multiprocessor; each issues an instruction a cycle."""
 SHARED_BYTES = 128
-"""That a multiprocessor moves from and to shared memory in a cycle."""
+"""The bytes that a multiprocessor moves from and to shared memory in a cycle."""
 COPY_SECONDS = 0.6e-6
 """Assumed: from the start of a copy from global memory until it is there."""
 ENTRY_SECONDS = 2e-6
 """Assumed: an entry in a graph begins when the one before has ended."""
 REGISTERS = 255
-"""Of a thread whose entry the assembler has not said: the most that one may have."""
+"""The registers of a thread whose entry the assembler has not reported: the most that one
+may have."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,8 @@ class EntryCode:
 
 
 def loop_share(loop: MainLoop, architecture: str, rate: float = 1.0) -> float:
-    """At most which part of the peak a main loop reaches, which is `rate` times that of bf16.
+    """Return at most which share of the peak a main loop reaches, whose rate is `rate` times that
+    of bf16.
 
     What limits it, per scheduler: an instruction a cycle, its share of the peak, and of the bytes
     of shared memory.
@@ -51,7 +53,8 @@ def predicted_seconds(
     code: Mapping[str, EntryCode],
     machine: Machine,
 ) -> float | None:
-    """Of one run; None where a multiprocessor has no room for a block of an entry.
+    """Return the predicted seconds of one run; None where no block of an entry fits a
+    multiprocessor.
 
     Where the `code` of an entry was not read, the share of the peak is the one that is assumed.
     """
@@ -66,7 +69,7 @@ def predicted_seconds(
 
 
 def least_seconds(launches: Launches, work: tuple[BlockWork, ...], machine: Machine) -> float:
-    """No more than `predicted_seconds`, whatever the code of the entries will be."""
+    """Return a lower bound of `predicted_seconds`, whatever the code of the entries will be."""
     code = {launch.entry: EntryCode(0) for launch in launches.launches}
     best = tuple(replace(own, share=1.0) for own in work)
     return predicted_seconds(launches, best, code, machine) or 0.0

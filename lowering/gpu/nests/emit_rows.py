@@ -31,7 +31,9 @@ from braid.lowering.gpu.nests.wide_access import (
 
 
 def shared_memory(program: RowProgram, symbol: str) -> list[memref.GlobalOp]:
-    """What the warps of a row tell each other: a slot a warp for every reduction, by types."""
+    """Return what the warps of a row exchange: a slot a warp for every reduction, by
+    types.
+    """
     warps = program.threads_of_row // WARP
     types = Counter(
         cast(MemRefType[Any], nest.nest.nest.outputs[0].type).element_type
@@ -58,7 +60,7 @@ def emit_rows(
     shared: Sequence[memref.GlobalOp],
     emitter: "type[RowEmitter]",
 ) -> None:
-    """The code of a thread; `values` are the entry's arguments for the kernel's."""
+    """Emit the code of a thread; `values` are the entry's arguments for the kernel's."""
     if program.width == 1:
         emitter(builder, program, values, shared, 1).emit()
         return
@@ -76,7 +78,7 @@ class RowEmitter(RowElements):
     reductions: Counter[Attribute] = field(default_factory=Counter[Attribute])
 
     def emit(self) -> None:
-        """All nests, and the results."""
+        """Emit all nests, and the results."""
         program, b = self.program, self.builder
         thread = b.insert(gpu.ThreadIdOp(gpu.DimensionAttr(gpu.DimensionEnum.X))).result
         block = b.insert(gpu.BlockIdOp(gpu.DimensionAttr(gpu.DimensionEnum.X))).result
@@ -158,7 +160,7 @@ class RowEmitter(RowElements):
     def _reduced_value(
         self, nest: RowNest, op: linalg.GenericOp, combine: Operation, chunk: int, lane: int
     ) -> SSAValue:
-        """What an element contributes: the operand of the op that combines."""
+        """Return what an element contributes: the operand of the op that combines."""
         values = self._lane(nest, op, chunk, lane)
         for inner in op.body.block.ops:
             if inner is combine:
@@ -173,7 +175,7 @@ class RowEmitter(RowElements):
         return self.builder.insert(combine.clone(values)).results[0]
 
     def _across_row(self, combine: Operation, value: SSAValue) -> SSAValue:
-        """The total of all threads of the row, which each of them gets."""
+        """Return the total of all threads of the row, which each of them gets."""
         b = self.builder
         value = self._across(combine, value, WARP)
         if not self.shared:
@@ -203,7 +205,7 @@ class RowEmitter(RowElements):
         return total
 
     def _across(self, combine: Operation, value: SSAValue, lanes: int) -> SSAValue:
-        """By exchanges with lanes that are 16, 8, 4, 2 and 1 apart."""
+        """Combine a row over lanes by exchanges over distances of 16, 8, 4, 2 and 1."""
         distance = lanes // 2
         while distance > 0:
             value = self._combined(
@@ -215,7 +217,7 @@ class RowEmitter(RowElements):
     def _lane(
         self, nest: RowNest, op: linalg.GenericOp, chunk: int, lane: int
     ) -> dict[SSAValue, SSAValue]:
-        """The values of a nest's arguments, and of its indices, at one element."""
+        """Return the values of a nest's arguments, and of its indices, at one element."""
         found = self.values | self._indices(nest, op, chunk, lane)
         for number, argument, buffer, access in _inputs(nest, op):
             if access is Access.PLACE:
@@ -229,7 +231,7 @@ class RowEmitter(RowElements):
     def _indices(
         self, nest: RowNest, op: linalg.GenericOp, chunk: int | None, lane: int
     ) -> dict[SSAValue, SSAValue]:
-        """What the body's `linalg.index` are."""
+        """Return what the body's `linalg.index` are."""
         found: dict[SSAValue, SSAValue] = {}
         for inner in op.body.block.ops:
             if isinstance(inner, linalg.IndexOp):
@@ -241,7 +243,7 @@ class RowEmitter(RowElements):
 
 
 def _inputs(nest: RowNest, op: linalg.GenericOp) -> list[tuple[int, SSAValue, SSAValue, Access]]:
-    """Arguments of a nest that are used, with their numbers and buffers."""
+    """Return the arguments of a nest that are used, with their numbers and buffers."""
     found = zip(op.body.block.args, nest_buffers(nest), nest.accesses, strict=True)
     first = len(op.inputs)
     return [(n, *own) for n, own in enumerate(found) if n < first and own[0].uses]

@@ -14,14 +14,14 @@ from braid.lowering.gpu.nests.linear_access import LinearAccess
 
 @dataclass(frozen=True)
 class LaneBox:
-    """So many points along each of the dims of a nest of these extents."""
+    """A box of points along the dims of a nest of these extents."""
 
     extents: tuple[int, ...]
     counts: tuple[int, ...]
 
     @staticmethod
     def of(extents: Sequence[int], width: int) -> "LaneBox | None":
-        """That of `width` points; None where whole boxes do not fill the nest."""
+        """Return the box of `width` points; None where whole boxes do not fill the nest."""
         counts, rest = [1] * len(extents), width
         for dim in reversed(range(len(extents))):
             if rest == 1:
@@ -38,7 +38,7 @@ class LaneBox:
         return prod(self.counts)
 
     def lane(self, number: int) -> tuple[int, ...]:
-        """The indices of a point, from those of the first on."""
+        """Return the indices of a point, from those of the first on."""
         found: list[int] = []
         for count in reversed(self.counts):
             number, index = divmod(number, count)
@@ -46,33 +46,33 @@ class LaneBox:
         return tuple(reversed(found))
 
     def offsets(self, access: LinearAccess) -> list[int]:
-        """Where each point's element is, from that of the first on."""
+        """Return where each point's element is, from that of the first on."""
         return [
             sum(step * index for step, index in zip(access.steps, self.lane(n), strict=True))
             for n in range(self.width)
         ]
 
     def alignment(self, access: LinearAccess, most: int) -> int:
-        """A number of elements, up to `most`, of which all boxes begin at multiples."""
+        """Return a number of elements, up to `most`, of which all boxes begin at multiples."""
         parts = zip(access.steps, self.counts, self.extents, strict=True)
         moves = [step * count for step, count, extent in parts if count < extent]
         return gcd(most, access.offset, *moves)
 
     def is_dense(self, access: LinearAccess) -> bool:
-        """Whether the points follow each other in memory, each box aligned to its size."""
+        """Return whether the points follow each other in memory, each box aligned to its size."""
         in_order = self.offsets(access) == list(range(self.width))
         return in_order and self.alignment(access, self.width) == self.width
 
     def last(self, access: LinearAccess) -> int:
-        """The last element of all whole boxes."""
+        """Return the last element of all whole boxes."""
         parts = zip(access.steps, self.counts, self.extents, strict=True)
         ends = (step * (extent // count * count - 1) for step, count, extent in parts)
         return access.offset + sum(ends)
 
     def piece(self, access: LinearAccess, most: int, size: int) -> int:
-        """How many elements, up to `most`, are read at once: a power of 2.
+        """Return how many elements, up to `most`, are read at once: a power of 2.
 
-        At least half of what is read is used, and nothing behind the memory's `size` is read. With
+        At least half of what is read is used, and nothing after the memory's `size` is read. With
         pieces of 1, each element is read for itself.
         """
         offsets = set(self.offsets(access))

@@ -36,10 +36,10 @@ Lanes: TypeAlias = SSAValue | Following | Sequence[SSAValue]
 def wide_lanes(
     builder: Builder, buffer: SSAValue, index: Sequence[SSAValue], width: int, piece: int
 ) -> list[SSAValue]:
-    """`width` elements from `index` on, by accesses of `piece`."""
+    """Load `width` elements from `index` on, by accesses of `piece`."""
     lanes: list[SSAValue] = []
     for start in range(0, width, piece):
-        place = [*index[:-1], behind(builder, index[-1], start)]
+        place = [*index[:-1], index_plus(builder, index[-1], start)]
         loaded = load_vector(builder, buffer, place, piece)
         lanes += [element_of(builder, loaded, n) for n in range(piece)]
     return lanes
@@ -52,10 +52,12 @@ def scattered_lanes(
     offsets: Sequence[int],
     piece: int,
 ) -> list[SSAValue]:
-    """Elements so far behind `index`, by accesses of `piece`, each of them once."""
+    """Load the elements at these distances from `index`, by accesses of `piece`, each of
+    them once.
+    """
     found: dict[int, list[SSAValue]] = {}
     for start in sorted({offset // piece * piece for offset in offsets}):
-        place = [*index[:-1], behind(builder, index[-1], start)]
+        place = [*index[:-1], index_plus(builder, index[-1], start)]
         found[start] = wide_lanes(builder, buffer, place, piece, piece)
     return [found[offset // piece * piece][offset % piece] for offset in offsets]
 
@@ -76,7 +78,7 @@ class LaneBody:
         self._index = index
 
     def results(self, block: Block) -> list[list[SSAValue]]:
-        """What the block yields: for each result, one value a neighbour."""
+        """Return what the block yields: for each result, one value a neighbour."""
         for op in block.ops:
             if isinstance(op, linalg.YieldOp | scf.YieldOp):
                 return [self._each(value) for value in op.operands]
@@ -108,7 +110,7 @@ class LaneBody:
         return isinstance(self._values.get(value, value), SSAValue)
 
     def _piece(self, op: memref.LoadOp) -> int:
-        """How many neighbours are read by one access; 1 where they do not lie so."""
+        """Return how many neighbours are read by one access; 1 where they do not lie so."""
         type = cast(MemRefType[Any], op.memref.type)
         strides, offset = type.get_strides(), type.get_offset()
         if not op.indices or strides is None or offset is None or strides[-1] != 1:
@@ -123,7 +125,7 @@ class LaneBody:
         return gcd(self._width, inner.multiple, offset, *steps)
 
     def _moved(self, op: arith.AddiOp | arith.SubiOp) -> Following | None:
-        """Numbers that follow each other, plus or minus one that is the same for all."""
+        """Return consecutive numbers, plus or minus one that is the same for all."""
         left, right = (self._values.get(operand, operand) for operand in op.operands)
         if isinstance(op, arith.AddiOp) and isinstance(right, Following):
             left, right = right, left
@@ -136,7 +138,9 @@ class LaneBody:
         return Following(first, multiple)
 
     def _branch(self, op: scf.IfOp) -> None:
-        """A branch that all neighbours take: each of its results becomes one a neighbour."""
+        """Emit a branch that all neighbours take; each of its results becomes one for each
+        neighbour.
+        """
         types = [result.type for result in op.results for _ in range(self._width)]
         regions: list[Region] = []
         for region in op.regions:
@@ -156,7 +160,7 @@ class LaneBody:
             self._values[result] = list(made.results[start : start + self._width])
 
     def _clone(self, op: Operation) -> None:
-        """Once where nothing differs between neighbours, else for each of them."""
+        """Clone an op once where nothing differs between neighbours, else for each of them."""
         inner = {result for each in op.walk() for result in each.results}
         inner |= {a for each in op.walk() for r in each.regions for b in r.blocks for a in b.args}
         used = {value for each in op.walk() for value in each.operands} - inner
@@ -179,7 +183,7 @@ class LaneBody:
         }
 
     def _replace_indices(self, copy: Operation, lane: int) -> None:
-        """Within an op with regions that is copied for a neighbour."""
+        """Replace the indices within an op with regions that is copied for a neighbour."""
         for op in [op for op in copy.walk() if isinstance(op, linalg.IndexOp)]:
             before = Builder(InsertPoint.before(copy))
             number = self._at(self._index(before, op.dim.value.data), lane, before)
@@ -195,12 +199,12 @@ class LaneBody:
         if isinstance(lanes, SSAValue):
             return lanes
         if isinstance(lanes, Following):
-            return behind(builder or self._builder, lanes.first, lane)
+            return index_plus(builder or self._builder, lanes.first, lane)
         return lanes[lane]
 
 
-def behind(builder: Builder, index: SSAValue, number: int) -> SSAValue:
-    """A number so many behind."""
+def index_plus(builder: Builder, index: SSAValue, number: int) -> SSAValue:
+    """Return `index` plus `number`."""
     if number == 0:
         return index
     is_index = isinstance(index.type, IndexType)

@@ -24,7 +24,9 @@ class LinearAccess:
 
     @staticmethod
     def of(buffer: SSAValue, map: AffineMap) -> "LinearAccess | None":
-        """None where the map is not linear, or the strides or the offset are not known."""
+        """Return the access; None where the map is not linear, or the strides or the offset are
+        unknown.
+        """
         type = cast(MemRefType[Any], buffer.type)
         strides, start = type.get_strides(), type.get_offset()
         if strides is None or start is None or any(stride is None for stride in strides):
@@ -48,23 +50,27 @@ class LinearAccess:
         return LinearAccess(steps, start + first)
 
     def merged(self, dims: Sequence[Sequence[int]]) -> "LinearAccess":
-        """That of a nest whose dims are these of the nest, those of each being one."""
+        """Return the access in a nest whose dims are these groups of dims, each group merged to
+        one.
+        """
         return LinearAccess(tuple(self.steps[own[-1]] for own in dims), self.offset)
 
     def whole(self, width: int, lane: int, extents: Sequence[int]) -> bool:
-        """Whether it is a multiple of `width` wherever the index of `lane` is."""
+        """Return whether it is a multiple of `width` wherever the index of `lane` is."""
         others = [step for dim, step in enumerate(self.steps) if dim != lane and extents[dim] > 1]
         return all(number % width == 0 for number in (*others, self.offset))
 
     def width(self, most: int, lane: int, extents: Sequence[int]) -> int:
-        """How many neighbours along `lane` are aligned together: a power of 2 up to `most`."""
+        """Return how many neighbours along `lane` are aligned together: a power of 2 up to
+        `most`.
+        """
         width = most if self.steps[lane] == 1 else 1
         while width > 1 and not self.whole(width, lane, extents):
             width //= 2
         return width
 
     def index(self, builder: Builder, point: Sequence[SSAValue]) -> SSAValue:
-        """The place in `flat_view` of the buffer, from its beginning in memory on."""
+        """Return the place in `flat_view` of the buffer, from its beginning in memory on."""
         total: SSAValue | None = None
         for step, index in zip(self.steps, point, strict=True):
             if step == 0:
@@ -81,7 +87,9 @@ class LinearAccess:
 
 
 def flat_view(builder: Builder, buffer: SSAValue) -> SSAValue:
-    """The memory that a buffer of known strides lies in, from its beginning on, with one dim."""
+    """Return the memory that a buffer of known strides lies in, from its beginning on, with one
+    dim.
+    """
     type = cast(MemRefType[Any], buffer.type)
     extents = type.get_shape()
     if len(extents) == 1 and isinstance(type.layout, NoneAttr):
@@ -95,7 +103,7 @@ def flat_view(builder: Builder, buffer: SSAValue) -> SSAValue:
 
 
 def memory_size(buffer: SSAValue) -> int:
-    """How many elements there surely are from the beginning of a buffer's memory on."""
+    """Return how many elements there surely are from the beginning of a buffer's memory on."""
     while isinstance(view := buffer.owner, memref.SubviewOp | memref.ReinterpretCastOp):
         buffer = view.source
     type = cast(MemRefType[Any], buffer.type)
@@ -107,7 +115,7 @@ def memory_size(buffer: SSAValue) -> int:
 def merged_dims(
     extents: Sequence[int], accesses: Sequence[LinearAccess]
 ) -> tuple[tuple[int, ...], ...]:
-    """Dims that are one for all accesses, each going on where the one behind it ends.
+    """Return groups of dims that act as one in all accesses, each continuing the one inside of it.
 
     Dims of one index are left out; there is at least one: dim 0, where all are such.
     """

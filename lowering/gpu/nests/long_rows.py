@@ -45,7 +45,7 @@ class LongRowEmitter(RowEmitter):
             self._over_row([], lambda _: self._write_all(long))
 
     def _write_all(self, results: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        """All are computed before one is written: a result may lie where an operand does."""
+        """Write all results after all are computed: one may lie where an operand does."""
         for result in results:
             self._held(result, Access.ELEMENT)
         for result in results:
@@ -57,7 +57,9 @@ class LongRowEmitter(RowEmitter):
         carried: Sequence[SSAValue],
         chunk: Callable[[Sequence[SSAValue]], Sequence[SSAValue]],
     ) -> Sequence[SSAValue]:
-        """A loop over the thread's chunks of the row, which carries values through `chunk`."""
+        """Return a loop over the thread's chunks of the row, which carries values through
+        `chunk`.
+        """
         b, columns = self.builder, self.program.rows.columns
         first = b.insert(arith.MuliOp(self.thread, index_constant(b, self.width))).result
         base = b.insert(arith.MuliOp(self.row, index_constant(b, columns))).result
@@ -102,7 +104,7 @@ class LongRowEmitter(RowEmitter):
         self.scalars[op.outputs[0]] = self._combined(combine, before, total)
 
     def _held(self, buffer: SSAValue, access: Access) -> Held:
-        """The elements of the chunk, computed where the kernel itself makes them."""
+        """Return the elements of the chunk, computed where the kernel itself makes them."""
         if buffer not in self.elements and (maker := self.makers.get(buffer)) is not None:
             nest, op = maker[0], maker[0].nest.nest
             now, self.scalars = self.scalars, maker[1]
@@ -114,7 +116,7 @@ class LongRowEmitter(RowEmitter):
         return super()._held(buffer, access)
 
     def _scalar(self, buffer: SSAValue, access: Access, terms: tuple[Term, ...] = ()) -> SSAValue:
-        """The element of the row, which is read before the loop that first asks for it."""
+        """Return the element of the row, which is read before the loop that first asks for it."""
         if self.before is None:
             return super()._scalar(buffer, access, terms)
         inside, self.builder = self.builder, self.before

@@ -18,7 +18,7 @@ from braid.lowering.gpu.nests.linear_access import LinearAccess
 from braid.lowering.gpu.nests.thread_nests import ThreadNest
 
 _REPEATED = 8
-"""How often each element of an operand is used at least, on the average, to be read one by one."""
+"""The least average number of uses of each element of an operand that is read one by one."""
 
 
 class Access(Enum):
@@ -74,7 +74,7 @@ class RowNest:
 
 
 def rows_of(nests: Sequence[ThreadNest]) -> Rows | None:
-    """The rows of the first nest that reduces; None for nests that do not."""
+    """Return the rows of the first nest that reduces; None for nests that do not."""
     for nest in nests:
         columns = prod(nest.extents[dim] for dim in nest.reduced)
         if columns > 1 and nest.points > 0:
@@ -83,7 +83,7 @@ def rows_of(nests: Sequence[ThreadNest]) -> Rows | None:
 
 
 def row_nest(nest: ThreadNest, rows: Rows) -> RowNest | None:
-    """The nest as one over these rows; None where it is another."""
+    """Return the nest as one over these rows; None where it is another."""
     split = _dims(nest, rows)
     if split is None:
         return None
@@ -108,7 +108,7 @@ def row_nest(nest: ThreadNest, rows: Rows) -> RowNest | None:
 
 
 def _is_large(buffer: SSAValue, rows: Rows) -> bool:
-    """Whether a buffer has so many elements that how they are read matters."""
+    """Return whether a buffer has that many elements that how they are read matters."""
     elements = prod(cast(MemRefType[Any], buffer.type).get_shape())
     return elements * _REPEATED > rows.count * rows.columns
 
@@ -118,7 +118,9 @@ def _buffers(op: linalg.GenericOp | linalg.FillOp) -> Sequence[SSAValue]:
 
 
 def _dims(nest: ThreadNest, rows: Rows) -> tuple[list[int], list[int]] | None:
-    """The dims of a nest that number rows, and those that number columns, outermost first."""
+    """Return the dims of a nest that number rows, and those that number columns, outermost
+    first.
+    """
     across = [dim for dim, extent in enumerate(nest.extents) if extent > 1]
     along: list[int] = []
     if nest.reduced or prod(nest.extents) == rows.count * rows.columns:
@@ -159,7 +161,9 @@ def _dense_steps(extents: Sequence[int], dims: Sequence[int]) -> list[int]:
 
 
 def _steps(buffer: SSAValue, map: AffineMap) -> dict[int, int] | None:
-    """By how many elements each dim goes on; None where that, or where it begins, is not known."""
+    """Return by how many elements each dim advances; None where that, or where it begins, is
+    unknown.
+    """
     if not isinstance(buffer.type, MemRefType):
         return {}
     access = LinearAccess.of(buffer, map)

@@ -39,7 +39,9 @@ class RowElements:
     )
 
     def _place_chunks(self) -> None:
-        """Columns of each chunk of the thread, and whether it lies in the row: None for always."""
+        """Find the columns of each chunk of the thread, and whether it lies in the row: None for
+        always.
+        """
         b, columns = self.builder, self.program.rows.columns
         stride = self.program.threads_of_row * self.width
         first = b.insert(arith.MuliOp(self.thread, index_constant(b, self.width))).result
@@ -64,7 +66,7 @@ class RowElements:
         return self.builder.insert(arith.AddiOp(column, index_constant(self.builder, lane))).result
 
     def _place(self, terms: Sequence[Term], column: SSAValue | None) -> SSAValue:
-        """The sum of terms of the row, and of a column."""
+        """Return the sum of terms of the row, and of a column."""
         b = self.builder
         total = index_constant(b, 0)
         for term in terms:
@@ -83,7 +85,7 @@ class RowElements:
         return term.divisor * term.extent == (rows.columns if term.of_column else rows.count)
 
     def _placed(self, buffer: SSAValue, terms: tuple[Term, ...]) -> Held:
-        """The elements of a buffer that is read one by one; neighbours may share one."""
+        """Return the elements of a buffer that is read one by one; neighbours may share one."""
         if (buffer, terms) not in self.placed:
             source = flat_view(self.builder, self._outside(buffer))
             shared = all(t.divisor % self.width == 0 for t in terms if t.of_column)
@@ -98,14 +100,14 @@ class RowElements:
         return self.placed[buffer, terms]
 
     def _load_one(self, source: SSAValue, place: SSAValue, inside: SSAValue | None) -> SSAValue:
-        """An element; the first one where the chunk lies behind the row."""
+        """Return an element; the first one where the chunk lies after the row."""
         b = self.builder
         if inside is not None:
             place = b.insert(arith.SelectOp(inside, place, index_constant(b, 0))).result
         return b.insert(memref.LoadOp.get(source, [place])).res
 
     def _held(self, buffer: SSAValue, access: Access) -> Held:
-        """The thread's elements of a buffer, which is read when they are first asked for."""
+        """Return the thread's elements of a buffer, which is read when they are first asked for."""
         if buffer not in self.elements:
             places = self.places if access is Access.ELEMENT else self.columns
             source = flat_view(self.builder, self._outside(buffer))
@@ -116,7 +118,7 @@ class RowElements:
         return self.elements[buffer]
 
     def _load(self, source: SSAValue, place: SSAValue, inside: SSAValue | None) -> list[SSAValue]:
-        """A chunk; zeros where it lies behind the row."""
+        """Return a chunk; zeros where it lies after the row."""
 
         def read(b: Builder) -> list[SSAValue]:
             if self.width == 1:
@@ -146,7 +148,7 @@ class RowElements:
         return list(self.builder.insert(choice).results)
 
     def _scalar(self, buffer: SSAValue, access: Access, terms: tuple[Term, ...] = ()) -> SSAValue:
-        """The element of the row, or the only one."""
+        """Return the element of the row, or the only one."""
         if access is Access.ROW_PLACE:
             if (buffer, terms) not in self.placed:
                 source = flat_view(self.builder, self._outside(buffer))

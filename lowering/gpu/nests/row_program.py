@@ -25,18 +25,18 @@ from braid.lowering.gpu.nests.wide_access import ACCESS_BYTES
 
 WARP = 32
 ROWS_PER_BLOCK = 4
-"""Of rows that a warp each works on."""
+"""The rows of a block in which each warp works on a row."""
 _MOST_ELEMENTS = 32
-"""Of a row that a thread holds, for each buffer."""
+"""The most elements of a row that a thread holds, for each buffer."""
 _MOST_BYTES = 64
-"""Of them, where more threads can hold the rest."""
+"""The most bytes of a row that a thread holds, where more threads can hold the rest."""
 _FEW_ROWS = 64
-"""So few blocks leave most of a GPU without work."""
+"""The number of blocks that leaves most of a GPU without work."""
 _LONGEST = 2**18
 """Elements of a row that take a block longer than another launch does."""
 _THREADS = (WARP, 128, 256, 512)
 _LONG_THREADS = 1024
-"""Of rows that are read again: of fewer at once, more stays in the cache."""
+"""The threads for rows that are read again: with fewer rows at once, more stays in the cache."""
 
 _NEUTRAL: dict[type[Operation], float] = {
     arith.AddfOp: 0.0,
@@ -60,7 +60,9 @@ class RowProgram:
 
     @staticmethod
     def of(function: FuncOp, operands: int) -> "RowProgram | None":
-        """That of a bufferized kernel before its buffers are scratch; None for other kernels."""
+        """Return the program of a bufferized kernel before its buffers become scratch; None for
+        other kernels.
+        """
         ops = list(function.body.block.ops)[:-1]
         nests: list[ThreadNest] = []
         for op in ops:
@@ -118,7 +120,7 @@ class RowProgram:
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """Threads of a block."""
         return self.threads_of_row * self.rows_of_block
 
     @property
@@ -155,7 +157,9 @@ class RowProgram:
         return tuple(self.function.body.block.args[:-2])
 
     def _writes_elements_once(self) -> bool:
-        """Whether one nest says what a buffer as long as rows is, so that it is computed anew."""
+        """Return whether one nest says what a buffer as long as rows is, so that it is computed
+        anew.
+        """
         written = [
             value
             for nest in self.nests
@@ -165,7 +169,8 @@ class RowProgram:
         return len(written) == len(set(written))
 
     def _is_ordered(self) -> bool:
-        """Whether every buffer of the kernel's own is written before it is read, and every result.
+        """Return whether every buffer of the kernel's own is written before it is read, and every
+        result.
 
         An operand is not written, and a buffer always accessed in the same way.
         """
@@ -183,13 +188,13 @@ class RowProgram:
 
 
 def nest_buffers(nest: RowNest) -> Sequence[SSAValue]:
-    """The buffers of a nest, in the order of its accesses."""
+    """Return the buffers of a nest, in the order of its accesses."""
     op = nest.nest.nest
     return op.outputs if isinstance(op, linalg.FillOp) else op.operands
 
 
 def combiner(op: linalg.GenericOp) -> Operation | None:
-    """The op by which a nest that reduces combines a value with what it has so far."""
+    """Return the op by which a nest that reduces combines a value with what it has so far."""
     *_, total = op.body.block.args
     last = op.body.block.last_op
     assert isinstance(last, linalg.YieldOp)
@@ -202,7 +207,9 @@ def combiner(op: linalg.GenericOp) -> Operation | None:
 
 
 def neutral(op: Operation) -> float:
-    """What changes nothing when it is combined by `op`, as a number of the type of its result."""
+    """Return what changes nothing when it is combined by `op`, as a number of the type of its
+    result.
+    """
     if not isinstance(op, arith.MaxSIOp | arith.MinSIOp):
         return _NEUTRAL[type(op)]
     least = -(1 << (8 * bytes_of(op.result.type) - 1))

@@ -10,21 +10,24 @@ from braid.lowering.common.element_types import constant
 
 
 def _mode(name: str) -> Attribute:
-    """xDSL does not have it."""
+    """Return the mode attribute of a shuffle, which xDSL does not have."""
     kind = UnregisteredAttr.with_name_and_type("gpu", False)
     return kind("gpu", False, False, f"shuffle_mode {name}")
 
 
 XOR, UP = _mode("xor"), _mode("up")
-"""With the lane whose number differs by the distance, and from the lane so far below."""
+"""Exchanges with the lane whose number differs by the distance, and from the lane that far
+below."""
 _SHUFFLED = 32
-"""Bits."""
+"""The bits that an exchange moves."""
 
 
 def shuffled(
     builder: Builder, value: SSAValue, distance: int, lanes: int, mode: Attribute
 ) -> SSAValue:
-    """The value of the lane so far away, of any type: 32 bits of it are exchanged at a time."""
+    """Return the value, of any type, of the lane at `distance`; 32 bits of it are exchanged at a
+    time.
+    """
     type: Attribute = value.type
     bits = 8 * bytes_of(type)
     if bits == _SHUFFLED:

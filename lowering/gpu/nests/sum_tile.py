@@ -23,20 +23,21 @@ from braid.lowering.gpu.nests.window_span import WindowSpan
 _LEAST_WIDTH = 2
 _MOST_WIDTH = 8
 _ENOUGH_THREADS = 2**16
-"""So few have more on their way with a row more each than more of them would have."""
+"""The threads from which on another row for each keeps more loads in flight than more threads
+would."""
 _MOST_ROWS = 11
-"""Of a thread: with more, what they read in common hardly grows."""
+"""The most rows of a thread: with more, what they read in common hardly grows."""
 _MOST_SUMS = 56
-"""Of a thread: they are in registers."""
+"""The most sums of a thread: they are in registers."""
 _MOST_TERMS = 512
-"""That a thread adds up in a straight line."""
+"""The most terms that a thread adds up in straight-line code."""
 _FEW_SUMS = 24
-"""With which threads of several blocks have registers for what they read."""
+"""The sums with which threads of several blocks have registers for what they read."""
 
 
 @dataclass(frozen=True)
 class Strip:
-    """So many rows, along a dim, that a thread computes together: windows along `window` overlap.
+    """Rows along a dim that a thread computes together: windows along `window` overlap.
 
     What several of them read is read once.
     """
@@ -64,7 +65,7 @@ class SumTile:
 
     @staticmethod
     def of(own: ThreadNest, stored: int | None = None) -> "SumTile | None":
-        """The nest with wide accesses; None where there would be none, or several results.
+        """Return the nest with wide accesses; None where there would be none, or several results.
 
         Where its result is not stored, something else that follows is, `stored` neighbours at once.
         """
@@ -88,7 +89,7 @@ class SumTile:
         return made._with_strip() if made is not None and begins else made
 
     def _fitted(self, offsets: Sequence[int], stored: int | None) -> "SumTile | None":
-        """With as many neighbours as all accesses allow; None for one alone."""
+        """Return the tile with as many neighbours as all accesses allow; None for one alone."""
         own, lane, output = self.own, self.lane, len(self.nest.inputs)
         used = [n for n in range(output) if self.nest.body.block.args[n].uses]
         spanned = [n for n in used if self.steps[n][lane] != 0 and self._has_taps(n)]
@@ -117,11 +118,11 @@ class SumTile:
 
     @property
     def _lines(self) -> float:
-        """Of caches, that a warp's accesses to spans touch, for each neighbour."""
+        """Cache lines that a warp's accesses to spans touch, for each neighbour."""
         return sum(span.lines(self._element_bytes(n)) for n, span in self.spans.items())
 
     def _with_strip(self) -> "SumTile":
-        """With the strip of most rows, the outermost of them, if rows have something in common.
+        """Return the tile with the strip of most rows, the outermost of them, if rows share reads.
 
         What threads that are next to each other read in common is in the first cache.
         """
@@ -132,7 +133,9 @@ class SumTile:
         return replace(self, strip=max(known, key=lambda strip: strip.rows, default=None))
 
     def _strip(self, dim: int, window: int) -> Strip | None:
-        """As many rows as divide the dim, leave enough threads, and are not too much code."""
+        """Return as many rows as divide the dim, leave enough threads, and are not too much
+        code.
+        """
         extents = self.own.extents
         terms = self.width * extents[window] * (1 if self.taps is None else extents[self.taps])
         most = min(_MOST_ROWS, _MOST_SUMS // self.width, _MOST_TERMS // terms)
@@ -144,7 +147,7 @@ class SumTile:
         return None
 
     def _overlap(self, strip: Strip) -> bool:
-        """Whether windows of a strip's rows have elements of an operand in common."""
+        """Return whether windows of a strip's rows have elements of an operand in common."""
         for number, argument in enumerate(self.nest.body.block.args[:-1]):
             row, tap = (self.steps[number][dim] for dim in (strip.dim, strip.window))
             ends = (row * strip.rows, tap * self.own.extents[strip.window])
@@ -159,7 +162,7 @@ class SumTile:
         return bytes_of(cast(MemRefType[Any], self.nest.operands[number].type).element_type)
 
     def _other_steps(self, number: int) -> list[int]:
-        """Of the dims with several indices that neither lanes nor taps are along."""
+        """Return the steps of dims with several indices that neither lanes nor taps run along."""
         steps = enumerate(self.steps[number])
         return [
             step
@@ -175,7 +178,9 @@ class SumTile:
         return WindowSpan.of(steps, width, taps, others, self._element_bytes(number))
 
     def _is_along_last(self, number: int) -> bool:
-        """Whether lanes and taps move along the last dim of an operand, whose stride is 1."""
+        """Return whether lanes and taps move along the last dim of an operand, whose stride
+        is 1.
+        """
         map, type = self.own.maps[number], cast(MemRefType[Any], self.nest.operands[number].type)
         strides = type.get_strides()
         origin = map.eval([0] * map.num_dims, [])
@@ -201,7 +206,7 @@ class SumTile:
 
     @property
     def blocks(self) -> int:
-        """Of a multiprocessor, at least, with the registers that a thread needs."""
+        """Blocks that fit a multiprocessor at least, with the registers that a thread needs."""
         if self.width * self.rows > _FEW_SUMS:
             return 1
         arguments = self.nest.body.block.args[:-1]
@@ -213,11 +218,11 @@ class SumTile:
 
     @property
     def rows(self) -> int:
-        """Of a thread."""
+        """Rows of a thread."""
         return 1 if self.strip is None else self.strip.rows
 
     def unrolled(self, row: int) -> Iterator[dict[int, int]]:
-        """Indices of the dims that are not loops, for a row, in order: from a point on."""
+        """Return indices of the dims that are not loops, for a row, in order: from a point on."""
         extents = self.own.extents
         taps = range(1 if self.taps is None else extents[self.taps])
         along = range(1 if self.strip is None else extents[self.strip.window])

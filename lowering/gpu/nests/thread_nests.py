@@ -21,7 +21,7 @@ from braid.lowering.gpu.launch.entries import READING_BLOCKS
 from braid.lowering.gpu.nests.wide_access import ACCESS_BYTES
 
 _ENOUGH_THREADS = 2**18
-"""As many as a GPU holds at once."""
+"""The threads that a GPU holds at once."""
 _REGISTER_BYTES = 4
 
 
@@ -42,7 +42,8 @@ class ThreadNest:
 
     @property
     def blocks(self) -> int:
-        """Of a multiprocessor, at least, with the registers that a thread needs which reduces.
+        """Blocks that fit a multiprocessor at least, with the registers that a reducing thread
+        needs.
 
         The assembler unrolls loops by the bytes that they read: of narrow elements, each of which
         waits in a register of its own, as many are on their way as all registers hold.
@@ -53,7 +54,9 @@ class ThreadNest:
 
     @staticmethod
     def of(nest: Nest, inner: int | None = None, start: SSAValue | None = None) -> "ThreadNest":
-        """That of a nest of static shapes; the last parallel dim is `inner`, if that is said."""
+        """Return the nest of static shapes by threads; the last parallel dim is `inner`, if that is
+        given.
+        """
         loops = loops_of(nest)
         dims = range(len(loops.extents))
         parallel = [dim for dim in dims if loops.is_parallel[dim]]
@@ -91,7 +94,7 @@ class ThreadNest:
         return prod(self.extents[dim] for dim in self.parallel) if all(self.extents) else 0
 
     def emit(self, builder: Builder, threads: int) -> None:
-        """The code of one thread, of which there are `threads` in a block."""
+        """Emit the code of one thread, of which there are `threads` in a block."""
         each = self._each
         index = global_thread(builder, threads, each)
         points = index_constant(builder, self.points)
@@ -112,7 +115,7 @@ class ThreadNest:
         self._emit_inside(Builder(InsertPoint.before(end)), body.args[0], points)
 
     def _emit_inside(self, builder: Builder, index: SSAValue, points: SSAValue) -> None:
-        """The point of this number, if there is one."""
+        """Emit the point of this number, if there is one."""
         inside = builder.insert(arith.CmpiOp(index, points, "ult")).result
         end = scf.YieldOp()
         builder.insert(scf.IfOp(inside, (), [Block([end])]))
@@ -124,7 +127,7 @@ class ThreadNest:
         return dict(zip(self.parallel, delinearized(builder, index, extents), strict=True))
 
     def _emit_several(self, builder: Builder, index: SSAValue, threads: int) -> None:
-        """Points so many apart: all are read before one is written."""
+        """Emit points at equal distances: all are read before one is written."""
         nest = self.nest
         assert isinstance(nest, linalg.GenericOp)
         made: list[tuple[list[SSAValue], Sequence[SSAValue]]] = []
@@ -141,7 +144,7 @@ class ThreadNest:
                 builder.insert(memref.StoreOp.get(result, output, place))
 
     def emit_point(self, builder: Builder, point: dict[int, SSAValue]) -> None:
-        """What is computed at one point of the parallel dims."""
+        """Emit the computation at one point of the parallel dims."""
         nest = self.nest
         if isinstance(nest, linalg.FillOp):
             indices = [point[dim] for dim in range(len(self.extents))]
@@ -179,7 +182,9 @@ class ThreadNest:
         start: Sequence[SSAValue],
         values: Mapping[SSAValue, SSAValue] | None = None,
     ) -> Sequence[SSAValue]:
-        """The results at a point, from what they start as; `values` are buffers for the nest's."""
+        """Return the results at a point, from what they start as; `values` are buffers for the
+        nest's.
+        """
         buffers = values or {}
         return reduction_loops(
             builder,
@@ -225,7 +230,8 @@ def reduction_loops(
     carried: Sequence[SSAValue],
     element: Callable[[Builder, dict[int, SSAValue], Sequence[SSAValue]], Sequence[SSAValue]],
 ) -> Sequence[SSAValue]:
-    """Loops over dims of these extents, the first outermost, that carry values through `element`.
+    """Emit loops over dims of these extents, the first outermost, that carry values through
+    `element`.
 
     `element` gets the point with the indices of these dims, and what is carried so far.
     """
@@ -242,7 +248,9 @@ def reduction_loops(
 
 
 def groups_of_thread(size: int, groups: int, bytes: int = ACCESS_BYTES) -> int:
-    """How many of so many accesses, of `size` bytes, a thread has on their way at once: `bytes`."""
+    """Return how many of this many accesses, of `size` bytes, a thread has on their way at once:
+    `bytes`.
+    """
     each = max(1, bytes // size)
     while each > 1 and groups < each * _ENOUGH_THREADS:
         each //= 2
@@ -250,9 +258,9 @@ def groups_of_thread(size: int, groups: int, bytes: int = ACCESS_BYTES) -> int:
 
 
 def global_thread(builder: Builder, threads: int, each: int = 1) -> SSAValue:
-    """The number of the calling thread in the whole grid, whose blocks have `threads`.
+    """Return the number of the calling thread in the whole grid, whose blocks have `threads`.
 
-    With `each`, that of its first point, where blocks have so many times more of them.
+    With `each`, that of its first point, where blocks have this many times more of them.
     """
     block = _dimension(builder, gpu.BlockIdOp)
     size = index_constant(builder, each * threads)
@@ -273,7 +281,7 @@ def _index(builder: Builder, map: AffineMap, point: Sequence[SSAValue]) -> list[
 
 
 def _unread(builder: Builder, output: SSAValue) -> SSAValue:
-    """Stands for the element of an output that the nest does not read."""
+    """Return a stand-in for the element of an output that the nest does not read."""
     type = cast(MemRefType[Any], output.type).element_type
     if isinstance(type, IndexType):
         return index_constant(builder, 0)

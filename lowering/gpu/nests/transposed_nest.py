@@ -41,9 +41,9 @@ _SIDE = 16
 _BANKS = 8
 """Accesses of 16 bytes to shared memory at once."""
 _SHARED_BYTES = 32768
-"""Of a block, at most."""
+"""The most bytes of shared memory of a block."""
 _SQUARE_BYTES = 512
-"""Of a thread's results, at most: they are in registers."""
+"""The most bytes of a thread's results, which are in registers."""
 _LEAST_WIDTH = 2
 
 
@@ -51,7 +51,7 @@ _LEAST_WIDTH = 2
 class TransposedNest:
     """A nest of which a thread computes `widths` points: as many as it reads, and writes, at once.
 
-    `extents` are those of the nest's dims, where dims that go on where the one behind them ends are
+    `extents` are those of the nest's dims, where dims that go on where the one after them ends are
     one. Neighbours in the operand `number`, which is read as `read`, lie along the dim `inner`, and
     those in the result along `last`.
     """
@@ -67,7 +67,7 @@ class TransposedNest:
 
     @staticmethod
     def of(own: ThreadNest) -> "TransposedNest | None":
-        """The nest by blocks; None where accesses would not be wider than an element."""
+        """Return the nest by blocks; None where accesses would not be wider than an element."""
         nest = own.nest
         if own.reduced or not isinstance(nest, linalg.GenericOp) or own.points < 2:
             return None
@@ -117,7 +117,7 @@ class TransposedNest:
 
     @property
     def _tiles(self) -> tuple[int, ...]:
-        """Of all other dims, along the operand's inner dim, and along the result's."""
+        """Tiles of all other dims, along the operand's inner dim, and along the result's."""
         dims = zip((self.inner, self.last), self.widths, self._tile, strict=True)
         inner, last = (-(-self.extents[dim] // (width * side)) for dim, width, side in dims)
         return prod(self.extents[dim] for dim in self._others), inner, last
@@ -143,7 +143,9 @@ class TransposedNest:
 
     @property
     def blocks(self) -> int:
-        """Of a multiprocessor, at least, with the registers that computing a square needs."""
+        """Blocks that fit a multiprocessor at least, with the registers that computing a square
+        needs.
+        """
         return 1 if bytes_of(self._element) > 4 else READING_BLOCKS // 2
 
     @property
@@ -152,7 +154,7 @@ class TransposedNest:
 
     @property
     def _bytes(self) -> int:
-        """Of a thread's results."""
+        """Bytes of a thread's results."""
         return prod(self.widths) * bytes_of(self._element)
 
     @property
@@ -161,12 +163,14 @@ class TransposedNest:
         return MemRefType(self._element, [size], memory_space=IntegerAttr(3, i64))
 
     def shared(self, entry: str) -> memref.GlobalOp:
-        """The memory in which the threads of an entry's blocks exchange their results."""
+        """Return the memory in which the threads of an entry's blocks exchange their results."""
         name, private = StringAttr(_shared_symbol(entry)), StringAttr("private")
         return memref.GlobalOp.get(name, self._shared_type, UnitAttr(), sym_visibility=private)
 
     def emit(self, builder: Builder, threads: int) -> None:
-        """The code of one thread, of which there are `threads` in a block: as many as `block`."""
+        """Emit the code of one thread, of which there are `threads` in a block: as many as
+        `block`.
+        """
         first, second = scf.YieldOp(), scf.YieldOp()
         aligned = is_aligned(builder)
         builder.insert(scf.IfOp(aligned, (), [Block([first])], [Block([second])]))
@@ -176,7 +180,7 @@ class TransposedNest:
         self._emit_single(self._where_inside(single, point), point)
 
     def _emit_wide(self, builder: Builder, threads: int) -> None:
-        """Reads the square of the thread, and writes that whose results it gets from others."""
+        """Read the square of the thread, and write that whose results it gets from others."""
         index = global_thread(builder, threads)
         parent = builder.insertion_point.block.parent_op()
         while not isinstance(parent, gpu.FuncOp):
@@ -193,7 +197,7 @@ class TransposedNest:
     def _square(
         self, builder: Builder, index: SSAValue, fastest: int
     ) -> tuple[SSAValue, dict[int, SSAValue]]:
-        """Where a thread's square begins: in shared memory, and in the nest.
+        """Return where a thread's square begins: in shared memory, and in the nest.
 
         The next thread has the next square along the operand's inner dim, or with `fastest` 1 along
         the result's.
@@ -213,7 +217,9 @@ class TransposedNest:
     def _place_in_shared(
         self, builder: Builder, index: SSAValue, own: tuple[SSAValue, SSAValue]
     ) -> SSAValue:
-        """Lines of a tile follow each other, as many of a square as it reads at once."""
+        """Return the address in shared memory: lines of a tile follow each other, as a square reads
+        them.
+        """
         inner, last = self._tile
         tiles = index_constant(builder, self.block // (inner * last))
         number = builder.insert(arith.DivUIOp(index, index_constant(builder, inner * last))).result
@@ -225,8 +231,8 @@ class TransposedNest:
         return _mul(builder, _add(builder, _mul(builder, line, last), piece), self.widths[1])
 
     def _in_line(self, builder: Builder, place: SSAValue, number: int) -> SSAValue:
-        """The same place so many lines of shared memory behind."""
-        return _behind(builder, place, number * self._tile[1] * self.widths[1])
+        """Return the place that lies `number` lines of shared memory further."""
+        return _index_plus(builder, place, number * self._tile[1] * self.widths[1])
 
     def _read_square(
         self, builder: Builder, point: dict[int, SSAValue], shared: SSAValue, place: SSAValue
@@ -235,7 +241,7 @@ class TransposedNest:
         source = flat_view(builder, self._operand)
         rows: list[SSAValue] = []
         for n in range(last):
-            own = {**point, self.last: _behind(builder, point[self.last], n)}
+            own = {**point, self.last: _index_plus(builder, point[self.last], n)}
             rows.append(load_vector(builder, source, self._place(builder, self.read, own), inner))
         argument = self.nest.body.block.args[self.number]
         for n in range(inner):
@@ -249,13 +255,13 @@ class TransposedNest:
         inner, last = self.widths
         target = flat_view(builder, self.nest.outputs[0])
         for n in range(inner):
-            own = {**point, self.inner: _behind(builder, point[self.inner], n)}
+            own = {**point, self.inner: _index_plus(builder, point[self.inner], n)}
             made = load_vector(builder, shared, self._in_line(builder, place, n), last)
             lanes = [element_of(builder, made, lane) for lane in range(last)]
             store_vector(builder, lanes, target, self._place(builder, self.written, own))
 
     def _where_inside(self, builder: Builder, point: dict[int, SSAValue]) -> Builder:
-        """Code for threads that have a square: a whole one, since widths divide extents."""
+        """Return code for threads that have a square: a whole one, since widths divide extents."""
         bounds = [(point[dim], self.extents[dim]) for dim in (self.last, self.inner)]
         if self.threads % self.block:
             bounds.append((global_thread(builder, self.block), self.threads))
@@ -273,7 +279,7 @@ class TransposedNest:
         return self.nest.inputs[self.number]
 
     def _emit_single(self, builder: Builder, point: dict[int, SSAValue]) -> None:
-        """Element by element, where buffers begin anywhere."""
+        """Compute element by element, where buffers begin anywhere."""
         own = dict(point)
         inside = builder
         zero, one = (index_constant(builder, n) for n in (0, 1))
@@ -303,7 +309,7 @@ def _shared_symbol(entry: str) -> str:
 
 
 def _width(most: int, access: LinearAccess, dim: int, extents: Sequence[int]) -> int:
-    """How many neighbours along a dim are accessed at once: whole groups of them."""
+    """Return how many neighbours along a dim are accessed at once: whole groups of them."""
     width = access.width(most, dim, extents)
     while extents[dim] % width:
         width //= 2
@@ -311,12 +317,12 @@ def _width(most: int, access: LinearAccess, dim: int, extents: Sequence[int]) ->
 
 
 def _is_permutation(map: AffineMap) -> bool:
-    """Whether a map lists each of its dims once."""
+    """Return whether a map lists each of its dims once."""
     dims = [expr.position for expr in map.results if isinstance(expr, AffineDimExpr)]
     return len(dims) == len(map.results) and sorted(dims) == list(range(map.num_dims))
 
 
-def _behind(builder: Builder, index: SSAValue, number: int) -> SSAValue:
+def _index_plus(builder: Builder, index: SSAValue, number: int) -> SSAValue:
     return _add(builder, index, index_constant(builder, number)) if number else index
 
 

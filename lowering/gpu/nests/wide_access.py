@@ -19,7 +19,7 @@ ACCESS_BYTES = 16
 def compute(
     builder: Builder, nest: linalg.GenericOp, values: dict[SSAValue, SSAValue]
 ) -> list[SSAValue]:
-    """The results of a nest's body for these values of its arguments, and of indices."""
+    """Return the results of a nest's body for these values of its arguments, and of indices."""
     own = dict(values)
     for op in nest.body.block.ops:
         if isinstance(op, linalg.YieldOp):
@@ -32,14 +32,14 @@ def compute(
 def load_vector(
     builder: Builder, buffer: SSAValue, index: SSAValue | Sequence[SSAValue], width: int
 ) -> SSAValue:
-    """So many elements from `index` on, which is aligned to all of them or to 16 bytes.
+    """Load `count` elements from `index` on, aligned to all of them or to 16 bytes.
 
     Bools are read one by one: they are bytes in memory, and in vectors bits.
     """
     element = cast(MemRefType[Any], buffer.type).element_type
     indices = [index] if isinstance(index, SSAValue) else list(index)
     if element == i1:
-        places = [_behind(builder, indices, number) for number in range(width)]
+        places = [_index_plus(builder, indices, number) for number in range(width)]
         single = [builder.insert(memref.LoadOp.get(buffer, place)).res for place in places]
         return builder.insert(_from_elements(single, VectorType(element, [width]))).results[0]
     load = vector.LoadOp(buffer, indices, VectorType(element, [width]))
@@ -53,13 +53,13 @@ def store_vector(
     buffer: SSAValue,
     index: SSAValue | Sequence[SSAValue],
 ) -> None:
-    """Writes elements from `index` on, aligned likewise; bools one by one."""
+    """Write elements from `index` on, aligned likewise; bools one by one."""
     element = cast(MemRefType[Any], buffer.type).element_type
     type = VectorType(element, [len(elements)])
     indices = [index] if isinstance(index, SSAValue) else list(index)
     if element == i1:
         for number, value in enumerate(elements):
-            place = _behind(builder, indices, number)
+            place = _index_plus(builder, indices, number)
             builder.insert(memref.StoreOp.get(value, buffer, place))
         return
     whole = builder.insert(_from_elements(elements, type)).results[0]
@@ -68,8 +68,8 @@ def store_vector(
     builder.insert(store)
 
 
-def _behind(builder: Builder, index: Sequence[SSAValue], number: int) -> list[SSAValue]:
-    """The indices of an element so many behind, along the last dim."""
+def _index_plus(builder: Builder, index: Sequence[SSAValue], number: int) -> list[SSAValue]:
+    """Return the indices of the element `number` places further along the last dim."""
     if number == 0:
         return list(index)
     last = builder.insert(arith.AddiOp(index[-1], index_constant(builder, number)))
@@ -77,7 +77,7 @@ def _behind(builder: Builder, index: Sequence[SSAValue], number: int) -> list[SS
 
 
 def element_of(builder: Builder, loaded: SSAValue, number: int) -> SSAValue:
-    """An element of a vector."""
+    """Return an element of a vector."""
     element = cast(VectorType[Any], loaded.type).element_type
     return builder.insert(vector.ExtractOp(loaded, [number], element)).results[0]
 

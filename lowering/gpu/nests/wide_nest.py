@@ -3,7 +3,7 @@
 Elementwise chains, copies to parts of a concatenation, slices, paddings and gathers: whatever
 writes neighbours where neighbours are. A thread has as many points as make 16 bytes of the
 narrowest element: the threads of a warp write one piece of memory, also where they share what they
-read. Dims that go on where the one behind them ends are one. Operands are read as vectors where
+read. Dims that go on where the one after them ends are one. Operands are read as vectors where
 what neighbours need is aligned, and each element once. Results that are the same along a short dim,
 such as the rows of an enlarged image, are computed once. Where the last dims are no multiple and
 results are dense, points are counted through all dims instead.
@@ -31,7 +31,7 @@ from braid.lowering.gpu.nests.lanes import (
     Following,
     LaneBody,
     Lanes,
-    behind,
+    index_plus,
     scattered_lanes,
     wide_lanes,
 )
@@ -49,10 +49,10 @@ from braid.lowering.gpu.nests.thread_nests import (
 from braid.lowering.gpu.nests.wide_access import ACCESS_BYTES, store_vector
 
 _MOST_BYTES = 64
-"""Of one operand for a thread: more would cost registers and gain nothing."""
+"""The most bytes of one operand for a thread: more would cost registers and gain nothing."""
 
 _MOST_COPIES = 4
-"""Of a result for a thread: more would leave too few threads."""
+"""The most copies of a result for a thread: more would leave too few threads."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class WideNest:
 
     @staticmethod
     def of(own: ThreadNest) -> "WideNest | None":
-        """The nest with wide accesses; None where results could not be written so."""
+        """Return the nest with wide accesses; None where results could not be written so."""
         nest = own.nest
         if own.reduced or not isinstance(nest, linalg.GenericOp) or own.points < 2:
             return None
@@ -110,7 +110,7 @@ class WideNest:
         return not all(a is not None and (self._is_whole(a) or not any(a.steps)) for a in read)
 
     def _with_copies(self) -> "WideNest":
-        """Dims along which nothing that is read differs are left to each thread, if short."""
+        """Return the nest in which each thread takes short dims along which no operand differs."""
         used = [access for _, _, _, access in self._inputs()]
         extents, copied = list(self.extents), list[tuple[int, int]]()
         if not used or None in used or _uses_indices(self.nest):
@@ -124,7 +124,7 @@ class WideNest:
         return replace(self, extents=tuple(extents), copied=tuple(copied))
 
     def _with_width(self, across: bool) -> "WideNest":
-        """As many neighbours as results allow; 1 if none."""
+        """Return the nest with as many neighbours as results allow; 1 if none."""
         outputs = self._results
         width = min(ACCESS_BYTES // self._narrowest, self._most)
         if across and not all(_is_dense(access, self.extents) for access in outputs):
@@ -141,7 +141,7 @@ class WideNest:
         return replace(self, width=width, across=across)
 
     def _fits(self, width: int) -> bool:
-        """Whether neighbours are in whole groups of `width` in all results."""
+        """Return whether neighbours are in whole groups of `width` in all results."""
         box = LaneBox.of(self.extents, width)
         if box is None and len(self.extents) == 1:
             box = LaneBox((self.points,), (width,))
@@ -193,7 +193,7 @@ class WideNest:
         return groups_of_thread(self.width * self._narrowest, groups, bytes)
 
     def emit(self, builder: Builder, threads: int) -> None:
-        """The code of one thread, of which there are `threads` in a block."""
+        """Emit the code of one thread, of which there are `threads` in a block."""
         each = self._each
         index = global_thread(builder, threads, each)
         width = index_constant(builder, self.width)
@@ -217,7 +217,7 @@ class WideNest:
         self._emit_rest(Builder(InsertPoint.before(end)), body.args[0])
 
     def _emit_rest(self, rest: Builder, start: SSAValue) -> None:
-        """What is left of a group of neighbours, one by one."""
+        """Emit the rest of a group of neighbours, one by one."""
         width, points = (index_constant(rest, n) for n in (self.width, self.points))
         end = rest.insert(arith.AddiOp(start, width)).result
         stop = rest.insert(arith.MinUIOp(end, points)).result
@@ -245,10 +245,10 @@ class WideNest:
                 inside.insert(memref.StoreOp.get(value, buffer, [place]))
 
     def _emit_wide(self, builder: Builder, start: SSAValue, apart: int) -> None:
-        """Groups of neighbours so many points `apart`: all are read before one is written."""
+        """Group of neighbours this many points `apart`: all are read before one is written."""
         groups: list[tuple[_Points, dict[SSAValue, Lanes]]] = []
         for number in range(self._each):
-            own = behind(builder, start, number * apart)
+            own = index_plus(builder, start, number * apart)
             points = _Points(self, own, delinearized(builder, own, self.extents))
             values = {
                 argument: self._lanes(builder, operand, map, access, points)
@@ -271,10 +271,10 @@ class WideNest:
     def _places(
         self, builder: Builder, access: LinearAccess, point: Sequence[SSAValue]
     ) -> Iterator[SSAValue]:
-        """Where a result is written: as often as it is copied."""
+        """Yield where a result is written: as often as it is copied."""
         place = access.index(builder, point)
         for numbers in product(*(range(extent) for _, extent in self.copied)):
-            yield behind(
+            yield index_plus(
                 builder,
                 place,
                 sum(
@@ -291,7 +291,7 @@ class WideNest:
         access: LinearAccess | None,
         points: "_Points",
     ) -> Lanes:
-        """Elements of an operand for neighbours."""
+        """Return the elements of an operand for neighbours."""
         if access is not None and not self.across:
             offsets = self.box.offsets(access)
             if not any(offsets):
@@ -314,7 +314,7 @@ class WideNest:
         return [read(points.at(builder, n)) for n in range(self.width)]
 
     def _is_whole(self, access: LinearAccess) -> bool:
-        """Whether neighbours through all dims are, and each group is aligned."""
+        """Return whether neighbours through all dims are, and each group is aligned."""
         return _is_dense(access, self.extents) and access.offset % self.width == 0
 
     def _place(
@@ -325,14 +325,14 @@ class WideNest:
         access: LinearAccess | None,
         point: Sequence[SSAValue],
     ) -> tuple[list[SSAValue], SSAValue]:
-        """The indices of an element, and the buffer that they are of."""
+        """Return the indices of an element, and the buffer that they are of."""
         if access is None:
             own = [point[self._merged(dim)] for dim in range(len(self.extents))]
             return [apply_map(builder, expr, own) for expr in map.results], operand
         return [access.index(builder, point)], flat_view(builder, operand)
 
     def _index(self, builder: Builder, dim: int, points: "_Points") -> Lanes:
-        """The index of a dim of the nest for neighbours."""
+        """Return the index of a dim of the nest for neighbours."""
         own = self._merged(dim)
         if self.across:
             return [points.at(builder, n)[own] for n in range(self.width)]
@@ -343,7 +343,7 @@ class WideNest:
         return [points.at(builder, n)[own] for n in range(self.width)]
 
     def _merged(self, dim: int) -> int:
-        """Which of `dims` a dim of the nest is; those with indices in use are single."""
+        """Return which of `dims` a dim of the nest is; those with indices in use are single."""
         return next(number for number, own in enumerate(self.dims) if dim in own)
 
     def _inputs(self) -> list[tuple[SSAValue, SSAValue, AffineMap, LinearAccess | None]]:
@@ -353,7 +353,7 @@ class WideNest:
 
 
 class _Points:
-    """The points of a thread: the first, and those behind it where they are asked for."""
+    """The points of a thread: the first, and those after it where they are asked for."""
 
     def __init__(self, nest: WideNest, start: SSAValue, first: Sequence[SSAValue]) -> None:
         self._nest = nest
@@ -361,7 +361,7 @@ class _Points:
         self.first = first
 
     def at(self, builder: Builder, number: int) -> Sequence[SSAValue]:
-        """The indices of the neighbour of this number."""
+        """Return the indices of the neighbour of this number."""
         if number == 0:
             return self.first
         if self._nest.across:
@@ -369,7 +369,7 @@ class _Points:
             own = builder.insert(arith.AddiOp(self._start, by)).result
             return delinearized(builder, own, self._nest.extents)
         lane = self._nest.box.lane(number)
-        return [behind(builder, own, n) for own, n in zip(self.first, lane, strict=True)]
+        return [index_plus(builder, own, n) for own, n in zip(self.first, lane, strict=True)]
 
 
 def _element(buffer: SSAValue) -> Any:
@@ -381,7 +381,7 @@ def _uses_indices(nest: linalg.GenericOp) -> bool:
 
 
 def _is_dense(access: LinearAccess | None, extents: Sequence[int]) -> bool:
-    """Whether neighbours through all dims are neighbours in memory."""
+    """Return whether neighbours through all dims are neighbours in memory."""
     return access is not None and all(
         step == prod(extents[dim + 1 :])
         for dim, step in enumerate(access.steps)

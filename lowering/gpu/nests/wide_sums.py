@@ -19,7 +19,7 @@ from xdsl.rewriter import InsertPoint
 from braid.lowering.common.tensor_loops import apply_map, delinearized, index_constant
 from braid.lowering.gpu.launch.aligned_entries import is_aligned
 from braid.lowering.gpu.launch.entries import keep_rolled
-from braid.lowering.gpu.nests.lanes import behind
+from braid.lowering.gpu.nests.lanes import index_plus
 from braid.lowering.gpu.nests.sum_tile import SumTile
 from braid.lowering.gpu.nests.thread_nests import ThreadNest, global_thread, reduction_loops
 from braid.lowering.gpu.nests.wide_access import (
@@ -39,7 +39,7 @@ class WideSums:
 
     @staticmethod
     def of(own: ThreadNest, stored: int | None = None) -> "WideSums | None":
-        """As `SumTile.of`."""
+        """See `SumTile.of`."""
         tile = SumTile.of(own, stored)
         return None if tile is None else WideSums(tile)
 
@@ -50,11 +50,11 @@ class WideSums:
 
     @property
     def blocks(self) -> int:
-        """Of a multiprocessor, at least, with the registers that a thread needs."""
+        """Blocks that fit a multiprocessor at least, with the registers that a thread needs."""
         return self.tile.blocks
 
     def point(self, builder: Builder, index: SSAValue) -> dict[int, SSAValue]:
-        """The first point of a thread."""
+        """Return the first point of a thread."""
         tile = self.tile
         steps = {tile.lane: tile.width}
         if tile.strip is not None:
@@ -68,11 +68,11 @@ class WideSums:
         return place
 
     def rows(self, builder: Builder, point: Mapping[int, SSAValue]) -> list[dict[int, SSAValue]]:
-        """The first points of a thread's rows."""
+        """Return the first points of a thread's rows."""
         if self.tile.strip is None:
             return [dict(point)]
         dim = self.tile.strip.dim
-        return [{**point, dim: behind(builder, point[dim], n)} for n in range(self.tile.rows)]
+        return [{**point, dim: index_plus(builder, point[dim], n)} for n in range(self.tile.rows)]
 
     def sums(
         self,
@@ -81,7 +81,7 @@ class WideSums:
         start: Sequence[SSAValue],
         values: Mapping[SSAValue, SSAValue],
     ) -> list[list[SSAValue]]:
-        """The results of each row, of neighbours; `values` are buffers for the nest's."""
+        """Return the results of each row, of neighbours; `values` are buffers for the nest's."""
         tile = self.tile
         unrolled = {tile.taps, *(() if tile.strip is None else (tile.strip.window,))}
         found = reduction_loops(
@@ -100,7 +100,7 @@ class WideSums:
         carried: Sequence[SSAValue],
         values: Mapping[SSAValue, SSAValue],
     ) -> list[SSAValue]:
-        """What is added up at a point of the loops, row by row."""
+        """Return what is added up at a point of the loops, row by row."""
         reader = _Reader(self, builder, point, values)
         found: list[SSAValue] = []
         for row in range(self.tile.rows):
@@ -132,7 +132,7 @@ class WideSums:
     def read(
         self, builder: Builder, buffer: SSAValue, number: int, point: Mapping[int, SSAValue]
     ) -> list[SSAValue]:
-        """Neighbours of an operand: one that they share, a vector, or one by one."""
+        """Return the neighbours of an operand: one that they share, a vector, or one by one."""
         step = self.tile.steps[number][self.tile.lane]
         if step == 1:
             place = self.place(builder, number, point)
@@ -143,18 +143,18 @@ class WideSums:
             return [builder.insert(memref.LoadOp.get(buffer, place)).res] * self.tile.width
         lanes: list[SSAValue] = []
         for n in range(self.tile.width):
-            own = {**point, self.tile.lane: behind(builder, point[self.tile.lane], n)}
+            own = {**point, self.tile.lane: index_plus(builder, point[self.tile.lane], n)}
             place = self.place(builder, number, own)
             lanes.append(builder.insert(memref.LoadOp.get(buffer, place)).res)
         return lanes
 
     def place(self, builder: Builder, number: int, point: Mapping[int, SSAValue]) -> list[SSAValue]:
-        """Indices of an operand's element at a point."""
+        """Return indices of an operand's element at a point."""
         known = [point[dim] for dim in range(len(self.tile.own.extents))]
         return [apply_map(builder, expr, known) for expr in self.tile.own.maps[number].results]
 
     def emit(self, builder: Builder, threads: int) -> None:
-        """The code of one thread, of which there are `threads` in a block."""
+        """Emit the code of one thread, of which there are `threads` in a block."""
         index = global_thread(builder, threads)
         limit = index_constant(builder, self.threads)
         inside = builder.insert(arith.CmpiOp(index, limit, "ult")).result
@@ -204,7 +204,7 @@ class _Reader:
         self._found: dict[tuple[int, int], list[SSAValue]] = {}
 
     def lanes(self, number: int, at: Mapping[int, int]) -> list[SSAValue]:
-        """Elements of an operand for neighbours, at these indices of unrolled dims."""
+        """Return the elements of an operand for neighbours, at these indices of unrolled dims."""
         tile = self._sums.tile
         span = tile.spans.get(number)
         if span is None or tile.taps is None:
@@ -222,7 +222,7 @@ class _Reader:
             for dim, n in at.items():
                 known = point.get(dim)
                 point[dim] = (
-                    index_constant(builder, n) if known is None else behind(builder, known, n)
+                    index_constant(builder, n) if known is None else index_plus(builder, known, n)
                 )
             if span is None:
                 self._found[key] = sums.read(builder, buffer, number, point)
@@ -250,7 +250,7 @@ def _read_span(
 def each_lane(
     builder: Builder, point: Mapping[int, SSAValue], lane: int, width: int
 ) -> tuple[Builder, dict[int, SSAValue]]:
-    """A loop over the neighbours of a point: where its body is, and the point there.
+    """Return a loop over the neighbours of a point: where its body is, and the point there.
 
     It stays a loop: unrolled, what all neighbours are the sums of would be read at once.
     """

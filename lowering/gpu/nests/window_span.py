@@ -1,6 +1,6 @@
 """Windows of neighbours that lie in one row of memory: their elements, each read once.
 
-Neighbours of a pool channels first begin `lane_step` elements behind each other, and the elements
+Neighbours of a pool channels first begin `lane_step` elements one after the other, and the elements
 of a window, its taps, `tap_step`. What they read together is read from the first to the last, by
 accesses as wide as is aligned, and every neighbour takes its own from registers.
 """
@@ -12,7 +12,7 @@ from math import gcd
 from braid.lowering.gpu.nests.wide_access import ACCESS_BYTES
 
 _MOST_BYTES = 64
-"""Of a span: more would be registers that hold little that is used."""
+"""The most bytes of a span: more would be registers that hold little that is used."""
 _LINE_BYTES = 128
 _WARP = 32
 
@@ -31,7 +31,7 @@ class WindowSpan:
     def of(
         steps: tuple[int, int], width: int, taps: int, others: Sequence[int], bytes_each: int
     ) -> "WindowSpan | None":
-        """For steps of lanes and taps; `others` are what else is added to where a span begins.
+        """Return the span for steps of lanes and taps; `others` are added to where a span begins.
 
         None where the windows do not lie in one direction, or too far from each other.
         """
@@ -48,16 +48,16 @@ class WindowSpan:
         return self.place(self.width - 1, self.taps - 1) + 1
 
     def place(self, lane: int, tap: int) -> int:
-        """Of an element of a neighbour's window, from where the span begins."""
+        """Return the place of an element of a neighbour's window, from where the span begins."""
         return lane * self.lane_step + tap * self.tap_step
 
     def lines(self, bytes_each: int) -> float:
-        """Lines of caches that a warp's accesses touch, for each neighbour of a thread."""
+        """Return the cache lines that a warp's accesses touch, for each neighbour of a thread."""
         apart = self.lane_step * self.width * bytes_each
         return len(self.pieces()) * max(1.0, apart * _WARP / _LINE_BYTES) / self.width
 
     def pieces(self) -> list[tuple[int, int]]:
-        """Where accesses begin, and how many elements they have."""
+        """Return where accesses begin, and how many elements they have."""
         found: list[tuple[int, int]] = []
         start = 0
         while start < self.extent:

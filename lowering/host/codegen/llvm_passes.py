@@ -17,7 +17,7 @@ LLVM_PASSES: tuple[str, ...] = (
     "func.func(math-extend-to-supported-types{extra-types=f32,f64 target-type=f32})",
     # LLVM would call a runtime library for bf16 conversions where the CPU has none.
     "func.func(arith-expand{include-bf16=true})",
-    # Sums of vectors may be added up in any order; see docs/decisions.md.
+    # Sums of vectors may be added up in any order; see docs/decisions/code-generation.md.
     "convert-vector-to-llvm{reassociate-fp-reductions=1}",
     # Functions with an LLVM intrinsic first: the rest are calls to libm.
     "convert-math-to-llvm{approximate-log1p=0}",

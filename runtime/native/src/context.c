@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "context.h"
 #include "devices.h"
+#include "phases.h"
 #include "waiting.h"
 
 #include <limits.h>
@@ -95,7 +96,7 @@ static bool allocate_buffers(braid_context_t *context, const braid_model_v2 *des
               context->env.times != NULL;
   if (!made)
     braid_set_error("out of memory for a context");
-  return made && (descriptor->open != NULL || reserve_arena(context));
+  return made && (descriptor->open != NULL || descriptor->phases != NULL || reserve_arena(context));
 }
 
 braid_context_t *braid_context_create(braid_model_t *model, int64_t threads) {
@@ -133,6 +134,11 @@ braid_context_t *braid_context_create(braid_model_t *model, int64_t threads) {
   context->env.watch = &context->watch;
   if (model->descriptor->device_count > 0 &&
       (context->launches = braid_launches_create(model, &context->env)) == NULL) {
+    braid_context_close(context);
+    return NULL;
+  }
+  if (model->descriptor->phases != NULL &&
+      (context->phases = braid_phases_create(model, threads, &context->env)) == NULL) {
     braid_context_close(context);
     return NULL;
   }
@@ -228,9 +234,25 @@ bool braid_context_run_function(braid_context_t *context, int64_t number, void *
   return status == 0;
 }
 
+/* Runs a model whose data decide sizes. */
+static bool run_phases(braid_context_t *context, void *const *inputs, void *const *outputs) {
+  const braid_model_v2 *descriptor = context->model->descriptor;
+  if (outputs != NULL) {
+    braid_set_error("data decide sizes of the model: outputs is NULL, and braid_context_output has "
+                    "the results");
+    return false;
+  }
+  return braid_has_sizes(context) &&
+         check_buffers("input", descriptor->input_count, descriptor->inputs, context->input_shapes,
+                       inputs) &&
+         braid_phases_run(context->phases, inputs, context->env.input_shapes, context->watch.poll);
+}
+
 int braid_context_run(braid_context_t *context, void *const *inputs, void *const *outputs) {
   if (braid_is_null(context, "context") || !braid_weights_are_intact(context->model))
     return 1;
+  if (context->phases != NULL)
+    return run_phases(context, inputs, outputs) ? 0 : 1;
   const braid_model_v2 *descriptor = context->model->descriptor;
   const braid_variant_v2 *variant = NULL;
   context->failure[0] = '\0';
@@ -285,6 +307,8 @@ int64_t braid_context_device_time(const braid_context_t *context, int64_t device
 void braid_context_trim(braid_context_t *context) {
   if (context == NULL)
     return;
+  if (context->phases != NULL)
+    braid_phases_trim(context->phases);
   free(context->arena);
   context->arena = NULL;
   context->arena_bytes = 0;
@@ -299,6 +323,7 @@ void braid_context_close(braid_context_t *context) {
   if (context == NULL)
     return;
   braid_launches_close(context->launches);
+  braid_phases_close(context->phases);
   braid_plan_release(context->plan);
   free(context->arena);
   free(context->input_shapes);

@@ -30,11 +30,16 @@ struct braid_context {
   bool is_planned;  /* whether it is that for `input_shapes` */
   braid_staging staging;
   braid_launches *launches; /* NULL for a model without devices */
+  struct braid_phases *phases; /* NULL for a model without phases */
   char failure[512];
 };
 
 /* Sets the error and returns true where there is none. */
 bool braid_is_null(const void *pointer, const char *what);
+
+/* Whether all inputs have sizes: those without a bound must be set. False and the error set where
+ * one has none. */
+bool braid_has_sizes(const braid_context_t *context);
 
 /* Reads the sizes that elements of these inputs are; false and the error set where one is none. */
 bool braid_read_values(braid_context_t *context, void *const *inputs);

@@ -3,6 +3,7 @@
  * The shapes of the inputs and outputs of runs. */
 #include "context.h"
 #include "message.h"
+#include "phases.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -167,8 +168,7 @@ static const braid_variant_v2 *select_variant(braid_context_t *context) {
   return variant;
 }
 
-/* Whether all inputs have sizes: those without a bound must be set. */
-static bool has_sizes(const braid_context_t *context) {
+bool braid_has_sizes(const braid_context_t *context) {
   const braid_model_v2 *descriptor = context->model->descriptor;
   for (int64_t i = 0; i < descriptor->input_count; ++i)
     for (int64_t d = 0; d < descriptor->inputs[i].rank; ++d)
@@ -180,12 +180,27 @@ static bool has_sizes(const braid_context_t *context) {
   return true;
 }
 
+/* Whether the inputs have the sizes that follow from those of the model's dims. */
+static bool check_inputs(const braid_context_t *context) {
+  const braid_model_v2 *descriptor = context->model->descriptor;
+  const int64_t *const *expected = descriptor->open->input_shapes;
+  for (int64_t i = 0; expected != NULL && i < descriptor->input_count; ++i)
+    for (int64_t d = 0; d < descriptor->inputs[i].rank; ++d) {
+      int64_t size = expected[i][d] < 0 ? 0 : context->plan->sizes[expected[i][d]];
+      if (expected[i][d] >= 0 && size != context->input_shapes[i][d])
+        return braid_fail_at(descriptor, context->sizes, "input '%s': dim %lld is %lld, expected %lld",
+                             descriptor->inputs[i].name, (long long)d,
+                             (long long)context->input_shapes[i][d], (long long)size);
+    }
+  return true;
+}
+
 /* Finds the plan of an open model for the inputs' shapes, with which the outputs' are set; false
  * and the error set where there is none. */
 static bool plan_sizes(braid_context_t *context) {
   const braid_model_v2 *descriptor = context->model->descriptor;
   if (!context->is_planned) {
-    if (!has_sizes(context) ||
+    if (!braid_has_sizes(context) ||
         !braid_read_sizes(descriptor, context->env.input_shapes, context->sizes) ||
         !take_values(context))
       return false;
@@ -197,6 +212,8 @@ static bool plan_sizes(braid_context_t *context) {
       braid_plan_release(context->plan);
       context->plan = plan;
     }
+    if (!check_inputs(context))
+      return false;
     context->env.sizes = context->plan->sizes;
     context->is_planned = true;
   }
@@ -215,15 +232,31 @@ bool braid_context_set_output_shapes(braid_context_t *context, const braid_varia
          (*variant = select_variant(context)) != NULL;
 }
 
+static bool has_output(const braid_model_v2 *descriptor, int64_t index) {
+  bool has = index >= 0 && index < descriptor->output_count;
+  if (!has)
+    braid_set_error("the model has %lld outputs, there is no output %lld",
+                    (long long)descriptor->output_count, (long long)index);
+  return has;
+}
+
 const int64_t *braid_context_output_shape(braid_context_t *context, int64_t index) {
   if (braid_is_null(context, "context"))
     return NULL;
   const braid_model_v2 *descriptor = context->model->descriptor;
-  if (index < 0 || index >= descriptor->output_count) {
-    braid_set_error("the model has %lld outputs, there is no output %lld",
-                    (long long)descriptor->output_count, (long long)index);
+  if (!has_output(descriptor, index))
     return NULL;
-  }
+  if (context->phases != NULL)
+    return braid_phases_output_shape(context->phases, index);
   const braid_variant_v2 *variant;
   return braid_context_set_output_shapes(context, &variant) ? context->output_shapes[index] : NULL;
+}
+
+const void *braid_context_output(braid_context_t *context, int64_t index) {
+  if (braid_is_null(context, "context") || !has_output(context->model->descriptor, index))
+    return NULL;
+  if (context->phases != NULL)
+    return braid_phases_output(context->phases, index);
+  braid_set_error("runs of the model write their outputs to the buffers that they are given");
+  return NULL;
 }

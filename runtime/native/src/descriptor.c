@@ -9,7 +9,7 @@
 
 /* Code generators write these structs by offset. */
 _Static_assert(sizeof(braid_tensor_v2) == 48, "braid_tensor_v2");
-_Static_assert(sizeof(braid_model_v2) == 240, "braid_model_v2");
+_Static_assert(sizeof(braid_model_v2) == 248, "braid_model_v2");
 _Static_assert(sizeof(braid_dim_v2) == 16, "braid_dim_v2");
 _Static_assert(sizeof(braid_variant_v2) == 24, "braid_variant_v2");
 _Static_assert(offsetof(braid_model_v2, run) == 88, "braid_model_v2.run");
@@ -17,8 +17,11 @@ _Static_assert(offsetof(braid_model_v2, weights_bytes) == 128, "braid_model_v2.w
 _Static_assert(offsetof(braid_model_v2, functions) == 160, "braid_model_v2.functions");
 _Static_assert(offsetof(braid_model_v2, open) == 208, "braid_model_v2.open");
 _Static_assert(offsetof(braid_model_v2, expansions) == 232, "braid_model_v2.expansions");
+_Static_assert(offsetof(braid_model_v2, phases) == 240, "braid_model_v2.phases");
+_Static_assert(sizeof(braid_phase_v1) == 24, "braid_phase_v1");
+_Static_assert(sizeof(braid_phases_v1) == 32, "braid_phases_v1");
 _Static_assert(sizeof(braid_expansion_v1) == 64, "braid_expansion_v1");
-_Static_assert(sizeof(braid_open_v1) == 88, "braid_open_v1");
+_Static_assert(sizeof(braid_open_v1) == 96, "braid_open_v1");
 _Static_assert(sizeof(braid_value_size_v1) == 24, "braid_value_size_v1");
 _Static_assert(sizeof(braid_buffer_v1) == 24, "braid_buffer_v1");
 _Static_assert(sizeof(braid_size_check_v1) == 24, "braid_size_check_v1");
@@ -82,14 +85,14 @@ static bool check_tensors(const char *what, int64_t count, const braid_tensor_v2
   if (!is_list(count, tensors))
     return malformed(what, count);
   for (int64_t i = 0; i < count; ++i)
-    if (!check_tensor(&tensors[i], descriptor->dim_count, descriptor->open != NULL))
+    if (!check_tensor(&tensors[i], descriptor->dim_count, descriptor->open != NULL || descriptor->phases != NULL))
       return malformed(what, i);
   return true;
 }
 
 static bool check_variants(const braid_model_v2 *descriptor) {
   if (!is_list(descriptor->variant_count, descriptor->variants) ||
-      (descriptor->run == NULL) == (descriptor->variant_count == 0))
+      (descriptor->run == NULL) != (descriptor->variant_count > 0 || descriptor->phases != NULL))
     return malformed("number of variants", descriptor->variant_count);
   for (int64_t i = 0; i < descriptor->variant_count; ++i) {
     const braid_variant_v2 *variant = &descriptor->variants[i];
@@ -282,8 +285,9 @@ static bool check_open_dims(const braid_model_v2 *descriptor) {
   for (int64_t i = 0; i < descriptor->input_count; ++i) {
     const braid_tensor_v2 *input = &descriptor->inputs[i];
     for (int64_t d = 0; d < input->rank; ++d)
-      if (input->shape[d] < 0 && (input->dims == NULL || input->dims[d] < 0))
-        return malformed("an open dim is none of the model's in input", i);
+      if (input->shape[d] < 0 && (input->dims == NULL || input->dims[d] < 0) &&
+          (descriptor->open->input_shapes == NULL || descriptor->open->input_shapes[i][d] < 0))
+        return malformed("nothing says the size of an open dim of input", i);
   }
   return true;
 }
@@ -298,6 +302,18 @@ static bool check_sizes(const braid_model_v2 *descriptor) {
   return braid_check_sizes(&program) || malformed("sizes, of so many steps:", open->step_count);
 }
 
+static bool check_input_shapes(const braid_model_v2 *descriptor) {
+  const braid_open_v1 *open = descriptor->open;
+  for (int64_t i = 0; open->input_shapes != NULL && i < descriptor->input_count; ++i) {
+    if (!is_list(descriptor->inputs[i].rank, open->input_shapes[i]))
+      return malformed("shape of input", i);
+    for (int64_t d = 0; d < descriptor->inputs[i].rank; ++d)
+      if (open->input_shapes[i][d] != -1 && !is_result(open, open->input_shapes[i][d]))
+        return malformed("shape of input", i);
+  }
+  return true;
+}
+
 static bool check_open(const braid_model_v2 *descriptor) {
   const braid_open_v1 *open = descriptor->open;
   if (descriptor->device_count > 0) {
@@ -310,7 +326,8 @@ static bool check_open(const braid_model_v2 *descriptor) {
     return malformed("variants of an open model", descriptor->variant_count);
   if (descriptor->arena_bytes != 0)
     return malformed("arena bytes of an open model", descriptor->arena_bytes);
-  if (!check_values(descriptor) || !check_open_dims(descriptor) || !check_sizes(descriptor))
+  if (!check_values(descriptor) || !check_input_shapes(descriptor) ||
+      !check_open_dims(descriptor) || !check_sizes(descriptor))
     return false;
   if (!is_short_list(open->buffer_count, open->buffers))
     return malformed("number of buffers", open->buffer_count);
@@ -335,6 +352,68 @@ static bool check_open(const braid_model_v2 *descriptor) {
          open->checks[i].kind != BRAID_SIZE_IS_NOT_NEGATIVE))
       return malformed("check", i);
   return true;
+}
+
+/* ---- Phases ---- */
+
+/* Whether a phase reads values that are there, of the types that it takes, and writes others. `of`
+ * has the output or input that each value is, NULL for those that no phase has written yet. */
+static bool check_phase(const braid_model_v2 *descriptor, const braid_phase_v1 *phase,
+                        const braid_tensor_v2 **of) {
+  const braid_model_v2 *own = phase->model;
+  int64_t count = descriptor->phases->value_count;
+  if (own == NULL || own->phases != NULL || own->device_count != 0 || own->variant_count != 0 ||
+      own->expanded_bytes != 0 || own->run == NULL ||
+      own->counter_count != descriptor->counter_count ||
+      own->weights_bytes > descriptor->weights_bytes || !braid_check_descriptor(own) ||
+      !is_list(own->input_count, phase->inputs) || !is_list(own->output_count, phase->outputs))
+    return false;
+  for (int64_t i = 0; i < own->input_count; ++i) {
+    int64_t value = phase->inputs[i];
+    if (value < 0 || value >= count || of[value] == NULL ||
+        of[value]->dtype != own->inputs[i].dtype || of[value]->rank != own->inputs[i].rank)
+      return false;
+  }
+  for (int64_t i = 0; i < own->output_count; ++i) {
+    int64_t value = phase->outputs[i];
+    if (value < 0 || value >= count || of[value] != NULL)
+      return false;
+    of[value] = &own->outputs[i];
+  }
+  return true;
+}
+
+static bool check_phases(const braid_model_v2 *descriptor) {
+  const braid_phases_v1 *phases = descriptor->phases;
+  if (descriptor->open != NULL || descriptor->variant_count > 0 || descriptor->device_count > 0 ||
+      descriptor->arena_bytes != 0)
+    return malformed("kind of a model with phases", phases->count);
+  if (phases->count < 1 || !is_list(phases->count, phases->phases) ||
+      phases->value_count < descriptor->input_count || phases->value_count > MOST_PARTS ||
+      !is_list(descriptor->output_count, phases->outputs))
+    return malformed("number of phases", phases->count);
+  const braid_tensor_v2 **of = calloc((size_t)phases->value_count + 1, sizeof *of);
+  if (of == NULL) {
+    braid_set_error("out of memory");
+    return false;
+  }
+  for (int64_t i = 0; i < descriptor->input_count; ++i)
+    of[i] = &descriptor->inputs[i];
+  int64_t wrong = -1, missing = -1;
+  for (int64_t i = 0; i < phases->count && wrong < 0; ++i)
+    if (!check_phase(descriptor, &phases->phases[i], of))
+      wrong = i;
+  for (int64_t i = 0; i < descriptor->output_count && wrong < 0 && missing < 0; ++i) {
+    int64_t value = phases->outputs[i];
+    if (value < 0 || value >= phases->value_count || of[value] == NULL ||
+        of[value]->dtype != descriptor->outputs[i].dtype ||
+        of[value]->rank != descriptor->outputs[i].rank)
+      missing = i;
+  }
+  free(of);
+  if (wrong >= 0)
+    return malformed("phase", wrong);
+  return missing < 0 || malformed("value of output", missing);
 }
 
 /* Whether `outer` times `count` times `inner` elements from `begin` on lie within `bytes`. */
@@ -415,5 +494,6 @@ bool braid_check_descriptor(const braid_model_v2 *descriptor) {
          check_tensors("output", descriptor->output_count, descriptor->outputs, descriptor) &&
          check_variants(descriptor) && check_devices(descriptor) && check_stages(descriptor) &&
          (descriptor->open == NULL || check_open(descriptor)) && check_expansions(descriptor) &&
-         check_features(descriptor);
+         check_features(descriptor) &&
+         (descriptor->phases == NULL || check_phases(descriptor));
 }

@@ -18,14 +18,14 @@ __all__ = ["BraidError", "Model", "__version__", "headers", "library", "load"]
 
 
 def headers() -> Path:
-    """The directory to include `braid/runtime.h` from."""
+    """Return the directory to include `braid/runtime.h` from."""
     from braid.runtime.native_abi import find_headers
 
     return find_headers()
 
 
 def library() -> Path:
-    """The shared library that C programs link; the static one lies beside it."""
+    """Return the shared library that C programs link; the static one lies beside it."""
     from braid.runtime.native_abi import find_library
 
     return find_library()

@@ -29,7 +29,7 @@
 // NONE: error: memory_latency on stage 'pool', which has no known factors
 // NEVER: error: memory_latency = 0, expected at least 1 cycle
 
-// REMARK: remark: [select-hls-schedule] 2 stages, the slowest with 115 iterations, at least 115 with what there is; 4 DSP slices, 0 block RAMs, {{[0-9]+}} look-up tables and {{[0-9]+}} flip-flops
+// REMARK: remark: [select-hls-schedule] 2 stages, the slowest with 115 iterations, at least 115 with these resources; 4 DSP slices, 0 block RAMs, {{[0-9]+}} look-up tables and {{[0-9]+}} flip-flops
 // FEW: error: the stages need 2 DSP slices at their smallest, expected at most 1
 // WHERE: error: a schedule of a design for a target without an FPGA
 // OPEN: error: stage 'conv' has a schedule that was not applied

@@ -37,7 +37,7 @@ from test.schedules import emitted
 def emit(group: FusedOp, symbol: str, schedule: Entries | None = None) -> GpuKernel:
     found = ConvFamily(gpu("sm_80")).match(group)
     assert found is not None
-    small = PLAIN if found.found.number.value == "f32" else SMALL
+    small = PLAIN if found.found.kind.value == "f32" else SMALL
     made = emitted(found, schedule or small, symbol=symbol)
     return made_by_tiles(made)
 
@@ -173,7 +173,7 @@ def test_a_part_of_the_channels_of_a_larger_tensor(splits: int) -> None:
 
     def emit_split(group: FusedOp, symbol: str) -> GpuKernel:
         found = ConvFamily(gpu("sm_80")).match(group)
-        assert found is not None and found.takes_strides(stored_choice(group))
+        assert found is not None and found.supports_strides(stored_choice(group))
         made = emitted(found, {**SMALL, "splits": splits}, symbol=symbol)
         assert isinstance(made, GpuKernel)
         assert made.launches.launches[0].shared_bytes > 0, "it is not made by tiles"

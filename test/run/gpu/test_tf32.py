@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import f32
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.relayout import Array
 from braid.lowering.gpu.contraction.code import Code
-from braid.lowering.gpu.contraction.problem import Number
+from braid.lowering.gpu.contraction.problem import ElementKind
 from braid.lowering.gpu.contraction.tensor_cores import TensorCores
 from braid.lowering.gpu.kernels.conv import ConvFamily
 from braid.lowering.gpu.kernels.gemm import GemmFamily
@@ -45,7 +45,7 @@ def rounded(array: Array) -> Array:
 
 def emit(group: FusedOp, schedule: Entries) -> GpuKernel:
     found = GemmFamily(MACHINE).match(group) or ConvFamily(MACHINE).match(group)
-    assert found is not None and found.found.number is Number.TF32
+    assert found is not None and found.found.kind is ElementKind.TF32
     return made_by_tiles(emitted(found, schedule, symbol="tested"))
 
 
@@ -100,7 +100,7 @@ def test_many_random_groups(seed: int) -> None:
 
 def test_it_is_permitted_alone() -> None:
     found = GemmFamily(gpu("sm_80")).match(product(f32, (64, 64, 64)))
-    assert found is not None and found.found.number is Number.F32
+    assert found is not None and found.found.kind is ElementKind.F32
 
 
 @pytest.mark.parametrize("transposed", [True, False])

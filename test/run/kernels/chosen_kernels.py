@@ -79,7 +79,11 @@ class ChosenKernel:
                 is_plain = (-1 in known or choice.results == plain.results) and all(
                     own == row or index in known for index, (own, row) in enumerate(others)
                 )
-                if is_plain and match.at_all_sizes and match.at_all_sizes.makes(choice):
+                if (
+                    is_plain
+                    and match.at_all_sizes
+                    and match.at_all_sizes.supports_open_layout(choice)
+                ):
                     found.append((match.candidate.seconds(choice), choice))
         assert found, "no family takes the group at all sizes"
         return min(found, key=lambda each: each[0])[1]

@@ -178,7 +178,7 @@ class KernelCheck:
         for number, whole in enumerate(wholes):
             strides[number] = tuple(s // whole.itemsize for s in whole.strides)
             set_strides(group, strides)
-            if not candidate_of(family, group).takes_strides(stored_choice(group)):
+            if not candidate_of(family, group).supports_strides(stored_choice(group)):
                 strides[number] = None
         set_strides(group, strides)
         if strides == [None] * len(stored):

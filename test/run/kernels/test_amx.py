@@ -129,7 +129,7 @@ def test_all_schedules(check) -> None:
         candidate = candidate_of(family, make_group(types, build, choice))
         for level in range(LEVELS):
             for schedule in candidate.space(level):
-                assert candidate.takes(schedule)
+                assert candidate.supports_schedule(schedule)
                 block = schedule.row_tiles, schedule.column_tiles
                 place = blocks.setdefault(block, len(blocks))
                 # Every block meets both orders and both steps, and all of these meet each other;

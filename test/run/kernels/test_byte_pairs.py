@@ -12,7 +12,7 @@ from braid.dialects.braid.attribute_names import PAIRABLE
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.relayout import Array
-from braid.lowering.cpu.kernels.contraction import narrow_kernel
+from braid.lowering.cpu.kernels.contraction import low_precision_kernel
 from braid.lowering.cpu.kernels.contraction.arithmetic import BytePairArithmetic
 from braid.lowering.cpu.kernels.contraction.low_precision import LOW_PRECISION
 from braid.lowering.cpu.kernels.contraction.staged import RowBlock
@@ -144,7 +144,7 @@ def test_blocks_of_rows_that_are_shuffled(check, monkeypatch, lines, rows, dims)
         whole = min(extent, -(-rows // tile.rows) * tile.rows)
         return RowBlock(lines if whole == extent and nest.outer else 1, whole)
 
-    monkeypatch.setattr(narrow_kernel, "row_block", block)
+    monkeypatch.setattr(low_precision_kernel, "row_block", block)
     vector = (1, 60, *[1] * dims)
     arrays = [
         bright(2, 20, *(5, 6, 19)[-dims:]),

@@ -20,7 +20,7 @@ from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.relayout import Array
 from braid.driver.compile_source import missing_here
 from braid.lowering.cpu.call import CallableKernel
-from braid.lowering.cpu.kernels.contraction import narrow_kernel
+from braid.lowering.cpu.kernels.contraction import low_precision_kernel
 from braid.lowering.cpu.kernels.contraction.arithmetic import ByteArithmetic, SingleArithmetic
 from braid.lowering.cpu.kernels.contraction.low_precision import LOW_PRECISION
 from braid.lowering.cpu.kernels.contraction.staged import RowBlock
@@ -176,7 +176,7 @@ def test_blocks_of_rows_that_are_widened(check, monkeypatch, lines, rows, dims) 
         whole = min(extent, -(-rows // tile.rows) * tile.rows)
         return RowBlock(lines if whole == extent and nest.outer else 1, whole)
 
-    monkeypatch.setattr(narrow_kernel, "row_block", block)
+    monkeypatch.setattr(low_precision_kernel, "row_block", block)
     vector = (1, 20, *[1] * dims)
     arrays = [
         bytes_of(U8, 2, 6, *(5, 6, 19)[-dims:]),

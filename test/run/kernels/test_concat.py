@@ -62,7 +62,7 @@ def test_strides_between_pieces_alone() -> None:
     plain, other = choice.operands
 
     def takes(strides) -> bool:
-        return candidate.takes_strides(
+        return candidate.supports_strides(
             type(choice)((plain.with_strides(strides), other), choice.results)
         )
 

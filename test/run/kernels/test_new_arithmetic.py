@@ -74,8 +74,8 @@ def test_names_of_records_are_told_apart() -> None:
     assert sorted(names) == [
         "conv-amx",
         "conv-direct",
-        "conv-narrow",
+        "conv-low-precision",
         "gemm",
         "gemm-amx",
-        "gemm-narrow",
+        "gemm-low-precision",
     ]

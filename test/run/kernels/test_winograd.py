@@ -106,10 +106,10 @@ def test_schedules_beside_the_space(check_sums) -> None:
     choice = candidate_of(FAMILY, make_group(types, convolution())).layouts[0]
     candidate = candidate_of(FAMILY, make_group(types, convolution(), choice))
     given = WinogradSchedule(tiles=3, rows=2, unroll=5, parts=2)
-    assert candidate.takes(given)
+    assert candidate.supports_schedule(given)
     check_sums(FAMILY, types, convolution(), choices=[0], schedule=given)
     for wrong in ({"rows": 99}, {"parts": 7}, {"tiles": 0}, {"tiles": 99}, {"unroll": 1000}):
-        assert not candidate.takes(replace(given, **wrong))
+        assert not candidate.supports_schedule(replace(given, **wrong))
 
 
 def test_input_that_is_read_by_the_epilogue_too(check_sums) -> None:

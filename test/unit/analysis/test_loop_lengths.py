@@ -8,7 +8,7 @@ from braid.analysis.profile.execution_counts import DEFAULT_TRIP_COUNT
 from braid.analysis.profile.loop_lengths import lengths_of_inputs
 from braid.dialects.braid.variants import public_functions
 from braid.frontends.mlir import parse_mlir
-from braid.tuning.made_up import made_up_array, made_up_inputs, made_up_lengths
+from braid.tuning.synthetic_inputs import synthetic_array, synthetic_inputs, synthetic_lengths
 from braid.universe import make_context
 
 COUNTED = """
@@ -83,9 +83,9 @@ def test_loops_turn_as_expected(trips: int, turns: int) -> None:
     """By a run: the loop doubles its halves, and counts."""
     text = WHILE.replace("ATTRIBUTES", f"attributes {{braid.trip_count = {trips}.0 : f64}}")
     module = parse_mlir(make_context(), text, "m.mlir").module
-    values = made_up_lengths(module)
+    values = synthetic_lengths(module)
     model = braid.compile(module)
-    doubled, count = model.run(made_up_inputs(model.inputs, values))
+    doubled, count = model.run(synthetic_inputs(model.inputs, values))
     assert count == turns and np.all(doubled == 0.5 * 2**turns)
 
 
@@ -94,5 +94,5 @@ def test_loops_turn_as_expected(trips: int, turns: int) -> None:
     [("int64", 300, 300), ("int8", 300, 127), ("bool", 1, True), ("bool", 0, False)],
 )
 def test_lengths_are_as_long_as_types_hold(dtype: str, integer: int, value: int) -> None:
-    assert made_up_array((2,), np.dtype(dtype), integer).tolist() == [value, value]
-    assert made_up_array((2,), np.dtype("float32"), integer).tolist() == [0.5, 0.5]
+    assert synthetic_array((2,), np.dtype(dtype), integer).tolist() == [value, value]
+    assert synthetic_array((2,), np.dtype("float32"), integer).tolist() == [0.5, 0.5]

@@ -141,7 +141,7 @@ def test_bytes(compiled: Compilations, cache: Path) -> None:
         {"passes": "default"},
         {"emulate": True},
         {"kernels": "best"},
-        {"on_miss": "library"},
+        {"untuned": "library"},
         {"order_seconds": 0.0, "target": "npu-small", "load": False},
         {"measure_orders": 0.0},
         {"parameters": {"v": np.zeros(64, np.float32)}},

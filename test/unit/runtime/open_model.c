@@ -79,6 +79,7 @@ static const braid_open_v1 open = {sizeof steps / sizeof *steps,
                                    2,
                                    checks,
                                    0,
+                                   NULL,
                                    NULL};
 
 static const int64_t shape[] = {-1, -1}, bound[] = {INT64_MAX, INT64_MAX};

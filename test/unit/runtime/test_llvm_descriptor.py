@@ -14,7 +14,7 @@ IR = """
 %braid.model = type {
     i64, i64, ptr, i64, ptr, i64, i64, i64, ptr, i64, ptr, ptr, i64, ptr, i64, ptr, i64,
     i64, ptr, i64, ptr, i64, i64, ptr, i64, ptr, ptr, i64, i64,
-    ptr }
+    ptr, ptr }
 
 @x = private constant [2 x i8] c"x\\00"
 @y = private constant [2 x i8] c"y\\00"
@@ -23,10 +23,10 @@ IR = """
     [%braid.tensor { ptr @x, i64 1, i64 1, ptr @shape, ptr @shape, ptr null }]
 @outputs = private constant [1 x %braid.tensor]
     [%braid.tensor { ptr @y, i64 1, i64 1, ptr @shape, ptr @shape, ptr null }]
-@braid_model = constant %braid.model { i64 12, i64 1, ptr @inputs, i64 1, ptr @outputs,
+@braid_model = constant %braid.model { i64 13, i64 1, ptr @inputs, i64 1, ptr @outputs,
     i64 0, i64 64, i64 0, ptr null, i64 0, ptr null, ptr @run, i64 0, ptr null, i64 0, ptr null,
     i64 16, i64 0, ptr null, i64 0, ptr null, i64 0, i64 0, ptr null, i64 0, ptr null, ptr null,
-    i64 0, i64 0, ptr null }
+    i64 0, i64 0, ptr null, ptr null }
 
 define i32 @run(ptr %env, ptr %inputs, ptr %outputs, ptr %weights, ptr %arena) {
   %x = load ptr, ptr %inputs

@@ -12,13 +12,16 @@ from onnx import TensorProto, helper
 
 import braid
 from braid.driver.options import CompileOptions, options_of
+from braid.support.errors import WrongArgumentError
 from braid.support.option_names import (
     by_door,
     flag_of,
+    former_keywords,
     naming_commands,
     naming_entries,
     naming_flags,
     option_text,
+    with_current_keywords,
 )
 from braid.tools.cli import main
 
@@ -117,8 +120,8 @@ WRONG: dict[str, tuple[object, str]] = {
     "kernels": ("mine", "mine"),
     "numerics": ("exact", "exact"),
     "precision": ("fp16", "fp16"),
-    "on_miss": ("pray", "pray"),
-    "on_miss_seconds": (-1.0, "-1"),
+    "untuned": ("pray", "pray"),
+    "untuned_seconds": (-1.0, "-1"),
 }
 """A wrong value of each option, in Python and on the command line."""
 FREE = {"profile", "integers", "emulate", "cache"}
@@ -183,3 +186,10 @@ def test_wrong_kinds_are_named(model: Path) -> None:
         options.check()
     with naming_flags(), pytest.raises(braid.BraidError, match="--profile is"):
         options.check()
+
+
+def test_options_under_former_names() -> None:
+    assert with_current_keywords({"on_miss": "tune", "jobs": 1}) == {"untuned": "tune", "jobs": 1}
+    assert former_keywords("untuned") == ["on_miss"]
+    with pytest.raises(WrongArgumentError, match="on_miss is the former name of untuned, and both"):
+        with_current_keywords({"on_miss": "tune", "untuned": "probe"})

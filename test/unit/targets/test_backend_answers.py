@@ -4,6 +4,7 @@ from contextlib import nullcontext
 
 import pytest
 
+from braid import extend
 from braid.support.errors import BraidError
 from braid.targets.backend import Job, Preparation
 from braid.targets.backend_answers import checked_backend
@@ -17,7 +18,7 @@ ASK = {
     "link": lambda backend, job: backend.emit([], job).link([]),
     "at": lambda backend, job: backend.emit([], job).at("linalg", []),
     "stages": lambda backend, job: backend.stages,
-    "meter": lambda backend, job: measured(backend, job, lambda meter: meter.what),
+    "meter": lambda backend, job: measured(backend, job, lambda meter: meter.quantity),
 }
 
 
@@ -53,11 +54,11 @@ class Foreign:
     def meter(self, job):
         return self.answer("meter", nullcontext(self))
 
-    what = property(lambda self: self.answer("what", "time"))
+    quantity = property(lambda self: self.answer("quantity", "time"))
     is_exact = property(lambda self: self.answer("is_exact", True))
 
-    def made(self, kernels, group):
-        return self.answer("made", kernels)
+    def compiled(self, kernels, group):
+        return self.answer("compiled", kernels)
 
     def seconds(self, made):
         return self.answer("seconds", 1.0)
@@ -67,9 +68,9 @@ class Foreign:
 
 
 MEASURE = {
-    "what": lambda meter: meter.what,
+    "quantity": lambda meter: meter.quantity,
     "is_exact": lambda meter: meter.is_exact,
-    "made": lambda meter: meter.made([None], None),
+    "compiled": lambda meter: meter.compiled([None], None),
     "seconds": lambda meter: meter.seconds(None),
     "results": lambda meter: meter.results(None, [], []),
 }
@@ -86,7 +87,7 @@ def test_mistakes_of_meters_name_backend_and_method(method: str, wrong: object) 
     target = load_target("host")
     backend = checked_backend("foreign", Foreign(method, wrong))
     job = Job(target, target.host_device)
-    if (method, wrong) in (("what", ""), ("results", "")):
+    if (method, wrong) in (("quantity", ""), ("results", "")):
         return
     with pytest.raises(BraidError, match=f"backend 'foreign' fails in '{method}': "):
         measured(backend, job, MEASURE[method])
@@ -100,9 +101,9 @@ def test_meters_of_others_answer() -> None:
         for method, ask in MEASURE.items()
     }
     assert answers == {
-        "what": "time",
+        "quantity": "time",
         "is_exact": True,
-        "made": (None,),
+        "compiled": (None,),
         "seconds": 1.0,
         "results": (),
     }
@@ -129,3 +130,61 @@ def test_needs_are_those_of_all_kernels() -> None:
     )
     with pytest.raises(BraidError, match="there are 0, for 2 kernels"):
         _ = emitted.needs
+
+
+class Earlier(Foreign):
+    """Written for an earlier version, whose names of methods were others."""
+
+    takes_open_sizes = True
+    selecting = "select-earlier"
+    schedules_by = property(lambda self: "a table")
+
+    def refusal(self, op, known):
+        return "everything"
+
+    def machine_here(self, device):
+        return "earlier"
+
+
+@pytest.mark.parametrize(
+    ("ask", "answer"),
+    [
+        (lambda backend: backend.supports_dynamic_shapes, True),
+        (lambda backend: backend.schedule_pass, "select-earlier"),
+        (lambda backend: backend.analytic_scheduling, "a table"),
+        (lambda backend: backend.unsupported_reason(None, None), "everything"),
+        (lambda backend: backend.local_machine(None), "earlier"),
+    ],
+)
+def test_former_names_of_methods_still_answer(ask, answer: object) -> None:
+    backend = checked_backend("earlier", Earlier("", None))
+    with pytest.warns(DeprecationWarning, match=r"Earlier' defines '.*', which is called '"):
+        assert ask(backend) == answer
+
+
+def test_meters_under_former_names_still_answer() -> None:
+    class EarlierMeter:
+        what = "earlier time"
+        is_exact = True
+
+        def made(self, kernels, group):
+            return kernels
+
+        def seconds(self, made):
+            return 1.0
+
+        def results(self, made, operands, results):
+            return results
+
+    target = load_target("host")
+    backend = checked_backend("earlier", Foreign("meter", nullcontext(EarlierMeter())))
+    with backend.meter(Job(target, target.host_device)) as meter:
+        with pytest.warns(DeprecationWarning, match="'what', which is called 'quantity' now"):
+            assert meter.quantity == "earlier time"
+        with pytest.warns(DeprecationWarning, match="'made', which is called 'compiled' now"):
+            assert meter.compiled([None], None) == (None,)
+
+
+def test_former_names_are_still_importable() -> None:
+    assert extend.StandingGroup is extend.BackendGroup
+    assert extend.Unmeasured is extend.Measuring is extend.Grouping is extend.Backend

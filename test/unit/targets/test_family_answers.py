@@ -105,7 +105,7 @@ def test_a_candidate_without_a_method_is_refused(monkeypatch) -> None:
 
 def test_what_makes_a_group_at_all_sizes_is_checked(monkeypatch) -> None:
     class Half:
-        def makes(self, choice):
+        def supports_open_layout(self, choice):
             return 3
 
     opened = bound_group(group_of_add(symbol("rows")), {"rows": 2})
@@ -114,7 +114,9 @@ def test_what_makes_a_group_at_all_sizes_is_checked(monkeypatch) -> None:
     with pytest.raises(BraidError, match="Half has no 'emit'"):
         matches.of(opened)
     monkeypatch.setattr(Half, "emit", raising, raising=False)
-    with pytest.raises(BraidError, match=r"fails in 'makes' .* it is 3, expected a bool"):
+    with pytest.raises(
+        BraidError, match=r"fails in 'supports_open_layout' .* it is 3, expected a bool"
+    ):
         matches.of(opened)
     monkeypatch.setattr(ClipFamily, "match_open", lambda self, group: None)
     assert matches.of(opened) == ()
@@ -164,8 +166,78 @@ def test_a_family_that_inherits_nothing_has_the_defaults() -> None:
     costs, group = DeviceCosts.of_families([PlainFamily()], records={}), group_of_add()  # pyright: ignore
     (option,) = costs.kernels.options(group)
     assert option.match.default_schedule() == {}
-    assert not option.match.takes({"rows": 4})
+    assert not option.match.supports_schedule({"rows": 4})
     assert option.match.candidate.overlap() is None
     (choice,) = Plain.layouts
     strided = LayoutChoice((ROWS.with_strides((6, 1)), ROWS), (ROWS,))
-    assert option.match.offers(choice) and not option.match.offers(strided)
+    assert option.match.supports_layout(choice) and not option.match.supports_layout(strided)
+
+
+def test_former_names_of_methods_still_answer() -> None:
+    """Families that were written for an earlier version override methods by their old names."""
+
+    class Earlier(ElementwiseCandidate):
+        def offers(self, choice):
+            return choice == (LayoutChoice((ROWS, ROWS), (ROWS,)))
+
+        def takes_strides(self, choice):
+            return False
+
+        def takes(self, schedule):
+            return schedule.unroll == 7
+
+    class EarlierFamily(ElementwiseFamily):
+        def match(self, group):
+            found = super().match(group)
+            assert found is not None
+            return Earlier(found.group, found.unit, found.points, found.extents_of)
+
+        def prefers_parts(self, group):
+            return True
+
+    costs = DeviceCosts.of_families([EarlierFamily(AVX2, name="earlier")], records={})
+    group = group_of_add()
+    (match,) = costs.kernels.matches.of(group)
+    plain = LayoutChoice((ROWS, ROWS), (ROWS,))
+    strided = LayoutChoice((ROWS.with_strides((6, 1)), ROWS), (ROWS,))
+    with pytest.warns(DeprecationWarning, match="'offers', which is called 'supports_layout' now"):
+        assert match.supports_layout(plain)
+    with pytest.warns(DeprecationWarning, match="supports_strides"):
+        assert not match.candidate.supports_strides(strided)
+    with pytest.warns(DeprecationWarning, match="supports_schedule"):
+        assert match.supports_schedule({"unroll": 7}) and not match.supports_schedule({"unroll": 9})
+    with pytest.warns(DeprecationWarning, match="rejects_fusion"):
+        assert not costs.kernels.matches.any_takes(group)
+
+
+def test_a_method_under_its_new_name_comes_first(recwarn: pytest.WarningsRecorder) -> None:
+    class Both(ClipCandidate):
+        def offers(self, choice):
+            raise AssertionError("the new name is defined as well")
+
+        def supports_layout(self, choice):
+            return True
+
+    class BothFamily(ClipFamily):
+        def match(self, group):
+            found = super().match(group)
+            return Both(found.group, found.unit, found.points, found.extents_of)
+
+    costs = DeviceCosts.of_families([BothFamily(AVX2, name="both")], records={})
+    (match,) = costs.kernels.matches.of(group_of_add())
+    assert match.supports_layout(LayoutChoice((ROWS, ROWS), (ROWS,)))
+    assert not [each for each in recwarn if each.category is DeprecationWarning]
+
+
+def test_an_open_candidate_under_former_names_is_complete(monkeypatch) -> None:
+    class Earlier:
+        def makes(self, choice):
+            return True
+
+        def emit(self, symbol, schedule):
+            raise AssertionError("nothing is emitted here")
+
+    monkeypatch.setattr(ClipFamily, "match_open", lambda self, group: Earlier())
+    matches = DeviceCosts.of_families([FAMILY], records={}).kernels.matches
+    with pytest.warns(DeprecationWarning, match="supports_open_layout"):
+        assert matches.of(bound_group(group_of_add(symbol("rows")), {"rows": 2}))

@@ -62,7 +62,7 @@ class Found:
     def layouts(self):
         return [LayoutChoice((Layout.parse(tag),), (Layout.parse(tag),)) for tag in self.times]
 
-    def takes_strides(self, choice):
+    def supports_strides(self, choice):
         return False
 
     def seconds(self, choice):

@@ -86,7 +86,7 @@ MISTAKES = (
     _m("compile good.onnx --numerics exact", "--numerics", "fast", "exact", "fast|strict"),
     _m("compile good.onnx --precision fp16", "--precision", "bf16", "fp16", "bf16"),
     _m("compile good.onnx --kernels mine", "--kernels", "generated", "mine", "generated|best"),
-    _m("compile good.onnx --on-miss pray", "--on-miss", "probe", "pray", "probe|tune"),
+    _m("compile good.onnx --untuned pray", "--untuned", "probe", "pray", "probe|tune"),
     _m(
         "compile good.onnx --memory-budget lots",
         "memory budget",

@@ -174,7 +174,7 @@ def test_numbers_that_json_has_not() -> None:
 
 
 def test_quiet_and_verbose(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compile", "good.onnx", "--on-miss", "probe", "-o", "q.braid", "-q"]) == 0
+    assert main(["compile", "good.onnx", "--untuned", "probe", "-o", "q.braid", "-q"]) == 0
     assert capsys.readouterr() == ("", "")
     assert main(["compile", "open.onnx", "-o", "v.braid", "-v"]) == 0
     out, err = capsys.readouterr()

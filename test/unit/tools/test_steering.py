@@ -139,5 +139,5 @@ def test_in_a_terminal(tmp_path: Path) -> None:
         r"level 0 has \d+ schedules, threshold 0.7:\s+elementwise \(1\) unroll=2", text
     )
     assert re.search(r"level 1 has \d+ schedules", text)
-    assert "threshold 0.01" in text and "it was told to stop" in text
+    assert "threshold 0.01" in text and "the user stopped it" in text
     assert "1 kernels searched" in text

@@ -1,4 +1,4 @@
-"""Each rule of the search, with times that are made up."""
+"""Each rule of the search, with synthetic times."""
 
 import json
 import random

@@ -246,3 +246,8 @@ def test_the_example_holds(tmp_path: Path) -> None:
     (text,) = (space_files.__doc__ or "").split("```toml\n")[1:]
     restricted, extended = written(tmp_path, text.split("```")[0])
     assert restricted.values == {"rows": (4, 8)} and extended.level == 1
+
+
+def test_a_former_name_of_a_family(tmp_path: Path) -> None:
+    (space,) = written(tmp_path, "[gemm-narrow]\nrows = [4]\n")
+    assert space.family == "gemm-low-precision"

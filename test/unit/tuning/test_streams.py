@@ -22,7 +22,7 @@ from braid.targets.backend import Job
 from braid.targets.costs.schedule_records import load_tuned
 from braid.targets.machines.load import load_target
 from braid.tuning.kernel_runs import Reference
-from braid.tuning.kernel_tasks import KernelTask, standing_tasks
+from braid.tuning.kernel_tasks import KernelTask, backend_tasks
 from braid.tuning.search import Rule
 from braid.tuning.space_files import read_space
 from braid.tuning.tune_kernels import Tuning
@@ -60,7 +60,7 @@ def task_of(proto: ModelProto, target: str) -> KernelTask:
     module = read_source(context, proto, target=target).module
     passes = passes_for(module)
     run_pipeline(context, module, passes[: [p.name for p in passes].index(SELECT)])
-    (found,) = standing_tasks(module, SELECT)
+    (found,) = backend_tasks(module, SELECT)
     return found
 
 
@@ -115,9 +115,9 @@ def test_what_takes_long_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     with stream_meter(job_of("npu-small")) as meter:
         kernel = match.emit("k", schedule.schedule)
         meter.limits[task.group] = 0.0
-        assert meter.made([kernel], task.group) == [None]
+        assert meter.compiled([kernel], task.group) == [None]
         meter.limits[task.group] = 60.0
-        (made,) = meter.made([kernel], task.group)  # by another process
+        (made,) = meter.compiled([kernel], task.group)  # by another process
         assert made is not None and meter.seconds(made) is not None
 
 
@@ -126,7 +126,7 @@ def test_streams_without_room_are_left_out() -> None:
     kernel = task.matches[0].emit("k", StreamSchedule(parts=1 << 12).entries)
     assert isinstance(kernel, StreamKernel)
     with stream_meter(job_of("npu-small")) as meter:
-        assert meter.made([kernel], task.group) == [None]
+        assert meter.compiled([kernel], task.group) == [None]
 
 
 def test_keys_are_of_what_is_computed_and_of_the_chip() -> None:
@@ -147,5 +147,5 @@ def test_spaces_may_be_files(tmp_path: Path) -> None:
 
 
 def test_misses_are_searched() -> None:
-    compiled = braid.compile(two_layers(), target="npu-small", on_miss="probe", load=False)
+    compiled = braid.compile(two_layers(), target="npu-small", untuned="probe", load=False)
     assert compiled.kernels == (1, 1, 1)

@@ -60,7 +60,7 @@ class RmsNorm:
         row_major = Layout.row_major(len(shape_of(self.op.input)))
         return [LayoutChoice((row_major,), (row_major,))]
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
+    def supports_strides(self, choice: LayoutChoice) -> bool:
         """Rows lie one after the other."""
         return False
 

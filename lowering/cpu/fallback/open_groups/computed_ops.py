@@ -101,7 +101,7 @@ def _padded(op: SizedPadOp, source: Tensor) -> Tensor:
 
 
 def _spread(op: ConvTransposeOp, operands: Sequence[Tensor]) -> Tensor:
-    """Sums over the input channels of a group and the elements of the window."""
+    """Return sums over the input channels of a group and the elements of the window."""
     source, weight = operands
     windows, groups = op.windows, op.groups.value.data
     channels, outputs = shape_of(op.weight)[0] // groups, shape_of(op.weight)[1]

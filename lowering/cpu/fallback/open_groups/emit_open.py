@@ -241,15 +241,15 @@ class _Kernel:
         for result, other in zip(self.results, self.group.terminator.arguments, strict=True):
             if other is value:
                 return result
-        return self._room(_named(value), element_type_of(value))
+        return self._allocate(_named(value), element_type_of(value))
 
     def _kept(self, tensor: Tensor) -> Tensor:
         """Have a tensor computed once; return where."""
-        target = self._room(tensor.extents, tensor.element_type)
+        target = self._allocate(tensor.extents, tensor.element_type)
         self.steps.append(filling(self.e, target, tensor))
         return target
 
-    def _room(self, extents: Sequence[Extent], type: Attribute) -> StoredTensor:
+    def _allocate(self, extents: Sequence[Extent], type: Attribute) -> StoredTensor:
         """Return new scratch memory of row-major order."""
         held = i8 if type == i1 else signless(type)
         offset = self.e.index(self.scratch_bytes)

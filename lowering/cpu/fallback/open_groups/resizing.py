@@ -120,7 +120,7 @@ class _Dim:
         return e.insert(arith.SelectOp(outside, offset, value))
 
     def _read(self, e: Emitter, point: Point, place: Value) -> Value:
-        """The element at a position, or at the edge where it is outside."""
+        """Return the element at a position, or at the edge where it is outside."""
         f = _Floats(e)
         last = f.of(e.sub(self.input, 1))
         place = e.apply(arith.MinimumfOp, e.apply(arith.MaximumfOp, place, f.of(0.0)), last)
@@ -155,7 +155,7 @@ class _Dim:
     def _weights(
         self, f: _Floats, rest: Value, steps: Sequence[Value], places: Sequence[Value]
     ) -> list[Value]:
-        """What the elements at `places` weigh, `steps` from the one before `rest`."""
+        """Return what the elements at `places` weigh, `steps` from the one before `rest`."""
         shrink = min(self.scale, 1.0) if self.how.antialias else 1.0
         filter = self._linear if self.how.mode == "linear" else self._cubic
         weights: list[Value] = []
@@ -188,7 +188,7 @@ class _Dim:
         return f.select(f.compare(x, "ole", f.of(1.0)), near, inner)
 
     def _position(self, e: Emitter, index: Index) -> Value:
-        """Where an output lies in the input."""
+        """Return where an output lies in the input."""
         f = _Floats(e)
         return _COORDINATES[self.how.coordinates](self, f, f.of(index))
 
@@ -250,4 +250,4 @@ _COORDINATES: dict[str, Callable[[_Dim, _Floats, Value], Value]] = {
     "tf_half_pixel_for_nn": _Dim.half_pixel_for_nearest,
     "tf_crop_and_resize": _Dim.crop,
 }
-"""From an output position to the position in the input."""
+"""Functions from an output position to the position in the input."""

@@ -88,7 +88,7 @@ class RowSums:
         )
 
     def _is_cut(self, count: Extent) -> bool:
-        """Return whether a sum of so many numbers is made of sums of parts."""
+        """Return whether a sum of this many numbers is made of sums of parts."""
         stage = self.nest.stage
         is_rounded = stage.combine == "add" and compute_type(stage.result_type) == f32
         return is_rounded and not (isinstance(count, int) and count <= LONGEST)

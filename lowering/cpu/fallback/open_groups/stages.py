@@ -55,7 +55,7 @@ def results_of(
 ) -> list[Tensor]:
     """Return the results of an op, of which the stages that others read are kept.
 
-    Raises UnsupportedError for an op of which the types do not tell how long its loops are.
+    Raises UnsupportedError for an op whose types do not give the lengths of its loops.
     """
     structure = op.structure()
     final = {
@@ -273,21 +273,23 @@ class _Body(BodyEmitter):
     nest: StageNest
 
     def size(self, size: Extent) -> Value:
-        """See the base."""
+        """See the base class."""
         return self.emitter.index(size)
 
     def index_of(self, dim: int) -> Value:
-        """See the base."""
+        """See the base class."""
         return self.emitter.index(self.point[dim])
 
     def load(self, operand: int, indices: Sequence[Scalar]) -> Value:
-        """See the base."""
+        """See the base class."""
         source = self.nest.operands[operand]
         place = [self._place(i, extent) for i, extent in zip(indices, source.extents, strict=True)]
         return source.at(self.emitter, place)
 
     def _place(self, index: Scalar, extent: Extent) -> Index:
-        """The index into a dim of this extent; that of a loop of the same extent is inside."""
+        """Return the index into a dim of this extent; that of a loop of the same extent is
+        inside.
+        """
         if isinstance(index, Position) and self.nest.space[index.dim] == extent:
             return self.point[index.dim]
         value, type = self.emit(index)

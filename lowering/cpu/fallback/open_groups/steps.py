@@ -25,7 +25,9 @@ _ROW = 4096
 
 @dataclass(frozen=True)
 class Step:
-    """So many iterations, of which `run` appends one; what they write they do not read."""
+    """A step of several iterations, of which `run` appends one; they do not read what they
+    write.
+    """
 
     grid: Extent
     run: Callable[[Index], None]
@@ -45,7 +47,7 @@ def nest(e: Emitter, extents: Sequence[Extent], body: Callable[[Point], None]) -
 def rows(
     e: Emitter, extents: Sequence[Extent], most: int, body: Callable[[Point, Index, Index], None]
 ) -> Step:
-    """Return a step that runs `body` for parts of at most so many elements along the last dim.
+    """Return a step that runs `body` for parts of at most this many elements along the last dim.
 
     It gets the index of the other dims, and the range along the last one.
     """

@@ -72,12 +72,12 @@ class StoredTensor(Tensor):
 
     @property
     def is_plain(self) -> bool:
-        """Return whether elements lie in row-major order, one behind the other."""
+        """Return whether elements lie in row-major order, one after the other."""
         return self.layout.is_row_major and self.layout.strides is None
 
     @property
     def order(self) -> Sequence[int]:
-        """Return the dims as elements lie behind one another, that of neighbours last."""
+        """Return the dims as elements lie after one another, that of neighbours last."""
         finest = {stored.dim: place for place, stored in enumerate(self.layout.dims)}
         return sorted(range(len(self.extents)), key=lambda dim: finest.get(dim, -1))
 

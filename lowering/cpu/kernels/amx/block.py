@@ -11,7 +11,7 @@ from braid.lowering.cpu.kernels.amx.instructions import TileProduct
 from braid.lowering.emit.emitter import Index
 
 ROW_BYTES = 64
-"""Of a row of a register."""
+"""The bytes of a row of a register."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Block:
 
     @property
     def products(self) -> int:
-        """Of tiles, for so many steps."""
+        """Tile products, for all steps of K."""
         return self.row_tiles * self.column_tiles
 
     @property
@@ -36,12 +36,12 @@ class Block:
 
     @property
     def sum_bytes(self) -> int:
-        """Of the sums in scratch memory."""
+        """Bytes of the sums in scratch memory."""
         return self.products * self.rows * ROW_BYTES
 
 
 def innermost(nest: Contraction, group: int) -> tuple[tuple[LoopDim, ...], LoopDim]:
-    """The reduction as loops around one over steps whose numbers of A are neighbours."""
+    """Return the reduction as loops around one over steps whose numbers of A are neighbours."""
     *outer, last = nest.reduction
     if last.strides[0] == group:
         return tuple(outer), last
@@ -49,7 +49,7 @@ def innermost(nest: Contraction, group: int) -> tuple[tuple[LoopDim, ...], LoopD
 
 
 def stores_sums(nest: Contraction) -> bool:
-    """Whether the result is the sums themselves, in rows of whole registers."""
+    """Return whether the result is the sums themselves, in rows of whole registers."""
     is_sums = nest.points.results == (nest.anchor,)
     return is_sums and nest.vector_steps[-1] == amx.COLUMNS and nest.columns % amx.COLUMNS == 0
 
@@ -71,7 +71,9 @@ class Registers:
 
     @staticmethod
     def of(block: Block) -> "Registers":
-        """All of the operand of which fewer tiles are needed, and what is left for the other."""
+        """Return a block with all of the operand that needs fewer tiles, and the rest of the
+        registers for the other.
+        """
         first, least = block.products, min(block.row_tiles, block.column_tiles)
         most = max(block.row_tiles, block.column_tiles)
         held = range(first, first + least)
@@ -118,7 +120,7 @@ class BlockedProduct:
 
     @property
     def columns(self) -> int:
-        """Of a block."""
+        """Columns of a block."""
         return self.block.column_tiles * amx.COLUMNS
 
     @cached_property
@@ -140,10 +142,10 @@ class BlockedProduct:
 
     @property
     def tiles_of_line(self) -> int:
-        """Of rows, for each index of the other outer dims."""
+        """Tiles of rows, for each index of the other outer dims."""
         return -(-self.nest.row.extent // self.block.rows)
 
     @property
     def tiles(self) -> int:
-        """Of rows, for each batch."""
+        """Tiles of rows, for each batch."""
         return self.tiles_of_line * math.prod(dim.extent for dim in self.lines)

@@ -12,7 +12,7 @@ from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index
 
 _UNROLLED_PRODUCTS = 16
-"""Of tiles, in the body of the innermost loop."""
+"""The tile products in the body of the innermost loop."""
 
 _AHEAD_BYTES = 4096
 """How far ahead of its use B is asked for: weights come from beyond the second cache. A convolution
@@ -37,7 +37,7 @@ class BlockWriter:
     before: StoredSums | None
 
     def write(self) -> None:
-        """Adds up and stores; the last columns are fewer."""
+        """Add up and store; the last columns are fewer."""
         whole, rest = divmod(self.kernel.nest.columns, self.kernel.columns)
         self.e.branch(
             self.column_block if whole and rest else 0,
@@ -57,7 +57,7 @@ class BlockWriter:
                 self._store(tile, place, column, place * count + column)
 
     def _reduce(self, count: int) -> None:
-        """The loops of the reduction; the innermost one is over chunks of steps."""
+        """Emit the loops of the reduction; the innermost one is over chunks of K."""
         e, kernel, nest = self.e, self.kernel, self.kernel.nest
         group = kernel.product.group
         outer, last = innermost(nest, group)
@@ -67,7 +67,7 @@ class BlockWriter:
         share = -(-kernel.block.rows // (nest.depth // kernel.block.steps))
 
         def at(dims: Sequence[LoopDim], a_at: Index, number: Index) -> None:
-            """From chunk `number` of B on, of which one follows the other."""
+            """Move to chunk `number` of B; chunks are contiguous."""
 
             def one(n: Index) -> None:
                 a_step, b_step = dims[0].strides
@@ -92,12 +92,12 @@ class BlockWriter:
         at(outer, 0, 0)
 
     def _prefetch(self, base: Index, chunk: Index, size: int) -> None:
-        """Asks for what is read of B later; chunks have `size` elements.
+        """Prefetch what is read of B later; chunks have `size` elements.
 
         Where all rows pass by a block of columns, each group of rows asks for its share of the
         next block, so that these come from memory while all of them multiply. Groups for which
         nothing is left ask for the last lines again, as those of the last block do for their own:
-        behind B may be no memory, for which a prefetch takes long. A single group takes no longer
+        after B may be no memory, for which a prefetch takes long. A single group takes no longer
         than its loads do, which processors foresee.
         """
         e, kernel, b = self.e, self.kernel, self.buffers[self.kernel.nest.b]
@@ -121,8 +121,9 @@ class BlockWriter:
             b.prefetch(e, e.add(ahead, number * line), level=2)
 
     def _prefetch_result(self, first: Index, rows: int, count: int) -> None:
-        """Asks for rows of each tile from row `first` on, to write them; for the last one again
-        where there are no more."""
+        """Prefetch the rows of each tile from row `first` on, to write them; the last one again
+        where there are no more.
+        """
         e, nest = self.e, self.kernel.nest
         for row in range(rows):
             number = e.minimum(e.add(first, row), self.kernel.block.rows - 1)
@@ -133,12 +134,12 @@ class BlockWriter:
                     self.buffers[-2].prefetch(e, at, to_write=True)
 
     def _result_at(self, tile: RowTile, column: int) -> Index:
-        """Where the first row of a register belongs."""
+        """Return where the first row of a register belongs."""
         vector = self.e.add(self.e.mul(self.column_block, self.kernel.block.column_tiles), column)
         return self.e.add(tile.bases[-1], self.e.mul(vector, self.kernel.nest.vector_steps[-1]))
 
     def _unrolled(self, count: int, products: int, body: Callable[[Index], None]) -> None:
-        """One after the other if there is more to do than multiplying."""
+        """Run iterations one after the other if they do more than multiply."""
         unroll = max(1, _UNROLLED_PRODUCTS // products) if self.before is None else 1
         e = self.e
         whole = count - count % unroll if count > unroll else 0
@@ -153,7 +154,7 @@ class BlockWriter:
             body(chunk)
 
     def _multiply(self, a_at: Sequence[Index], b_at: Index, count: int, b_row: int) -> None:
-        """Adds a chunk of steps to all sums, the operand of fewer tiles being held."""
+        """Add a chunk of steps to all sums, the operand of fewer tiles being held."""
         e, kernel, nest = self.e, self.kernel, self.kernel.nest
         registers = kernel.registers
         a, b = self.buffers[nest.a], self.buffers[nest.b]
@@ -182,7 +183,7 @@ class BlockWriter:
                 amx.multiply_add(e, kernel.product, row * count + column, *operands)
 
     def _store(self, tile: RowTile, place: int, column: int, register: int) -> None:
-        """The sums of a register; known rows of the result are written again as they are."""
+        """Store the sums of a register; rows that overlap are written twice with equal values."""
         e, kernel, nest = self.e, self.kernel, self.kernel.nest
         width = kernel.block.column_tiles
         if self.before is None:

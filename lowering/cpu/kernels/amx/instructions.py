@@ -30,16 +30,17 @@ from braid.targets.machines.machine import Machine
 
 REGISTERS = 8
 ROWS = 16
-"""Of a register, at most."""
+"""The most rows of a register."""
 
 STEP_BYTES = 4
-"""Of A and of every column of B that are multiplied and added up for one element of the result."""
+"""The bytes of A and of every column of B that are multiplied and added up for one element of the
+result."""
 
 STEPS = 16
-"""In a row of A, at most; each is a row of B."""
+"""The most steps in a row of A; each is a row of B."""
 
 COLUMNS = 16
-"""Of the result, 32 bits each."""
+"""The columns of the result, 32 bits each."""
 
 _CONFIGURATION_BYTES = 64
 _PALETTE = 1
@@ -50,7 +51,7 @@ _BYTE_PRODUCTS = {
     (True, False): "llvm.x86.tdpbusd",
     (True, True): "llvm.x86.tdpbuud",
 }
-"""By whether A and B are unsigned."""
+"""The intrinsics, by whether A and B are unsigned."""
 
 i8 = IntegerType(8)
 
@@ -65,12 +66,14 @@ class TileProduct:
 
     @property
     def features(self) -> tuple[str, str]:
-        """Those of a CPU that have the instruction and the registers."""
+        """The CPU features of the instruction and of the tile registers."""
         return ("amx-bf16" if self.is_float else "amx-int8", "amx-tile")
 
     @staticmethod
     def of(op: ConvOp | MatmulOp, machine: Machine) -> "TileProduct | None":
-        """For a product of bytes or bf16; None for others, or where the machine has none."""
+        """Return the instructions for an int8 or bf16 matmul; None for others, or where the machine
+        has none.
+        """
         features = set(machine.enabled_features)
         if machine.architecture != "x86_64" or "amx-tile" not in features:
             return None
@@ -83,7 +86,7 @@ class TileProduct:
 
 
 def configure(e: Emitter, scratch: Buffer, at: int, shapes: Sequence[tuple[int, int]]) -> None:
-    """Gives the registers their (rows, bytes of a row); by 64 bytes from element `at` on.
+    """Give the registers their (rows, bytes of a row); by 64 bytes from element `at` on.
 
     All registers are zero then. It takes about a third of a microsecond with `release`.
     """
@@ -104,29 +107,29 @@ def configure(e: Emitter, scratch: Buffer, at: int, shapes: Sequence[tuple[int, 
 
 
 def release(e: Emitter) -> None:
-    """Gives the registers back, so that nothing has to be saved for them."""
+    """Give the registers back, so that nothing has to be saved for them."""
     _call(e, "llvm.x86.tilerelease")
 
 
 def zero(e: Emitter, register: int) -> None:
-    """Fills a register with zeros."""
+    """Fill a register with zeros."""
     _call(e, "llvm.x86.tilezero", _number(e, register))
 
 
 def load(e: Emitter, register: int, source: Buffer, at: Index, row_stride: int) -> None:
-    """Fills a register with rows that begin `row_stride` elements apart, the first at `at`."""
+    """Fill a register with rows that begin `row_stride` elements apart, the first at `at`."""
     stride = e.constant(row_stride * bytes_of(source.element_type), i64)
     _call(e, "llvm.x86.tileloadd64", _number(e, register), source.pointer(e, at), stride)
 
 
 def store(e: Emitter, register: int, target: Buffer, at: Index, row_stride: int) -> None:
-    """Writes a register to rows that begin `row_stride` elements apart, the first at `at`."""
+    """Write a register to rows that begin `row_stride` elements apart, the first at `at`."""
     stride = e.constant(row_stride * bytes_of(target.element_type), i64)
     _call(e, "llvm.x86.tilestored64", _number(e, register), target.pointer(e, at), stride)
 
 
 def multiply_add(e: Emitter, product: TileProduct, sum: int, a: int, b: int) -> None:
-    """Adds the product of registers `a` and `b` to register `sum`."""
+    """Add the product of registers `a` and `b` to register `sum`."""
     _call(e, product.instruction, *(_number(e, register) for register in (sum, a, b)))
 
 

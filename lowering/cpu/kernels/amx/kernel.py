@@ -19,7 +19,7 @@ from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index
 
 _CONFIGURATION_BYTES = 64
-"""Of the shapes of all registers, in scratch memory."""
+"""The bytes of the shapes of all registers, in scratch memory."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class AmxContraction(BlockedProduct):
         return _CONFIGURATION_BYTES + (0 if self.stores_sums else 2 * self.block.sum_bytes)
 
     def begin(self, e: Emitter, buffers: Sequence[Buffer]) -> None:
-        """Gives all registers their shapes."""
+        """Give all registers their shapes."""
         block, row_bytes = self.block, self.block.steps * amx.STEP_BYTES
         shapes = {
             **dict.fromkeys(range(block.products), (block.rows, ROW_BYTES)),
@@ -48,7 +48,7 @@ class AmxContraction(BlockedProduct):
         amx.configure(e, buffers[-1], at, [shapes[number] for number in sorted(shapes)])
 
     def end(self, e: Emitter, buffers: Sequence[Buffer]) -> None:
-        """The epilogue of the last block; gives all registers back."""
+        """Emit the epilogue of the last block, and release all tile registers."""
         if not self.stores_sums:
             first, end = e.iterations
             is_any = e.insert(arith.CmpiOp(first, end, "ult"))
@@ -60,7 +60,9 @@ class AmxContraction(BlockedProduct):
         amx.release(e)
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
-        """One block; the tiles of rows that are left at the end have a block of their own."""
+        """Compute one block; the tiles of rows that are left at the end have a block of
+        their own.
+        """
         batch, group, column_block = self._place(e, index)
         whole, rest = divmod(self.tiles, self.block.row_tiles)
         first_tile = e.mul(group, self.block.row_tiles)
@@ -79,17 +81,19 @@ class AmxContraction(BlockedProduct):
             e.branch(group, whole, lambda: emit(self.block.row_tiles), lambda: emit(rest))
 
     def _place(self, e: Emitter, index: Index) -> tuple[list[Index], Index, Index]:
-        """Batch, group of rows and block of columns of an iteration."""
+        """Return the batch, group of rows and block of columns of an iteration."""
         *batch, first, second = e.coordinates(index, self.grid_extents)
         return (batch, second, first) if self.columns_outside else (batch, first, second)
 
     def _sums_at(self, e: Emitter, index: Index) -> Index:
-        """Where in scratch memory the sums of an iteration are: one block or the other."""
+        """Return where in scratch memory the sums of an iteration are: one block or the other."""
         _, odd = e.divmod(index, 2)
         return e.mul(odd, self.block.sum_bytes // 4)
 
     def _sums_before(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> StoredSums:
-        """Those of the iteration before, of which the first one of a call stores nothing."""
+        """Return the sums of the iteration before; at the first one of a call there are none to
+        store.
+        """
         is_later = e.insert(arith.CmpiOp(e.index(index), e.iterations[0], "ugt"))
         one, none = e.index(1), e.index(0)
         step = e.insert(arith.SelectOp(is_later, one, none))
@@ -98,7 +102,7 @@ class AmxContraction(BlockedProduct):
     def _sums_of(
         self, e: Emitter, buffers: Sequence[Buffer], index: Index, rows: Index | None = None
     ) -> StoredSums:
-        """Those of an iteration; `rows` are stored of each tile, all if None."""
+        """Return the sums of an iteration; `rows` of each tile are stored, all if None."""
         block = self.block
         batch, group, column_block = self._place(e, index)
         first_tile = e.mul(group, block.row_tiles)
@@ -117,12 +121,14 @@ class AmxContraction(BlockedProduct):
         return sums
 
     def _if_exists(self, e: Emitter, tile: Index, rows: Index) -> Index:
-        """`rows` of a tile, none of one behind the last."""
+        """Return `rows` for a tile that exists, 0 beyond the last one."""
         exists = e.insert(arith.CmpiOp(e.index(tile), e.index(self.tiles), "ult"))
         return e.insert(arith.SelectOp(exists, e.index(rows), e.index(0)))
 
     def _row_tile(self, e: Emitter, batch: Sequence[Index], number: Index) -> RowTile:
-        """The last tile of a line ends where the line does, and begins within the one before."""
+        """Return the last tile of a line ends where the line does, and begins within the one
+        before.
+        """
         row, rows = self.nest.row, self.block.rows
         extents = [*(dim.extent for dim in self.lines), self.tiles_of_line]
         *line, place = e.coordinates(number, extents)

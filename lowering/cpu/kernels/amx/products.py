@@ -1,4 +1,4 @@
-"""Products of bytes and bf16 by AMX."""
+"""int8 products and bf16 by AMX."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ from braid.targets.machines.machine import Machine
 
 @dataclass(frozen=True)
 class AmxProducts(ProductArithmetic):
-    """Products of bytes into i32, or of bf16 into f32, in the tile registers of AMX.
+    """int8 products into i32, or of bf16 into f32, in the tile registers of AMX.
 
     Layouts as of vectors (`LOW_PRECISION`). Groups have whole blocks of columns and whole steps.
     """
@@ -35,7 +35,7 @@ class AmxProducts(ProductArithmetic):
     def candidate(
         self, group: FusedOp, unit: VectorUnit, storage: ProductStorage, machine: Machine
     ) -> "AmxCandidate | None":
-        """As in the base class; the epilogue's vectors are as wide as a tile."""
+        """Return the base class's candidate, whose epilogue's vectors are as wide as a tile."""
         product = storage.product
         tiles = TileProduct.of(product.op, machine) if unit.lanes == amx.COLUMNS else None
         if tiles is None or not product.has_whole(1, tiles.group):
@@ -54,13 +54,13 @@ class AmxCandidate(ScheduledCandidate[BlockSchedule]):
     storage: ProductStorage
     tiles: TileProduct
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
-        """Unless vectors would not be contiguous; B is on its own."""
-        takes = self.storage.takes_strides(self.group, choice, self.tiles.group)
+    def supports_strides(self, choice: LayoutChoice) -> bool:
+        """Return whether vectors are contiguous; B is on its own."""
+        takes = self.storage.supports_strides(self.group, choice, self.tiles.group)
         return takes and self._fits(choice)
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Blocks of B from best to worst."""
+        """Return the blocks of B from best to worst."""
         offered = [
             self.storage.stepped_choice(self.group, count * amx.COLUMNS, self.tiles.group)
             for count in tiling.BLOCK_COLUMNS
@@ -69,21 +69,21 @@ class AmxCandidate(ScheduledCandidate[BlockSchedule]):
         return sorted(taken, key=lambda choice: self._seconds(choice, 0))
 
     def space(self, level: int) -> Iterator[BlockSchedule]:
-        """Blocks of registers as wide as those of B, by predicted time."""
+        """Return the blocks of registers as wide as those of B, by predicted time."""
         choice = stored_choice(self.group)
         return tiling.schedules(self._size(choice), self._column_tiles(choice), self.unit, level)
 
-    def takes(self, schedule: BlockSchedule) -> bool:
-        """Any block that fits."""
+    def supports_schedule(self, schedule: BlockSchedule) -> bool:
+        """Take any block that fits."""
         choice = stored_choice(self.group)
-        return tiling.takes(schedule, self._size(choice), self._column_tiles(choice))
+        return tiling.supports_schedule(schedule, self._size(choice), self._column_tiles(choice))
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Time of the best block, or of memory where that is slower."""
         return self._seconds(choice, self.moved_bytes(choice))
 
     def emit(self, symbol: str, schedule: BlockSchedule) -> Kernel:
-        """One block per grid iteration."""
+        """Emit one block per grid iteration."""
         choice = stored_choice(self.group)
         nest, size = self._nest(choice), self._size(choice)
         block, outside = tiling.block_of(schedule, size), schedule.columns_outside
@@ -116,7 +116,7 @@ class AmxCandidate(ScheduledCandidate[BlockSchedule]):
         return loops_of(stored, stored.block)
 
     def _fits(self, choice: LayoutChoice) -> bool:
-        """Whether vectors are contiguous, and no block is of two groups."""
+        """Return whether vectors are contiguous, and no block is of two groups."""
         stored = self._stored(choice)
         return self.storage.product.has_whole(stored.block, 1) and stored.exists
 

@@ -31,7 +31,7 @@ class StoredSums:
 
     @cached_property
     def _stores(self) -> list[TileStore]:
-        """Of row 0 of each tile, with what all rows of it share loaded."""
+        """Stores of row 0 of each tile, with the operands loaded that all of its rows share."""
         e, kernel, nest = self.e, self.kernel, self.kernel.nest
         width = kernel.block.column_tiles
         first = e.mul(self.column_block, width)
@@ -46,11 +46,11 @@ class StoredSums:
         return found
 
     def prepare(self) -> None:
-        """Loads what rows share here, where it is outside of loops."""
+        """Load what rows share here, where it is outside of loops."""
         assert self._stores
 
     def store(self, first: Index, count: int) -> None:
-        """`count` rows of each tile from row `first` on, where they exist and are not known.
+        """Store `count` rows of each tile from row `first` on, where they exist and are not known.
 
         The last block of columns has fewer.
         """
@@ -78,7 +78,7 @@ class StoredSums:
             e.loop(e.maximum(first, tile.known), e.minimum(end, last), 1, row)
 
     def _sums(self, at: Index) -> Value:
-        """A vector of the sums in scratch memory."""
+        """Return a vector of the sums in scratch memory."""
         sums = self.buffers[-1].load(self.e, at)
         if self.kernel.product.is_float:
             return sums

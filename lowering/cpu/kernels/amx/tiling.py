@@ -17,24 +17,25 @@ from braid.targets.kernels.kernel_family import LEVELS
 from braid.targets.kernels.schedules import Schedule
 
 _FEWEST_PRODUCT_CYCLES = 9.3
-"""Of a product of tiles: it takes a cycle per row of A, but no fewer."""
+"""The fewest cycles of a tile product: it takes a cycle per row of A, but no fewer than this."""
 
 _LATENCY_CYCLES = 64.0
-"""From one product to the next that adds to the same sums: 52, and more behind loads that wait."""
+"""The cycles from one product to the next that adds to the same sums: 52, and more after loads that
+wait."""
 
 _ALL_STAYS, _NONE_STAYS = 32 << 10, 64 << 10
 """Bytes of a block of rows and one of columns, between uses of which all of the one that is used
 again stays in the first cache (48 KiB in cores with AMX), and none of it; a share between them."""
 
 _NEAR_CYCLES, _A_FAR_CYCLES, _B_FAR_CYCLES = 0.5, 2.0, 1.5
-"""Per row of a register that is loaded: from the first cache, and of A and B from the second, whose
-rows lie apart and one behind the other."""
+"""The cycles per row of a register that is loaded: from the L1 cache, and of A and B from the L2
+cache, whose rows lie apart and one after the other."""
 
 _BEYOND_CYCLES = 6.4
-"""Per line of the cache that comes from beyond the second one."""
+"""The cycles per cache line that comes from beyond the L2 cache."""
 
 _EXPOSED = 0.25
-"""Of the shorter one of two that run side by side: not all of it is hidden."""
+"""The share of the shorter one of two overlapping kinds of work that is not hidden."""
 
 _SPLIT_FACTOR = 2.5
 """How much longer loading takes where rows lie across two lines of the first cache."""
@@ -43,23 +44,26 @@ _CONFLICT_FACTOR, _SET_STRIDE = 3.0, 4096
 """How much longer it takes where all rows fall on the same set of the first cache."""
 
 _STORE_CYCLES, _RESULT_CYCLES = 2.0, 5.5
-"""Per row of a register that is stored: to scratch memory, and to a result in the second cache."""
+"""The cycles per row of a register that is stored: to scratch memory, and to a result in the L2
+cache."""
 
 _SCATTERED_CYCLES = 1.5
 """More per row of a register where the second cache does not hold the result, and what is stored to
 it jumps from row to row."""
 
 _EPILOGUE_CYCLES, _ROW_CYCLES = 7.0, 6.0
-"""Of reading a vector of sums, a usual epilogue, and storing the result; around each row."""
+"""The cycles of reading a vector of sums, a usual epilogue, and storing the result; and those
+around each row."""
 
 _BLOCK_CYCLES, _COORDINATE_CYCLES = 60.0, 25.0
 """Around a block: zeroing and the latency of the last products; coordinates of a tile of rows."""
 
 _CALL_CYCLES = 330.0
-"""Of configuring registers and giving them back."""
+"""The cycles of configuring registers and giving them back."""
 
 _CYCLES_PER_MULTIPLY_ADD = 0.5
-"""Of vectors, by which a machine's rate is known: cores with AMX do two a cycle."""
+"""The cycles of a vector multiply-add, by which a machine's rate is known: cores with AMX do two a
+cycle."""
 
 _LINE_BYTES = 64
 
@@ -94,7 +98,7 @@ class AmxSize:
         return self.loops * self.depth * amx.STEP_BYTES
 
     def result_is_far(self, cache_bytes: int) -> bool:
-        """Whether the second cache, of so many bytes, holds less than all of it."""
+        """Return whether the second cache, of this many bytes, holds less than all of it."""
         return self.c_bytes > cache_bytes // 2
 
     @staticmethod
@@ -124,7 +128,9 @@ class Nest:
 
 
 def nests(size: AmxSize, column_tiles: int, cache_bytes: int) -> list[Nest]:
-    """All that registers have room for, the fastest first; `cache_bytes` has the second cache."""
+    """Return all nests that registers suffice for, the fastest first; `cache_bytes` is the L2
+    cache.
+    """
     found = [
         Block(rows, steps, row_tiles, column_tiles)
         for rows in _row_counts(size.rows)
@@ -138,10 +144,11 @@ def nests(size: AmxSize, column_tiles: int, cache_bytes: int) -> list[Nest]:
 def cycles(
     size: AmxSize, nest: Nest, cache_bytes: int, beyond_cycles: float = _BEYOND_CYCLES
 ) -> float:
-    """Of a core, for all of the contraction; `beyond_cycles` are those of a line of weights.
+    """Return the cycles of a core for the whole contraction; `beyond_cycles` are those of a cache
+    line of weights.
 
     What is outside stays in the first cache for all of what is inside, where a block of both has
-    room there. Weights come from beyond the second cache once: asked for a block ahead where
+    space there. Weights come from beyond the second cache once: asked for a block ahead where
     columns are outside; otherwise the first group of rows waits for all of them, and every group
     where the second cache does not hold them. The epilogue of a block runs beside the next one.
     """
@@ -217,7 +224,7 @@ class BlockSchedule(Schedule):
 def schedules(
     size: AmxSize, column_tiles: int, unit: VectorUnit, level: int
 ) -> Iterator[BlockSchedule]:
-    """Blocks and loop orders of one level, the most promising first."""
+    """Return blocks and loop orders of one level, the most promising first."""
     if level >= LEVELS:
         return
     for place, nest in enumerate(nests(size, column_tiles, unit.cache_bytes)):
@@ -228,7 +235,7 @@ def schedules(
 
 
 def block_of(schedule: BlockSchedule, size: AmxSize) -> Block:
-    """The block that a schedule names, with as many rows and steps of it as there are.
+    """Return the block that a schedule names, with as many rows and steps of it as there are.
 
     A schedule may be of the same group with other strides, of which fewer steps are neighbours.
     """
@@ -240,8 +247,10 @@ def block_of(schedule: BlockSchedule, size: AmxSize) -> Block:
     )
 
 
-def takes(schedule: BlockSchedule, size: AmxSize, column_tiles: int) -> bool:
-    """Whether a kernel is made by it: a block that fits, of whole chunks and rows that exist."""
+def supports_schedule(schedule: BlockSchedule, size: AmxSize, column_tiles: int) -> bool:
+    """Return whether a kernel is made by it: a block that fits, of whole chunks and rows that
+    exist.
+    """
     if min(schedule.row_tiles, schedule.rows, schedule.steps) < 1:
         return False
     block = block_of(schedule, size)
@@ -251,19 +260,19 @@ def takes(schedule: BlockSchedule, size: AmxSize, column_tiles: int) -> bool:
 
 
 def _row_counts(extent: int) -> list[int]:
-    """Rows of a tile: as even as can be, and all that there are."""
+    """Return the rows of a tile: as even as possible, and the most."""
     tiles = -(-extent // amx.ROWS)
     return sorted({-(-extent // tiles), min(extent, amx.ROWS)})
 
 
 def _divisors(extent: int) -> list[int]:
-    """Those that are steps of a tile, the largest two."""
+    """Return the two largest divisors of `extent` that are steps of a tile."""
     known = [number for number in range(1, amx.STEPS + 1) if extent % number == 0]
     return known[-2:]
 
 
 def _staying(bytes: int) -> float:
-    """Which share of it the first cache still holds when it is used again."""
+    """Return which share of it the first cache still holds when it is used again."""
     return min(1.0, max(0.0, (_NONE_STAYS - bytes) / (_NONE_STAYS - _ALL_STAYS)))
 
 
@@ -272,19 +281,21 @@ def _between(none: float, all: float, share: float) -> float:
 
 
 def _a_cycles(size: AmxSize, stays: float) -> float:
-    """Per row of A that is loaded; longer unless rows begin with lines of different sets."""
+    """Return the cycles per row of A that is loaded; more if rows begin in cache lines of the same
+    sets.
+    """
     factor = _CONFLICT_FACTOR if size.a_row % _SET_STRIDE == 0 else 1.0
     factor *= _SPLIT_FACTOR if size.a_row % _LINE_BYTES else 1.0
     return max(_NEAR_CYCLES * factor, _between(_A_FAR_CYCLES, _NEAR_CYCLES, stays))
 
 
 def _side_by_side(one: float, other: float) -> float:
-    """Cycles of both, most of which is at the same time."""
+    """Return the cycles of two kinds of work that mostly overlap."""
     return max(one, other) + _EXPOSED * min(one, other)
 
 
 def _storing(size: AmxSize, rows: int, column_tiles: int) -> float:
-    """Cycles of storing the result of a block, with its epilogue."""
+    """Return the cycles of storing the result of a block, with its epilogue."""
     if not size.has_epilogue:
         return rows * column_tiles * _RESULT_CYCLES
     vectors = rows * column_tiles

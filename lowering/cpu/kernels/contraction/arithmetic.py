@@ -30,27 +30,31 @@ class Arithmetic(ABC):
 
     @abstractmethod
     def zero(self, e: Emitter, a: Buffer) -> Value:
-        """A vector of sums without addends."""
+        """Return a vector of sums without addends."""
 
     def initial(self, e: Emitter, a: Buffer, b: Buffer, base: Index, vector: int) -> Value:
-        """What the sums of a vector of columns begin with, whose tile begins at `base` of B."""
+        """Return what the sums of a vector of columns begin with, whose tile begins at
+        `base` of B.
+        """
         return self.zero(e, a)
 
     def mask(self, e: Emitter, columns: Index, lanes: Value | None) -> Value | None:
-        """What `column` takes where so many columns exist, in these lanes; None where all do."""
+        """Return what `column` takes where this many columns exist, in these lanes; None where all
+        do.
+        """
         return lanes
 
     @abstractmethod
     def column(self, e: Emitter, b: Buffer, offset: Index, mask: Value | None) -> Value:
-        """What a vector of columns holds for the step, from `offset` on."""
+        """Return what a vector of columns holds for the step, from `offset` on."""
 
     @abstractmethod
     def repeated(self, e: Emitter, a: Buffer, offset: Index) -> Value:
-        """What A holds for the step, in every lane."""
+        """Return what A holds for the step, in every lane."""
 
     @abstractmethod
     def multiply_add(self, e: Emitter, a: Value, column: Value, sum: Value) -> Value:
-        """The sum and the products of the step."""
+        """Return the sum and the products of the step."""
 
 
 class FloatArithmetic(Arithmetic):
@@ -81,7 +85,7 @@ class FloatArithmetic(Arithmetic):
 FLOATS = FloatArithmetic()
 
 
-class NarrowArithmetic(Arithmetic):
+class LowPrecisionArithmetic(Arithmetic):
     """Numbers of less than 32 bits, whose products are added up in 32.
 
     Columns are padded where the machine has no masks for such numbers: see `has_masks`.
@@ -94,7 +98,7 @@ class NarrowArithmetic(Arithmetic):
     """Vectors that it keeps in registers beside A, B and sums."""
 
     def mask(self, e: Emitter, columns: Index, lanes: Value | None) -> Value | None:
-        """Of all numbers of a step."""
+        """Return the mask of all elements of a step."""
         if lanes is None or self.group == 1:
             return lanes
         type = VectorType(i1, [self.group * e.lanes])
@@ -103,7 +107,7 @@ class NarrowArithmetic(Arithmetic):
     def numbers(
         self, e: Emitter, b: Buffer, offset: Index, type: Attribute, mask: Value | None
     ) -> Value:
-        """Those of a vector of columns for a step."""
+        """Load the elements of B for a vector of columns in a step of K."""
         numbers = VectorType(type, [self.group * e.lanes])
         at = [e.index(offset)]
         if mask is None:
@@ -113,7 +117,9 @@ class NarrowArithmetic(Arithmetic):
 
 
 def has_masks(machine: Machine, lanes: int) -> bool:
-    """Whether loads of numbers of 8 and 16 bits have masks, in vectors of so many lanes of f32."""
+    """Return whether loads of numbers of 8 and 16 bits have masks, in vectors of this many lanes of
+    f32.
+    """
     features = set(machine.enabled_features)
     needed = {"avx512bw"} if lanes == 16 else {"avx512bw", "avx512vl"}
     return machine.architecture.startswith("x86") and needed <= features
@@ -125,7 +131,7 @@ _HALF_PRODUCTS = {4: "llvm.x86.avx512bf16.dpbf16ps.128", 8: "llvm.x86.avx512bf16
 
 
 @dataclass(frozen=True)
-class HalfArithmetic(NarrowArithmetic):
+class HalfArithmetic(LowPrecisionArithmetic):
     """Two bf16 numbers of A and of every column, in f32, by `instruction`.
 
     A column's numbers of a step are neighbours. The instruction takes numbers below the normal
@@ -139,7 +145,9 @@ class HalfArithmetic(NarrowArithmetic):
 
     @staticmethod
     def on(machine: Machine, lanes: int) -> "HalfArithmetic | None":
-        """For vectors of so many lanes of f32, where the machine has such an instruction."""
+        """Return the arithmetic for vectors of `lanes` f32, where the machine has such an
+        instruction.
+        """
         features = set(machine.enabled_features)
         if not machine.architecture.startswith("x86") or "avx512bf16" not in features:
             return None
@@ -152,11 +160,11 @@ class HalfArithmetic(NarrowArithmetic):
         return e.constant(0.0, e.vector_type(f32))
 
     def column(self, e: Emitter, b: Buffer, offset: Index, mask: Value | None) -> Value:
-        """The pairs of the columns."""
+        """Return the pairs of the columns."""
         return self.numbers(e, b, offset, bf16, mask)
 
     def repeated(self, e: Emitter, a: Buffer, offset: Index) -> Value:
-        """A pair in every lane."""
+        """Return a pair in every lane."""
         pair = e.insert(vector.LoadOp(a.ref, [e.index(offset)], VectorType(bf16, [self.group])))
         word = e.insert(vector.BitcastOp(pair, VectorType(i32, [1])))
         words = e.insert(
@@ -181,7 +189,7 @@ _BYTE_PAIR_PRODUCTS = {4: "llvm.x86.ssse3.pmadd.ub.sw.128", 8: "llvm.x86.avx2.pm
 _PAIR_FEATURES = {4: "sse2", 8: "avx2", 16: "avx512bw"}
 
 
-class ByteArithmetic(NarrowArithmetic):
+class ByteArithmetic(LowPrecisionArithmetic):
     """Unsigned bytes of A times signed bytes of every column, in i32 and exact.
 
     A column's bytes of a step are neighbours.
@@ -189,7 +197,7 @@ class ByteArithmetic(NarrowArithmetic):
 
     @staticmethod
     def of(machine: Machine, lanes: int) -> "ByteArithmetic":
-        """The fastest on this machine for vectors of so many lanes of i32."""
+        """Return the fastest on this machine for vectors of this many lanes of i32."""
         if machine.architecture.startswith("x86"):
             features = set(machine.enabled_features)
             has_dot = "avx512vnni" in features and (lanes == 16 or "avx512vl" in features)
@@ -218,14 +226,14 @@ class PairArithmetic(ByteArithmetic):
     slowdown = 1.25
 
     def column(self, e: Emitter, b: Buffer, offset: Index, mask: Value | None) -> Value:
-        """Bytes as 16-bit numbers, in lanes of two."""
+        """Return bytes as 16-bit numbers, in lanes of two."""
         bytes_ = self.numbers(e, b, offset, i8, mask)
         types = [VectorType(i16, [self.group * e.lanes])]
         wide = e.insert(arith.ExtSIOp.create(operands=[bytes_], result_types=types))
         return bitcast(e, wide, i32)
 
     def repeated(self, e: Emitter, a: Buffer, offset: Index) -> Value:
-        """A pair in every lane."""
+        """Return a pair in every lane."""
         return e.insert(vector.BitcastOp(a.splat(e, offset), e.vector_type(i32)))
 
     def multiply_add(self, e: Emitter, a: Value, column: Value, sum: Value) -> Value:
@@ -242,11 +250,11 @@ class QuadArithmetic(ByteArithmetic):
     group = 4
 
     def column(self, e: Emitter, b: Buffer, offset: Index, mask: Value | None) -> Value:
-        """All bytes of the columns, in lanes of four."""
+        """Return all bytes of the columns, in lanes of four."""
         return bitcast(e, self.numbers(e, b, offset, i8, mask), i32)
 
     def repeated(self, e: Emitter, a: Buffer, offset: Index) -> Value:
-        """Four bytes in every lane."""
+        """Return four bytes in every lane."""
         bytes_ = e.insert(vector.LoadOp(a.ref, [e.index(offset)], VectorType(i8, [4])))
         word = e.insert(vector.BitcastOp(bytes_, VectorType(i32, [1])))
         return e.insert(
@@ -256,7 +264,7 @@ class QuadArithmetic(ByteArithmetic):
 
 @dataclass(frozen=True)
 class DotArithmetic(QuadArithmetic):
-    """By `instruction`: sums of four products of bytes."""
+    """Sums of four int8 products, by `instruction`."""
 
     instruction: str
 
@@ -270,7 +278,7 @@ class DotArithmetic(QuadArithmetic):
 
 @dataclass(frozen=True)
 class BytePairArithmetic(QuadArithmetic):
-    """By `instruction`: sums of two products of bytes in 16 bits, which are added up in pairs.
+    """Sums of two int8 products in 16 bits, which are added up in pairs, by `instruction`.
 
     That is exact for weights that are stored in pairs. A has the bytes of a step in its elements,
     which are f32: see `shuffled`.
@@ -284,7 +292,7 @@ class BytePairArithmetic(QuadArithmetic):
 
     @staticmethod
     def on(machine: Machine, lanes: int) -> "BytePairArithmetic | None":
-        """For vectors of so many lanes of i32, where nothing is faster."""
+        """Return the arithmetic for vectors of `lanes` i32, where nothing is faster."""
         if not isinstance(ByteArithmetic.of(machine, lanes), PairArithmetic):
             return None
         if "ssse3" not in machine.enabled_features:
@@ -292,7 +300,7 @@ class BytePairArithmetic(QuadArithmetic):
         return BytePairArithmetic(_BYTE_PAIR_PRODUCTS[lanes], _PAIR_PRODUCTS[lanes])
 
     def repeated(self, e: Emitter, a: Buffer, offset: Index) -> Value:
-        """Four bytes in every lane."""
+        """Return four bytes in every lane."""
         return e.insert(vector.BitcastOp(a.splat(e, offset), e.vector_type(i32)))
 
     def multiply_add(self, e: Emitter, a: Value, column: Value, sum: Value) -> Value:
@@ -307,7 +315,7 @@ class BytePairArithmetic(QuadArithmetic):
 
 
 class SingleArithmetic(QuadArithmetic):
-    """By products of 32 bits, where the machine has nothing else."""
+    """Products of 32 bits, where the machine has nothing else."""
 
     slowdown = 10.0
 
@@ -319,10 +327,12 @@ class SingleArithmetic(QuadArithmetic):
         return sum
 
 
-def narrow_arithmetic(
+def low_precision_arithmetic(
     op: ConvOp | MatmulOp, machine: Machine, lanes: int
-) -> NarrowArithmetic | None:
-    """What multiplies elements of A and B, None where nothing does: of bytes, A is unsigned."""
+) -> LowPrecisionArithmetic | None:
+    """Return what multiplies elements of A and B, None where nothing does: of bytes, A is
+    unsigned.
+    """
     if adds_halves(op):
         return HalfArithmetic.on(machine, lanes)
     is_unsigned_a, is_unsigned_b = (is_unsigned(element_type_of(value)) for value in op.operands)
@@ -331,24 +341,24 @@ def narrow_arithmetic(
 
 
 def adds_bytes(op: ConvOp | MatmulOp) -> bool:
-    """Whether the product is of bytes that are added up in i32."""
+    """Return whether the product is of bytes that are added up in i32."""
     return op.accumulator == i32 and all(is_byte(element_type_of(v)) for v in op.operands)
 
 
 def adds_halves(op: ConvOp | MatmulOp) -> bool:
-    """Whether the product is of bf16 that is added up in f32."""
+    """Return whether the product is of bf16 that is added up in f32."""
     return op.accumulator == f32 and all(element_type_of(v) == bf16 for v in op.operands)
 
 
 def _byte(e: Emitter, words: Value, number: int, signed: bool) -> Value:
-    """Byte `number` of every lane, as i32."""
+    """Return byte `number` of every lane, as i32."""
     up = e.insert(arith.ShLIOp(words, e.constant(24 - 8 * number, words.type)))
     down: type[Operation] = arith.ShRSIOp if signed else arith.ShRUIOp
     return e.insert(down(up, e.constant(24, words.type)))
 
 
 def bitcast(e: Emitter, value: Value, element_type: Attribute) -> Value:
-    """The bits of a vector as elements of another type."""
+    """Return the bits of a vector as elements of another type."""
     type = cast(VectorType[IntegerType], value.type)
     bytes_ = type.get_shape()[0] * bytes_of(type.element_type)
     target = VectorType(element_type, [bytes_ // bytes_of(element_type)])

@@ -42,13 +42,15 @@ much slower B moves then."""
 
 
 def moving_factor(size: ContractionSize, unit: VectorUnit) -> float:
-    """How much slower B moves than one stream does."""
+    """Return how much slower B moves than one stream does."""
     column = size.depth * size.vector_bytes(unit) // unit.lanes
     return _LONG_COLUMN_FACTOR if column >= _LONG_COLUMN else 1.0
 
 
 def dot_cycles(size: ContractionSize, unit: VectorUnit) -> float:
-    """Of the product, in units of a vector's multiply-add, each of which loads a vector of B."""
+    """Return the cycles of the product, in units of a vector multiply-add; each loads a vector of
+    B.
+    """
     steps, blocks = -(-size.depth // unit.lanes), -(-size.columns // unit.lanes)
     row = unit.lanes * (steps * _STEP_CYCLES + _SUM_CYCLES) + _RESULT_CYCLES
     # The first row alone finds B outside of the first-level cache.
@@ -80,7 +82,7 @@ class DotKernel:
         return math.prod(self.grid_extents)
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
-        """A run of columns, vector by vector, each for all rows."""
+        """Compute a run of columns, vector by vector, each for all rows."""
         *outer, run = e.coordinates(index, self.grid_extents)
         nest = self.nest
         bases = [
@@ -106,7 +108,7 @@ class DotKernel:
         block: Index,
         count: int,
     ) -> None:
-        """`count` columns from the first one of a block on, for one row after the other."""
+        """Compute `count` columns from the first one of a block on, row by row."""
         nest = self.nest
         strides = nest.row.strides
         epilogue = Epilogue(nest.anchor, nest.points, strides[2:], nest.vector_steps)
@@ -124,7 +126,7 @@ class DotKernel:
     def _products(
         self, e: Emitter, a: Buffer, a_base: Index, b: Buffer, b_base: Index, count: int
     ) -> Value:
-        """A vector of the products of a row of A and `count` columns of B."""
+        """Return a vector of the products of a row of A and `count` columns of B."""
         depth, lanes = self.nest.depth, self.lanes
         steps, rest = divmod(depth, lanes)
         unrolled = steps if steps <= _MOST_UNROLLED else 2
@@ -154,7 +156,9 @@ class DotKernel:
 
 
 def _added_up(e: Emitter, vectors: Sequence[Value]) -> Value:
-    """A vector whose lane i is the sum of all lanes of vector i, anything where there is none."""
+    """Return a vector whose lane i is the sum of all lanes of vector i, anything where there is
+    none.
+    """
     rows: list[Value | None] = [*vectors, *[None] * (e.lanes - len(vectors))]
     distance = e.lanes // 2
     while distance:
@@ -167,7 +171,9 @@ def _added_up(e: Emitter, vectors: Sequence[Value]) -> Value:
 
 
 def _joined(e: Emitter, a: Value | None, b: Value | None, distance: int) -> Value | None:
-    """Sums over pairs of lanes `distance` apart: of a where the lane lacks that bit, else of b."""
+    """Return sums over pairs of lanes `distance` apart: of a where the lane lacks that bit, else of
+    b.
+    """
     low, high = exchanged(e, a, b, distance)
     if low is None or high is None:
         return None

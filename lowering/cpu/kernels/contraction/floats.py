@@ -34,13 +34,13 @@ class FloatProducts(ProductArithmetic):
     def candidate(
         self, group: FusedOp, unit: VectorUnit, storage: ProductStorage, machine: Machine
     ) -> "FloatCandidate":
-        """As in the base class."""
+        """See the base class."""
         return FloatCandidate(group, unit, storage)
 
     def open_candidate(
         self, group: FusedOp, unit: VectorUnit, storage: ProductStorage
     ) -> "OpenProduct":
-        """As in the base class."""
+        """See the base class."""
         return OpenProduct(group, unit, storage)
 
 
@@ -54,11 +54,11 @@ class FloatCandidate(TileCandidate):
     multiplies: Arithmetic = MULTIPLY_ADDS
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Those of the product in which vectors are contiguous."""
+        """Return the layouts of the matmul in which vectors are contiguous."""
         return [choice for choice in self._offers if self.fits(choice)]
 
-    def offers(self, choice: LayoutChoice) -> bool:
-        """As in `Candidate`."""
+    def supports_layout(self, choice: LayoutChoice) -> bool:
+        """See `Candidate`."""
         return any(self.fits(each) for each in self._offers if each == choice)
 
     @cached_property
@@ -66,22 +66,24 @@ class FloatCandidate(TileCandidate):
         return self.storage.float_choices(self.group, self.unit.lanes, self.ranked_blocks)
 
     def arithmetic(self, choice: LayoutChoice) -> Arithmetic:
-        """As in the base class."""
+        """See the base class."""
         return self.multiplies
 
     def vectors(self, stored: StoredProduct) -> Sequence[int]:
-        """As in the base class."""
+        """See the base class."""
         return stored.float_vectors
 
     def tile_size(self, stored: StoredProduct) -> ContractionSize:
-        """Over its left operand, whose rows are then as far apart as those of the result."""
+        """Return the tile size over the left operand, whose rows are then as far apart as those of
+        the result.
+        """
         size = self.size(stored)
         if overlap_of(self.group) is None:
             return size
         return replace(size, row_bytes=self.unit.element_bytes * size.columns)
 
     def overlap(self) -> Overlap | None:
-        """The left operand, if its rows are dense and no longer than those of the result."""
+        """Return the left operand, if its rows are dense and no longer than those of the result."""
         if not self.storage.may_overlap:
             return None
         kernel = self._kernel(next(self.space(0)))
@@ -90,7 +92,7 @@ class FloatCandidate(TileCandidate):
         return Overlap(self.storage.product.left.index, self._overlapped(kernel).scratch_bytes)
 
     def emit(self, symbol: str, schedule: TileSchedule) -> Kernel:
-        """One tile per grid iteration."""
+        """Emit one tile per grid iteration."""
         kernel = self._kernel(schedule)
         nest = kernel.nest
         if overlap_of(self.group) == self.storage.product.left.index and can_overlap(nest):
@@ -115,12 +117,12 @@ class OpenProduct:
     unit: VectorUnit
     storage: ProductStorage
 
-    def makes(self, choice: LayoutChoice) -> bool:
-        """Where tensors fit each other at all sizes, and vectors are contiguous."""
+    def supports_open_layout(self, choice: LayoutChoice) -> bool:
+        """Return where tensors fit each other at all sizes, and vectors are contiguous."""
         return self._stored(choice).exists
 
     def emit(self, symbol: str, schedule: TileSchedule) -> Kernel:
-        """One tile per grid iteration."""
+        """Emit one tile per grid iteration."""
         tile, lanes = schedule.tile, self.unit.lanes
         nest = open_loops_of(self._stored(stored_choice(self.group)), tile.vectors * lanes)
         kernel = ContractionKernel(nest, tile, lanes, schedule.columns_outside, MULTIPLY_ADDS)

@@ -74,7 +74,7 @@ class ContractionKernel(Generic[KnownOrOpen]):
         return changing[-1] + 1 if changing else 0
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
-        """One tile; the rows that are left at the end have a tile of their own."""
+        """Compute one tile; the rows that are left at the end have a tile of their own."""
         coordinates = e.coordinates(index, self.grid_extents)
         column_block = coordinates.pop(self._batches if self.columns_outside else -1)
         *outer, row_tile = coordinates
@@ -134,9 +134,9 @@ class ContractionKernel(Generic[KnownOrOpen]):
         def rest() -> None:
             for bit in reversed(range((self.tile.rows - 1).bit_length())):
                 rows = 1 << bit
-                behind = e.divmod(left, 2 * rows)[1]
-                first = e.sub(left, behind)
-                e.branch(behind, rows, lambda: None, partial(write, rows, first))
+                remainder = e.divmod(left, 2 * rows)[1]
+                first = e.sub(left, remainder)
+                e.branch(remainder, rows, lambda: None, partial(write, rows, first))
 
         e.branch(row_tile, whole, partial(write, self.tile.rows, 0), rest)
 
@@ -146,7 +146,9 @@ class ContractionKernel(Generic[KnownOrOpen]):
         return [e.add(b, e.mul(rows, s)) for b, s in zip(bases, strides, strict=True)]
 
     def _bounds(self, e: Emitter, outer: Sequence[Index]) -> tuple[tuple[Index, Index], ...]:
-        """Of the dims of the reduction before the last framed one, and of that if it is outer."""
+        """Return the bounds of the dims of the reduction before the last framed one, and of that if
+        it is outer.
+        """
         nest = self.nest
         bounds: list[tuple[Index, Index]] = []
         for framed in nest.framed:
@@ -173,7 +175,7 @@ class TileWriter(Generic[KnownOrOpen]):
     part: Part = field(default_factory=Part)
 
     def write(self) -> None:
-        """Accumulates the tile, applies the epilogue and stores; the last columns are fewer."""
+        """Accumulate the tile, apply the epilogue and store; the last columns are fewer."""
         whole, rest = self.e.divmod(self.kernel.nest.columns, self.kernel.block)
         self.e.branch(
             0 if whole == 0 or rest == 0 else self.column_block,
@@ -183,7 +185,7 @@ class TileWriter(Generic[KnownOrOpen]):
         )
 
     def _write(self, columns: Index) -> None:
-        """Writes `columns` columns; where these are not known, some vectors may have none."""
+        """Write `columns` columns; where these are not known, some vectors may have none."""
         e, kernel, nest = self.e, self.kernel, self.kernel.nest
         row_strides = nest.row.strides
         is_known = isinstance(columns, int)

@@ -1,4 +1,4 @@
-"""Products of bytes and bf16, which are added up in 32 bits."""
+"""int8 products and bf16, which are added up in 32 bits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,13 +9,16 @@ from braid.dialects.braid.attribute_names import PAIRABLE
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction.arithmetic import (
     BytePairArithmetic,
-    NarrowArithmetic,
+    LowPrecisionArithmetic,
     PairArithmetic,
     has_masks,
-    narrow_arithmetic,
+    low_precision_arithmetic,
+)
+from braid.lowering.cpu.kernels.contraction.low_precision_kernel import (
+    low_precision_kernel,
+    takes_nest,
 )
 from braid.lowering.cpu.kernels.contraction.microkernel import VECTORS
-from braid.lowering.cpu.kernels.contraction.narrow_kernel import narrow_kernel, takes_nest
 from braid.lowering.cpu.kernels.contraction.product import (
     ProductArithmetic,
     ProductStorage,
@@ -41,9 +44,9 @@ class LowPrecisionProducts(ProductArithmetic):
     def candidate(
         self, group: FusedOp, unit: VectorUnit, storage: ProductStorage, machine: Machine
     ) -> "LowPrecisionCandidate | None":
-        """As in the base class."""
+        """See the base class."""
         product = storage.product
-        arithmetic = narrow_arithmetic(product.op, machine, unit.lanes)
+        arithmetic = low_precision_arithmetic(product.op, machine, unit.lanes)
         if arithmetic is None or not product.has_whole(1, arithmetic.group):
             return None
         whole = product.columns % unit.lanes == 0
@@ -56,18 +59,20 @@ class LowPrecisionProducts(ProductArithmetic):
         return LowPrecisionCandidate(group, unit, storage, arithmetic, in_pairs)
 
 
-LOW_PRECISION = LowPrecisionProducts(gemm=("gemm-narrow", 17), conv=("conv-narrow", 20))
+LOW_PRECISION = LowPrecisionProducts(
+    gemm=("gemm-low-precision", 17), conv=("conv-low-precision", 20)
+)
 
 
 @dataclass(frozen=True, eq=False)
 class LowPrecisionCandidate(TileCandidate):
     """A product by `plain`, or by bytes `in_pairs` where B is stored so."""
 
-    plain: NarrowArithmetic
+    plain: LowPrecisionArithmetic
     in_pairs: BytePairArithmetic | None
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Blocks of B from best to worst; pairs come first."""
+        """Return the blocks of B from best to worst; pairs come first."""
         known = [each for each in (self.in_pairs, self.plain) if each is not None]
         choices = (
             self._choice(arithmetic, block)
@@ -77,51 +82,51 @@ class LowPrecisionCandidate(TileCandidate):
         return [choice for choice in choices if self.fits(choice)]
 
     def emit(self, symbol: str, schedule: TileSchedule) -> Kernel:
-        """See `narrow_kernel`."""
+        """See `low_precision_kernel`."""
         choice = stored_choice(self.group)
         stored = self.stored(choice)
         nest = loops_of(stored, schedule.vectors * self.unit.lanes)
         fixed = (self.group, symbol, self.unit, nest, schedule)
-        return narrow_kernel(*fixed, self.arithmetic(choice), stored.positions)
+        return low_precision_kernel(*fixed, self.arithmetic(choice), stored.positions)
 
-    def arithmetic(self, choice: LayoutChoice) -> NarrowArithmetic:
-        """As in the base class."""
+    def arithmetic(self, choice: LayoutChoice) -> LowPrecisionArithmetic:
+        """See the base class."""
         in_pairs = (
             self.in_pairs if choice.operands[self.storage.product.right.index].pairs else None
         )
         return in_pairs or self.plain
 
     def vectors(self, stored: StoredProduct) -> Sequence[int]:
-        """Those of a block; any where it is of all columns of a group."""
+        """Return how many vectors a block has; any number where it has all columns of a group."""
         count, rest = divmod(stored.block, self.unit.lanes)
         return VECTORS if rest else (count,)
 
     def size(self, stored: StoredProduct) -> ContractionSize:
-        """With what the arithmetic takes beside multiply-adds."""
+        """Return the size of the product, with what the arithmetic does beside multiply-adds."""
         own = self.arithmetic(stored.choice)
         return replace(stored.size, constants=own.constants, slowdown=own.slowdown)
 
     def fits(self, choice: LayoutChoice) -> bool:
-        """Whether the arithmetic can read A."""
+        """Return whether the arithmetic can read A."""
         stored = self.stored(choice)
         own = self.arithmetic(choice)
         return takes_nest(stored.narrow, own, stored.positions, stored.block)
 
     def framed(self, choice: LayoutChoice) -> StoredProduct:
-        """As in the base class, but blocks of rows are staged whole."""
+        """See the base class; but blocks of rows are staged whole."""
         arithmetic = self.arithmetic(choice)
         if isinstance(arithmetic, BytePairArithmetic | PairArithmetic):
             return self.storage.stored(choice, self.unit, arithmetic.group)
         return super().framed(choice)
 
-    def _blocks(self, arithmetic: NarrowArithmetic) -> list[int]:
-        """Columns in a block of B, the fastest first."""
+    def _blocks(self, arithmetic: LowPrecisionArithmetic) -> list[int]:
+        """Return the columns in a block of B, the fastest first."""
         product = self.storage.product
         if product.groups > 1 and product.columns % self.unit.lanes:
             return [product.columns]
         blocks = self.ranked_blocks(self._choice(arithmetic, self.unit.lanes))
         return [block for block in blocks if product.has_whole(block, 1)]
 
-    def _choice(self, arithmetic: NarrowArithmetic, block: int) -> LayoutChoice:
+    def _choice(self, arithmetic: LowPrecisionArithmetic, block: int) -> LayoutChoice:
         in_pairs = arithmetic is self.in_pairs
         return self.storage.stepped_choice(self.group, block, arithmetic.group, in_pairs)

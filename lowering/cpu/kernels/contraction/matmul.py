@@ -31,7 +31,7 @@ def widens_fast(product: MatrixProduct, machine: Machine) -> bool:
 def matmul_size(product: MatrixProduct, packed: bool, step: int = 1) -> ContractionSize:
     """Return how large the product is; batches that share B count as rows.
 
-    The depth counts steps of so many numbers, which are as many bytes as a sum has.
+    The depth counts steps of this many numbers, which are as many bytes as a sum has.
     """
     *batch, m, n = product.points.shape
     count = math.prod(batch)
@@ -60,7 +60,7 @@ def by_columns(group: FusedOp, product: MatrixProduct) -> LayoutChoice:
     return stored_right(group, product, Layout.parse(f"{letters[:-2]}{letters[-1]}{letters[-2]}"))
 
 
-def takes_strides(group: FusedOp, choice: LayoutChoice) -> bool:
+def supports_strides(group: FusedOp, choice: LayoutChoice) -> bool:
     """Return whether results lie alike, and elements along innermost stored dims are neighbours."""
     values = (*group.inputs, *group.outputs)
     layouts = (*choice.operands, *choice.results)

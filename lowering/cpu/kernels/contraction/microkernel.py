@@ -26,8 +26,8 @@ VECTORS = (1, 2, 3, 4)
 """How many vectors of columns a tile may have."""
 
 WIDE_VECTORS = 8
-"""Of a row alone by whole rows of B, of which more is read at a time: 0.78 of the time of 4 where
-rows lie 4 KiB apart."""
+"""The vectors of a row alone by whole rows of B, of which more is read at a time: 0.78 of the time
+of 4 where rows lie 4 KiB apart."""
 
 _AHEAD_BYTES = 8192
 """How far ahead of its use B is asked for. Weights come from beyond the
@@ -74,9 +74,9 @@ class TileOperands:
 
 @dataclass(frozen=True)
 class Part:
-    """Of a reduction its first dims within `bounds`, and of the next one only the `passes`.
+    """A part of a reduction: its first dims within `bounds`, and of the next one only the `passes`.
 
-    Without passes, all of what is behind those dims.
+    Without passes, all of what is after those dims.
     """
 
     bounds: tuple[tuple[Index, Index], ...] = ()
@@ -90,7 +90,7 @@ def accumulate(
     tile: Tile,
     part: Part = Part(),
 ) -> Accumulators:
-    """Sums of products over the `reduction` dims (outermost first; strides in A, then B)."""
+    """Return sums of products over the `reduction` dims (outermost first; strides in A, then B)."""
     bases = operands.a_base, operands.b_base
     initial = tile.rows * [
         operands.arithmetic.initial(e, operands.a, operands.b, operands.b_base, vector)
@@ -110,7 +110,7 @@ def _reduce_part(
     b_base: Index,
     initial: Sequence[Value],
 ) -> Sequence[Value]:
-    """One loop per dim with bounds, and in these one reduction per pass."""
+    """Emit one loop per dim with bounds, and in these one reduction per pass."""
     if not part.bounds and not part.passes:
         return _reduce(e, operands, reduction, tile, a_base, b_base, initial)
     dim, inner = reduction[0], reduction[1:]
@@ -189,9 +189,9 @@ def _reduce(
 def _prefetch(
     e: Emitter, operands: TileOperands, tile: Tile, base: Index, stride: Index, step: int
 ) -> None:
-    """Asks for the lines of B that are `_AHEAD_BYTES` behind those of step number `step`.
+    """Prefetch the cache lines of B that lie `_AHEAD_BYTES` after those of step `step`.
 
-    Only where steps lie behind each other, few lines each, and take long enough: else the core
+    Only where steps lie one after the other, few lines each, and take long enough: else the core
     sees far enough ahead, or loads are what takes the time.
     """
     size = bytes_of(operands.b.element_type)
@@ -207,7 +207,7 @@ def _prefetch(
 
 
 def _prefetch_next_rows(e: Emitter, operands: TileOperands, tile: Tile, step: Index) -> None:
-    """Asks for a step's part of the rows of the next tile, which lie behind this one's.
+    """Prefetch a step's part of the rows of the next tile, which follow this one's.
 
     As many steps as a row has elements ask for all of them, each for as many elements as rows.
     """
@@ -226,7 +226,7 @@ def _multiply_add(
     b_offset: Index,
     sums: Sequence[Value],
 ) -> Sequence[Value]:
-    """One step of the innermost dim: an outer product added to the tile."""
+    """Emit one step of the innermost dim: an outer product added to the tile."""
     arithmetic = operands.arithmetic
     step = e.lanes * arithmetic.group
     columns = [
@@ -243,7 +243,7 @@ def _multiply_add(
 
 
 def tile_cycles(rows: int, vectors: int, unit: VectorUnit) -> float:
-    """How long one reduction step of a tile takes, in units of a vector's multiply-add.
+    """Return how long one reduction step of a tile takes, in units of a vector's multiply-add.
 
     The limits are multiply-adds, vector loads, and the latency of four cycles between dependent
     multiply-adds, of which cores with AVX-512 do two a cycle (5 x 97 x 4099 took 1.35 times as long
@@ -261,14 +261,15 @@ def tile_cycles(rows: int, vectors: int, unit: VectorUnit) -> float:
 def feasible_tiles(
     unit: VectorUnit, constants: int = 0, counts: Sequence[int] = VECTORS
 ) -> Sequence[tuple[int, int]]:
-    """(rows, vectors) of which accumulators, B vectors, one broadcast and `constants` fit.
+    """Return tiles (rows, vectors) whose accumulators, vectors of B, a broadcast and `constants`
+    fit registers.
 
     LLVM moves the constants of an epilogue out of all loops, where they hold registers.
     """
-    room = unit.registers - 1 - constants
+    available = unit.registers - 1 - constants
     return tuple(
         (rows, vectors)
         for vectors in counts
         for rows in range(1, unit.registers)
-        if rows * vectors + vectors <= room
+        if rows * vectors + vectors <= available
     )

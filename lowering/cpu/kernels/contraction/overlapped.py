@@ -24,7 +24,9 @@ _COPIED_ROWS = 8
 
 
 def can_overlap(nest: Contraction) -> bool:
-    """Whether A and C are dense rows, of which A's are no longer, with one B for all of them."""
+    """Return whether A and C are dense rows, of which A's are no longer, with one B for all of
+    them.
+    """
     row, depth, columns = nest.row, nest.depth, nest.columns
     return (
         not nest.outer
@@ -56,7 +58,7 @@ class OverlappedGemm:
 
     @property
     def scratch_bytes(self) -> int:
-        """For the copied rows."""
+        """Bytes of scratch memory for the copied rows."""
         return aligned(self.element_bytes * self._copied_rows * self.plain.nest.depth)
 
     @property
@@ -70,7 +72,7 @@ class OverlappedGemm:
         return (1, self._tiles + 1) if self._tiles else (1,)
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
-        """Moves A, computes a tile, or all tiles that would write over A."""
+        """Move A and compute a tile, or all tiles that would write over A."""
 
         def tile() -> None:
             in_result = [*buffers]
@@ -113,8 +115,9 @@ class OverlappedGemm:
         return replace(self.plain, nest=moved)
 
     def _move(self, e: Emitter, buffers: Sequence[Buffer]) -> None:
-        """Moves the rows of A to the ends of those of C, all backwards: no target is before its
-        source, so nothing is written over before it is read."""
+        """Move the rows of A to the ends of those of C, all backwards: no target is before its
+        source, so nothing is written over before it is read.
+        """
         nest, source, target = self.plain.nest, buffers[self.plain.nest.a], buffers[-2]
         depth, last = nest.depth, nest.row.extent - 1
         whole = depth - depth % e.lanes
@@ -136,7 +139,7 @@ class OverlappedGemm:
         e.loop(0, nest.row.extent, 1, move_row)
 
     def _compute_last(self, e: Emitter, buffers: Sequence[Buffer]) -> None:
-        """The columns in which A's rows lie, for a few rows after the other."""
+        """Compute the columns in which the rows of A are stored, a few rows at a time."""
         extent, step = self.plain.nest.row.extent, self._copied_rows
         whole = extent - extent % step
         e.loop(0, whole, step, lambda first: self._compute_rows(e, buffers, first, step))

@@ -1,4 +1,4 @@
-"""Products of bytes that are both computed: words are made of a part of B, then of rows of A.
+"""int8 products that are both computed: words are made of a part of B, then of rows of A.
 
 What is made of B is in scratch memory that stays in a core's cache, in blocks of columns as wide
 as a tile; all rows read it. Each thread makes what its rows need.
@@ -34,7 +34,7 @@ _FEW_ROWS = 4
 of 100, four times 768 x 512 11 instead of 15."""
 
 _ITERATIONS = 8
-"""Of a grid, at least: threads share them."""
+"""The least iterations of a grid, which threads share."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class PackedContraction:
 
     @property
     def scratch_bytes(self) -> int:
-        """For words of rows, then those of a part of the columns."""
+        """Bytes of scratch memory for words of rows, then those of a part of the columns."""
         return aligned(4 * (self._columns_begin + self._part_blocks * self._block_words))
 
     @property
@@ -105,7 +105,7 @@ class PackedContraction:
         return Prepared(self.grid_extents[-1], self._pack_part)
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
-        """Multiplies a block of rows with a part of the columns."""
+        """Multiply a block of rows with a part of the columns."""
         *outer, part, row_block = e.coordinates(index, self.grid_extents)
         first_row = e.mul(row_block, self.rows)
         nest = self.nest
@@ -135,7 +135,7 @@ class PackedContraction:
         block: Index,
         count: Index,
     ) -> None:
-        """All tiles of a block of columns; the rows that are left have one of their own."""
+        """Compute all tiles of a block of columns; remaining rows have a tile of their own."""
         rows, kernel = self.tile.rows, self._kernel
 
         def tile(first: Index, own_rows: int) -> None:
@@ -151,7 +151,7 @@ class PackedContraction:
     def _stage(
         self, e: Emitter, source: Buffer, scratch: Buffer, begin: Index, count: Index
     ) -> None:
-        """The words of rows of A, a vector of them after the other."""
+        """Pack rows of A into words in scratch memory, one vector of words after the other."""
         step = self.unit.lanes
         whole, rest = divmod(self.nest.depth, step * self.arithmetic.step)
 
@@ -172,7 +172,7 @@ class PackedContraction:
         e.loop(0, count, 1, row)
 
     def _pack_part(self, e: Emitter, buffers: Sequence[Buffer], run: Index) -> None:
-        """The words of a part of the columns, a block after the other."""
+        """Pack the words of a part of the columns of B, block by block."""
         *outer, part = e.coordinates(run, self.grid_extents[:-1])
         base = self._outer_base(e, outer, 1)
         begin, end = self._part(e, part)
@@ -197,7 +197,7 @@ class PackedContraction:
     def _pack_block(
         self, e: Emitter, buffers: Sequence[Buffer], source: Index, target: Index, columns: int
     ) -> None:
-        """The words of a block, and what its sums begin with."""
+        """Pack the words of a block of columns, and the initial values of its sums."""
         scratch, lanes, arithmetic = buffers[-1], self.unit.lanes, self.arithmetic
         vectors = range(-(-columns // lanes))
         by_rows = self.nest.column_stride == 1
@@ -232,7 +232,7 @@ class PackedContraction:
     def _words_of_rows(
         self, e: Emitter, b: Buffer, at: Index, place: Index, numbers: int, columns: int
     ) -> Sequence[Value]:
-        """Those of one step, whose first `numbers` rows exist."""
+        """Return the words of one step of K, whose first `numbers` rows exist."""
         (reduced,), step, lanes = self.nest.reduction, self.arithmetic.step, self.unit.lanes
         first = e.add(at, e.mul(e.mul(place, step), reduced.strides[1]))
         rows = [
@@ -245,7 +245,9 @@ class PackedContraction:
     def _words_of_columns(
         self, e: Emitter, b: Buffer, at: Index, place: Index, numbers: int, columns: int
     ) -> Sequence[Value]:
-        """Those of as many steps as vectors have lanes, whose first `numbers` numbers exist."""
+        """Return the words of as many steps of K as a vector has lanes, of which `numbers` elements
+        exist.
+        """
         step, lanes = self.arithmetic.step, self.unit.lanes
         first = e.add(at, e.mul(place, step))
         words = [
@@ -261,13 +263,13 @@ class PackedContraction:
         return e.dot(outer, [dim.strides[tensor] for dim in self.nest.outer])
 
     def _part(self, e: Emitter, part: Index) -> tuple[Index, Index]:
-        """The first block of columns of a part, and the one after its last."""
+        """Return the first block of columns of a part, and the one after its last."""
         length = self._part_blocks
         begin = e.mul(part, length)
         return begin, e.minimum(e.add(begin, length), self._blocks)
 
     def _words_of(self, e: Emitter, block: Index) -> Index:
-        """Where the words of this block of a part begin."""
+        """Return where the words of this block of a part begin."""
         first = self._columns_begin + self.block * self.arithmetic.turned
         return e.add(first, e.mul(block, self._block_words))
 
@@ -278,7 +280,7 @@ class PackedContraction:
 
     @property
     def _block_words(self) -> int:
-        """Of a block of columns, with what sums begin with."""
+        """Words of a block of columns, with the initial values of sums."""
         return self.block * (self.steps + self.arithmetic.turned)
 
     @property
@@ -310,7 +312,8 @@ class PackedContraction:
 def unpacked_kernel(
     nest: Contraction, lanes: int, sums: int, words: WordArithmetic
 ) -> ContractionKernel | None:
-    """The kernel of few rows that makes words of B as it multiplies them, with so many `sums`.
+    """Return the kernel of few rows that makes words of B as it multiplies them, with this many
+    `sums`.
 
     It reads longer pieces of rows than what packs. None where rows are many, or A has to be in
     words as well.
@@ -327,7 +330,7 @@ def unpacked_kernel(
 
 
 def _load(e: Emitter, source: Buffer, at: Index, width: int, count: int) -> Value:
-    """`width` bytes, of which those from `count` on are 0 and not read."""
+    """Load `width` bytes, of which those from `count` on are 0 and not read."""
     type = VectorType(i8, [width])
     if count == width:
         return e.make(vector.LoadOp, [source.ref, e.index(at)], type)

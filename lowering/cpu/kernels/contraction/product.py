@@ -42,7 +42,7 @@ class ProductStorage(ABC):
     def float_choices(
         self, group: FusedOp, lanes: int, ranked: Callable[[LayoutChoice], list[int]]
     ) -> Sequence[LayoutChoice]:
-        """Layouts for floats, the preferred one first.
+        """Return the layouts for floats, the preferred one first.
 
         `ranked` are columns of a block of B from best to worst, for a choice in which it has some.
         """
@@ -54,8 +54,8 @@ class ProductStorage(ABC):
         """Return layouts with B in blocks of columns and of a step's rows, and A in whole steps."""
 
     @abstractmethod
-    def takes_strides(self, group: FusedOp, choice: LayoutChoice, step: int) -> bool:
-        """Whether tensors may be so far apart, where the loops can be made."""
+    def supports_strides(self, group: FusedOp, choice: LayoutChoice, step: int) -> bool:
+        """Return whether tensors may be so far apart, where the loops can be made."""
 
     @abstractmethod
     def stored(self, choice: LayoutChoice, unit: VectorUnit, step: int) -> "StoredProduct":
@@ -121,14 +121,16 @@ class StoredProduct(ABC):
 
     @abstractmethod
     def contraction(self, block: int) -> Contraction[Extent] | None:
-        """The loops with tiles of `block` columns; None where vectors would not be contiguous."""
+        """Return the loops with tiles of `block` columns; None where vectors would not be
+        contiguous.
+        """
 
     def without_zeros(self) -> Self:
         """Return the one that makes no products with zeros, where there are loops for it."""
         return self
 
     def with_best_frame(self, seconds: Callable[[Self], float]) -> Self:
-        """The one that takes less `seconds`, with products with zeros or without."""
+        """Return the one that takes less `seconds`, with products with zeros or without."""
         framed = self.without_zeros()
         return self if framed is self else min((framed, self), key=seconds)
 
@@ -141,7 +143,7 @@ def open_loops_of(stored: StoredProduct, block: int) -> Contraction[Extent]:
 
 
 def loops_of(stored: StoredProduct, block: int) -> Contraction:
-    """The same of a product whose extents are numbers."""
+    """Return the loops of a product whose extents are numbers."""
     return cast(Contraction, open_loops_of(stored, block))
 
 
@@ -191,10 +193,11 @@ class ProductFamily(VectorFamily):
     @abstractmethod
     def find(self, group: FusedOp, extents_of: ExtentsOf | None = None) -> ProductStorage | None:
         """Return the product of a group, whose sums have a type of their own if the arithmetic's
-        do; with `extents_of`, dims may be open."""
+        do; with `extents_of`, dims may be open.
+        """
 
     def match(self, group: FusedOp) -> ScheduledCandidate[Any] | None:
-        """One product of block arguments, the rest elementwise on its result."""
+        """Match one product of block arguments, the rest elementwise on its result."""
         found = self.find(group)
         if found is None or not has_code(found.product.points):
             return None
@@ -202,7 +205,7 @@ class ProductFamily(VectorFamily):
         return self.arithmetic.candidate(group, unit, found, self.machine)
 
     def match_open(self, group: FusedOp) -> OpenCandidate | None:
-        """As in the base class."""
+        """See the base class."""
         found = self.find(group, extents_of)
         if found is None or not has_code(found.product.points):
             return None

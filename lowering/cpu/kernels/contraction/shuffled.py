@@ -1,4 +1,4 @@
-"""Products of bytes where the machine adds up two at a time in 16 bits (`pmaddubsw`).
+"""int8 products where the machine adds up two at a time in 16 bits (`pmaddubsw`).
 
 Sums that do not fit saturate, so that weights are stored in orders in which none of them does
 (see `byte_pairs`), and the bytes of A are shuffled likewise, for a block of rows at a time.
@@ -33,7 +33,7 @@ class Positions:
     chunk: int
 
     def fit(self, nest: Contraction, block: int) -> bool:
-        """Whether `nest` reads whole positions, and chunks are whole blocks of columns.
+        """Return whether `nest` reads whole positions, and chunks are whole blocks of columns.
 
         Several positions may be one dim of the reduction where nothing lies between them.
         """
@@ -50,7 +50,9 @@ class Positions:
 
 @dataclass(frozen=True)
 class ShuffledContraction(StagedContraction):
-    """Of a `nest` whose `positions` fit, by `BytePairArithmetic`; weights are in pairs."""
+    """A contraction of a `nest` whose `positions` fit, by `BytePairArithmetic`; weights are in
+    pairs.
+    """
 
     positions: Positions
 
@@ -66,17 +68,17 @@ class ShuffledContraction(StagedContraction):
 
     @property
     def steps(self) -> int:
-        """Of all positions, without what lies between them."""
+        """Steps of all positions, without what lies between them."""
         return self._count * self.positions.depth // _STEP
 
     def staged(self, stride: int) -> int:
-        """Steps within a position, or of whole ones."""
+        """Return the steps within a position, or those of whole positions."""
         if stride % self.positions.pitch:
             return stride // _STEP
         return stride // self.positions.pitch * (self.positions.depth // _STEP)
 
     def columns(self, part: Index, e: Emitter) -> tuple[Index, Index]:
-        """Those of a chunk."""
+        """Return the first and the end of the column blocks of a chunk."""
         blocks = self.positions.chunk // (self.tile.vectors * self.lanes)
         begin = e.mul(part, blocks)
         return begin, e.minimum(e.add(begin, blocks), self.column_blocks)
@@ -84,10 +86,10 @@ class ShuffledContraction(StagedContraction):
     def stage(
         self, e: Emitter, tensors: Sequence[Buffer], scratch: Buffer, begin: Index, part: Index
     ) -> None:
-        """Positions in the order of the chunk, 16 bytes after the other."""
+        """Stage positions in the order of the chunk, 16 bytes at a time."""
         depth, pitch = self.positions.depth, self.positions.pitch
         source, weight = tensors[self.nest.a], tensors[self.nest.b]
-        orders = self.nest.block_stride * self.column_blocks  # behind the blocks
+        orders = self.nest.block_stride * self.column_blocks  # after the blocks
         order = e.add(orders, e.mul(part, shuffle_bytes(depth)))
         whole = depth - depth % SHUFFLED
 
@@ -108,7 +110,7 @@ class ShuffledContraction(StagedContraction):
 
                 e.loop(0, whole // SHUFFLED, 1, block)
                 if whole < depth:
-                    # What it stores behind the position is stored over.
+                    # What it stores after the position is stored over.
                     shuffle(e.add(own, depth - SHUFFLED), e.add(to, whole // _STEP), whole)
 
             e.loop(0, self._count, 1, position)
@@ -130,6 +132,6 @@ def _load(e: Emitter, source: Buffer, at: Index) -> Value:
 
 
 def _store(e: Emitter, bytes_: Value, scratch: Buffer, step: Index) -> None:
-    """To steps of scratch memory."""
+    """Store vectors to steps of scratch memory."""
     floats = e.insert(vector.BitcastOp(bytes_, VectorType(f32, [SHUFFLED // _STEP])))
     e.effect(vector.StoreOp(floats, scratch.ref, [e.index(step)]))

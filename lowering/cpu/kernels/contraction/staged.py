@@ -1,4 +1,4 @@
-"""Products of bytes whose A is staged: a block of rows at a time, as the machine multiplies them.
+"""int8 products whose A is staged: a block of rows at a time, as the machine multiplies them.
 
 What is staged is in scratch memory that stays in a core's cache, and then read by all columns of
 B, or by a part of them.
@@ -43,7 +43,7 @@ class Piece:
 
     @staticmethod
     def of(nest: Contraction, block: RowBlock, step: int) -> "Piece":
-        """By the strides of A, of which a step of the reduction reads so many bytes."""
+        """Return how A is staged by its strides, of which a step of K reads `step` bytes."""
         span = step + (block.rows - 1) * nest.row.strides[0]
         if block.lines > 1:
             span += (block.lines - 1) * nest.outer[-1].strides[0]
@@ -57,7 +57,7 @@ class Piece:
 
     @property
     def count(self) -> int:
-        """Of the pieces of a block."""
+        """Number of pieces of a block."""
         return math.prod(dim.extent for dim in self.far)
 
 
@@ -82,7 +82,7 @@ class StagedContraction(ABC):
     @property
     @abstractmethod
     def steps(self) -> int:
-        """Of a piece in scratch memory."""
+        """Steps of a piece in scratch memory."""
 
     @property
     @abstractmethod
@@ -91,21 +91,21 @@ class StagedContraction(ABC):
 
     @abstractmethod
     def staged(self, stride: int) -> int:
-        """Steps in scratch memory for bytes in A."""
+        """Return steps in scratch memory for bytes in A."""
 
     @abstractmethod
     def columns(self, part: Index, e: Emitter) -> tuple[Index, Index]:
-        """The first block of columns of a part, and the one after the last."""
+        """Return the first block of columns of a part, and the one after the last."""
 
     @abstractmethod
     def stage(
         self, e: Emitter, tensors: Sequence[Buffer], scratch: Buffer, begin: Index, part: Index
     ) -> None:
-        """Stores the pieces of A from byte `begin` on in scratch memory, for a part of B."""
+        """Store the pieces of A from byte `begin` on in scratch memory, for a part of B."""
 
     @property
     def scratch_bytes(self) -> int:
-        """For the staged rows of a block, of which the last vector may be written whole."""
+        """Bytes for the staged rows of a block, of which the last vector may be written whole."""
         return aligned(4 * (self.steps * self.piece.count + self.lanes))
 
     @property
@@ -132,7 +132,7 @@ class StagedContraction(ABC):
         return -(-self.nest.columns // (self.tile.vectors * self.lanes))
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
-        """Stages a block of rows, and multiplies it with a part of the columns."""
+        """Stage a block of rows, and multiply it by a part of the columns."""
         *outer, row_block, part = e.coordinates(index, self.grid_extents)
         if outer:
             outer[-1] = e.mul(outer[-1], self.block.lines)
@@ -174,7 +174,7 @@ class StagedContraction(ABC):
         e.loop(begin, end, 1, columns)
 
     def each_piece(self, e: Emitter, begin: Index, store: Callable[[Index, Index], None]) -> None:
-        """Calls `store` with the first byte of each piece, and the place of its first step."""
+        """Call `store` with the first byte of each piece, and the place of its first step."""
         far = self.piece.far
         extents = [dim.extent for dim in far]
 
@@ -186,7 +186,7 @@ class StagedContraction(ABC):
         e.loop(0, self.piece.count, 1, piece)
 
     def _ahead(self, e: Emitter, distance: Index) -> Index:
-        """Steps from what is staged to the first row of a block, so many bytes in A."""
+        """Return steps from what is staged to the first row of a block, this many bytes in A."""
         unit = self.unit
         return e.mul(e.divmod(distance, unit)[0], self.staged(unit))
 
@@ -198,7 +198,9 @@ class StagedContraction(ABC):
         column_block: Index,
         rows_left: Index,
     ) -> None:
-        """The tiles of a block in one line of rows, of which `rows_left` are left."""
+        """Compute the tiles of a block in one line of output rows, of which `rows_left` are
+        left.
+        """
         rows, extent = self.tile.rows, self.nest.row.extent
         strides = self._kernel.nest.row.strides
 

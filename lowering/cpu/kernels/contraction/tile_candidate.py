@@ -25,39 +25,41 @@ class TileCandidate(ScheduledCandidate[TileSchedule]):
 
     @abstractmethod
     def arithmetic(self, choice: LayoutChoice) -> Arithmetic:
-        """What multiplies in these layouts."""
+        """Return what multiplies in these layouts."""
 
     @abstractmethod
     def vectors(self, stored: StoredProduct) -> Sequence[int]:
-        """Vectors of a tile that the layout of B allows."""
+        """Return the vectors of a tile that the layout of B allows."""
 
     def size(self, stored: StoredProduct) -> ContractionSize:
-        """What the time of a tile depends on."""
+        """Return what the time of a tile depends on."""
         return stored.size
 
     def tile_size(self, stored: StoredProduct) -> ContractionSize:
-        """The same, for the types of the group: what tiles are chosen by."""
+        """Return the size by which tiles are chosen, for the types of the group."""
         return self.size(stored)
 
     def fits(self, choice: LayoutChoice) -> bool:
-        """Whether the loops can be made in these layouts."""
+        """Return whether the loops can be made in these layouts."""
         return self.stored(choice).exists
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
-        """Unless vectors would not be contiguous; packed B is on its own."""
+    def supports_strides(self, choice: LayoutChoice) -> bool:
+        """Return whether vectors are contiguous; packed B is on its own."""
         step = self.arithmetic(choice).group
-        return self.storage.takes_strides(self.group, choice, step) and self.fits(choice)
+        return self.storage.supports_strides(self.group, choice, step) and self.fits(choice)
 
     def space(self, level: int) -> Iterator[TileSchedule]:
-        """Tiles that fit the block of B, by predicted time."""
+        """Return the tiles that fit the block of B, by predicted time."""
         stored = self.stored(stored_choice(self.group))
         size, vectors = self.tile_size(stored), self.vectors(stored)
         return tiling.schedules(size, vectors, self.unit, stored.b_bytes, level)
 
-    def takes(self, schedule: TileSchedule) -> bool:
-        """Any tile that fits."""
+    def supports_schedule(self, schedule: TileSchedule) -> bool:
+        """Take any tile that fits."""
         stored = self.stored(stored_choice(self.group))
-        return tiling.takes(schedule, self.tile_size(stored), self.vectors(stored), self.unit)
+        return tiling.supports_schedule(
+            schedule, self.tile_size(stored), self.vectors(stored), self.unit
+        )
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Time of the best tile, or of memory where that is slower."""
@@ -65,17 +67,17 @@ class TileCandidate(ScheduledCandidate[TileSchedule]):
         return self.best_tile(stored, self.moved_bytes(choice)) * stored.slowdown
 
     def best_tile(self, stored: StoredProduct, moved_bytes: int = 0) -> float:
-        """Seconds of the best tile, or of memory where that is slower."""
+        """Return the seconds of the best tile, or of memory where that is slower."""
         size, vectors = self.size(stored), self.vectors(stored)
         return min(tiling.seconds(size, count, self.unit, moved_bytes) for count in vectors)
 
     def ranked_blocks(self, choice: LayoutChoice) -> list[int]:
-        """Columns of a block of B from best to worst, for layouts with some."""
+        """Return the columns of a block of B from best to worst, for layouts with some."""
         vectors = tiling.ranked_vectors(self.size(self.stored(choice)), self.unit)
         return [self.unit.lanes * count for count in vectors]
 
     def stored(self, choice: LayoutChoice) -> StoredProduct:
-        """The product in these layouts."""
+        """Return the product in these layouts."""
         if any(layout.strides is not None for layout in (*choice.operands, *choice.results)):
             return self.framed(choice)
         if choice not in self.dense:
@@ -83,6 +85,6 @@ class TileCandidate(ScheduledCandidate[TileSchedule]):
         return self.dense[choice]
 
     def framed(self, choice: LayoutChoice) -> StoredProduct:
-        """The product in these layouts, without products with zeros where that is faster."""
+        """Return the product in these layouts, without products with zeros where that is faster."""
         stored = self.storage.stored(choice, self.unit, self.arithmetic(choice).group)
         return stored.with_best_frame(self.best_tile)

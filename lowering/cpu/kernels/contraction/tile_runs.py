@@ -22,7 +22,8 @@ _MOST_EDGES = 1 << 12
 
 def elements_at(e: Emitter, window: WindowDim, position: Index) -> tuple[Index, Index]:
     """Return the first element of the window at `position` that lies in the image, and the one
-    after the last; the former is not less where there are none."""
+    after the last; the former is not less where there are none.
+    """
     first = e.mul(position, window.stride)
 
     def before(side: int) -> Index:
@@ -49,7 +50,7 @@ class Pass:
         return (self.end - self.begin) * (self.last - self.first)
 
     def joined(self, other: "Pass") -> "Pass":
-        """With a later one, and what lies between."""
+        """Return this pass joined with a later one, and what lies between."""
         rows = min(self.first, other.first), max(self.last, other.last)
         return Pass(self.begin, other.end, *rows)
 
@@ -65,7 +66,9 @@ class TileRun:
 
 @lru_cache(maxsize=4096)
 def tile_runs(extent: int, rows: int, window: WindowDim | None) -> tuple[TileRun, ...]:
-    """The tiles of up to `rows` rows that a row dim of `extent` is cut into, in their order."""
+    """Return the tiles of up to `rows` rows that a row dim of `extent` is cut into, in
+    their order.
+    """
     if window is not None and _edge_tiles(extent, rows, window) <= _MOST_EDGES:
         runs = _edged_runs(extent, rows, window)
         if sum(len(run.passes) for run in runs) <= _MOST_CODES:
@@ -114,7 +117,9 @@ def _inner_tiles(extent: int, rows: int, window: WindowDim) -> range:
 
 
 def _passes(window: WindowDim, first: int, rows: int) -> tuple[Pass, ...]:
-    """Of the tile of `rows` rows from position `first` on; none where that is all products."""
+    """Return the passes of the tile of `rows` rows from position `first` on; none where all are
+    products.
+    """
     passes: list[Pass] = []
     for element in range(window.size):
         inside = window.positions_of(element)
@@ -133,5 +138,5 @@ def _passes(window: WindowDim, first: int, rows: int) -> tuple[Pass, ...]:
 
 
 def _added(pair: Sequence[Pass]) -> int:
-    """Products with zeros that joining two passes costs."""
+    """Return the products with zeros that joining two passes costs."""
     return pair[0].joined(pair[1]).products - pair[0].products - pair[1].products

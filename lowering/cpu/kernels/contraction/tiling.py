@@ -39,21 +39,22 @@ _ONE_VECTOR_FACTOR = 1.12
 that wait delay it. With tiles of two vectors products took 0.83 to 0.94 of the time."""
 
 _LARGE_TILE, _LARGE_TILE_CYCLES = 20, 4.0
-"""Above so many accumulators the end of a tile overlaps less with the start of the next one, by so
-many cycles for each: 28 of them took 1.07 of the time of 14 in a reduction of 147, and no more in
-one of 768."""
+"""The most accumulators; above it the end of a tile overlaps less with the start of the next one,
+by so many cycles for each: 28 of them took 1.07 of the time of 14 in a reduction of 147, and no
+more in one of 768.
+"""
 
 _FIRST_CACHE_BYTES = 32 << 10
-"""Of the first-level cache, what A or B may have of it between two uses."""
+"""The bytes of the L1 cache that A or B may use between two uses."""
 
 _FAR_LINE_BYTES, _FAR_LINE_CYCLES = 64, 1.5
 """What a line takes that comes from the second-level cache, beside its multiply-adds: where B does,
 tiles of 5 rows took 1.06 to 1.17 times as long as those of 13, on Emerald Rapids and on Zen 5."""
 
 _WIDENING_CYCLES = 0.25
-"""Of a vector of B that is converted to f32 as it is loaded: products of 16 rows take 1.06 of the
-time so from 16 bits and 1.03 from 8 (Zen 3), those of 128 rows 0.96 from 8; those of one or four
-rows wait for B or for sums anyway."""
+"""The cycles of a vector of B that is converted to f32 as it is loaded: products of 16 rows take
+1.06 of the time so from 16 bits and 1.03 from 8 (Zen 3), those of 128 rows 0.96 from 8; those of
+one or four rows wait for B or for sums anyway."""
 
 _SET_STRIDE, _WAYS = 4096, 8
 """Bytes after which addresses fall on the same set of the first-level cache; lines in a set."""
@@ -91,7 +92,7 @@ class TileSchedule(Schedule):
 
 @dataclass(frozen=True)
 class ContractionSize:
-    """`batches` times rows × columns × depth.
+    """`batches` times rows × columns × K.
 
     `row_bytes` is the distance of two rows of A, `packed` says that B is in column blocks,
     `constants` counts the vectors that are kept in registers, and `slowdown` says how much longer
@@ -120,12 +121,12 @@ class ContractionSize:
         return 2 * self.batches * self.rows * self.columns * self.depth
 
     def vector_bytes(self, unit: VectorUnit) -> int:
-        """Of a vector of B as it is stored."""
+        """Return the bytes of a vector of B as it is stored."""
         return (self.widened or unit.element_bytes) * unit.lanes
 
 
 def cycles(size: ContractionSize, rows: int, vectors: int, unit: VectorUnit) -> float:
-    """Cycles of the contraction with a tile, remainders included."""
+    """Return the cycles of the contraction with a tile, remainders included."""
     blocks, columns = divmod(size.columns, vectors * unit.lanes)
     runs = open_runs(size.rows, rows) if size.rows_open else tile_runs(size.rows, rows, size.window)
 
@@ -170,7 +171,9 @@ def mean_cycles(size: ContractionSize, rows: int, vectors: int, unit: VectorUnit
 def _far_lines(
     size: ContractionSize, rows: int, vectors: int, unit: VectorUnit
 ) -> tuple[float, float]:
-    """Lines from beyond the first-level cache in a step, for each row of A and vector of B."""
+    """Return the lines from beyond the first-level cache in a step, for each row of A and vector of
+    B.
+    """
     vector_bytes = size.vector_bytes(unit)
     all_columns = -(-size.columns // unit.lanes)
     outside = _columns_outside(size.depth * all_columns * vector_bytes, unit)
@@ -184,14 +187,16 @@ def _far_lines(
 
 
 def far_column_cycles(size: ContractionSize, unit: VectorUnit) -> float:
-    """What a vector of B takes longer where all of B comes from beyond the first-level cache."""
+    """Return what a vector of B takes longer where all of B comes from beyond the first-level
+    cache.
+    """
     bytes = size.vector_bytes(unit)
     is_near = size.depth * bytes * -(-size.columns // unit.lanes) <= _FIRST_CACHE_BYTES
     return 0.0 if is_near else _FAR_LINE_CYCLES * bytes / _FAR_LINE_BYTES
 
 
 def _columns_outside(b_bytes: int, unit: VectorUnit) -> bool:
-    """Whether columns of B stay in the cache while all rows pass: all of B would not."""
+    """Return whether columns of B stay in the cache while all rows pass: all of B would not."""
     return b_bytes > unit.cache_bytes // 2
 
 
@@ -204,7 +209,7 @@ def _reads_far_rows(size: ContractionSize, unit: VectorUnit) -> bool:
 
 
 def _conflict_factor(rows: int, row_bytes: int) -> float:
-    """Slowdown where more rows of A fall on one set of the first-level cache than it has ways."""
+    """Return the slowdown where more rows of A fall on one set of the L1 cache than it has ways."""
     sets = _SET_STRIDE // math.gcd(row_bytes, _SET_STRIDE)
     excess = rows / sets - _WAYS
     return 1.0 + max(0.0, excess) / 20
@@ -221,13 +226,13 @@ def seconds(size: ContractionSize, vectors: int, unit: VectorUnit, moved_bytes: 
 
 @lru_cache(maxsize=4096)
 def _best_tile(size: ContractionSize, vectors: int, unit: VectorUnit) -> tuple[int, int]:
-    """Kept, since every layout of a group is asked about, and by several passes."""
+    """Return the best tile; kept, since several passes ask for every layout of a group."""
     tiles = feasible_tiles(unit, size.constants, (vectors,))
     return min(tiles, key=lambda tile: mean_cycles(size, *tile, unit))
 
 
 def ranked_vectors(size: ContractionSize, unit: VectorUnit) -> list[int]:
-    """Vectors per tile, the fastest first."""
+    """Return the vectors per tile, the fastest first."""
 
     def compared(vectors: int) -> float:
         return mean_cycles(size, *_best_tile(size, vectors, unit), unit)
@@ -238,7 +243,7 @@ def ranked_vectors(size: ContractionSize, unit: VectorUnit) -> list[int]:
 def schedules(
     size: ContractionSize, vectors: Sequence[int], unit: VectorUnit, b_bytes: int, level: int
 ) -> Iterator[TileSchedule]:
-    """Tiles and loop orders of one level, the most promising first by the model of `cycles`.
+    """Return tiles and loop orders of one level, the most promising first by the model of `cycles`.
 
     Level 0 has the best tiles, level 1 more of them and the other loop order, level 2 still more,
     and twice the unrolling.
@@ -256,15 +261,17 @@ def schedules(
                     yield TileSchedule(rows, count, factor * steps, columns_outside)
 
 
-def takes(
+def supports_schedule(
     schedule: TileSchedule, size: ContractionSize, vectors: Sequence[int], unit: VectorUnit
 ) -> bool:
-    """Whether a kernel is made by it: any tile that fits the registers, unrolled within reason."""
+    """Return whether a kernel is made by it: any tile that fits the registers, unrolled within
+    reason.
+    """
     tile = (schedule.rows, schedule.vectors)
     fits = tile in feasible_tiles(unit, size.constants, tuple(vectors))
     return fits and 1 <= schedule.unroll <= _MOST_UNROLLED
 
 
 def _level_of(place: int) -> int:
-    """The coarsest level that has the tile of this rank."""
+    """Return the coarsest level that has the tile of this rank."""
     return sum(place >= count for count in _PROMISING)

@@ -17,11 +17,11 @@ class WideBuffer(Buffer):
     stored: Attribute
 
     def load(self, e: Emitter, offset: Index, mask: Value | None = None) -> Value:
-        """As of every buffer; lanes that the mask turns off are 0."""
+        """Load a vector; lanes that the mask turns off are 0."""
         return self._wide(e, Buffer(self.ref, signless(self.stored)).load(e, offset, mask))
 
     def splat(self, e: Emitter, offset: Index) -> Value:
-        """One element in every lane."""
+        """Load one element into every lane."""
         return self._wide(e, Buffer(self.ref, signless(self.stored)).splat(e, offset))
 
     def _wide(self, e: Emitter, value: Value) -> Value:

@@ -1,4 +1,4 @@
-"""Products of bytes where the machine multiplies 16-bit numbers in pairs (`pmaddwd`).
+"""int8 products where the machine multiplies 16-bit numbers in pairs (`pmaddwd`).
 
 Bytes of A are widened once for a block of rows, those of B as they are loaded. Sums of two products
 fit 32 bits, so that all of it is exact for any weights, as the sums of bytes in pairs, which are
@@ -21,41 +21,41 @@ from braid.lowering.emit.emitter import Emitter, Index
 _PAIR = PairArithmetic.group
 
 _ITERATIONS = 8
-"""Of a grid, at least: threads share them."""
+"""The least iterations of a grid, which threads share."""
 
 
 def takes_pairs(nest: Contraction) -> bool:
-    """Whether all rows and steps of A begin at even bytes."""
+    """Return whether all rows and steps of A begin at even bytes."""
     dims = (*nest.outer, nest.row, *nest.reduction)
     return all(dim.extent == 1 or dim.strides[0] % _PAIR == 0 for dim in dims)
 
 
 @dataclass(frozen=True)
 class WidenedContraction(StagedContraction):
-    """Of a `nest` that `takes_pairs`, by `PairArithmetic`."""
+    """A contraction of a `nest` that `takes_pairs`, by `PairArithmetic`."""
 
     @property
     def parts(self) -> int:
-        """As many as the grid needs."""
+        """The parts of the columns: as many as the grid needs."""
         blocks = -(-self.nest.rows // (self.block.rows * self.block.lines))
         return min(self.column_blocks, -(-_ITERATIONS // blocks))
 
     @property
     def unit(self) -> int:
-        """A pair."""
+        """The bytes of A that a step has: a pair."""
         return _PAIR
 
     @property
     def steps(self) -> int:
-        """Pairs."""
+        """The pairs of K in a row of A."""
         return self.staged(self.piece.span + _PAIR - 1)
 
     def staged(self, stride: int) -> int:
-        """All bytes of A are staged."""
+        """Return the steps in scratch memory for a stride in bytes of A."""
         return stride // _PAIR
 
     def columns(self, part: Index, e: Emitter) -> tuple[Index, Index]:
-        """Equal parts, up to a block."""
+        """Return the first and the end of the column blocks of a part; parts are equal."""
         begin = e.divmod(e.mul(part, self.column_blocks), self.parts)[0]
         end = e.divmod(e.mul(e.add(part, 1), self.column_blocks), self.parts)[0]
         return begin, end
@@ -63,7 +63,9 @@ class WidenedContraction(StagedContraction):
     def stage(
         self, e: Emitter, tensors: Sequence[Buffer], scratch: Buffer, begin: Index, part: Index
     ) -> None:
-        """Bytes as 16-bit numbers, a vector of pairs after the other; the last ones overlap."""
+        """Stage bytes as 16-bit numbers, one vector of pairs after the other; the last ones
+        overlap.
+        """
         source, pairs = tensors[self.nest.a], self.steps
 
         def widen(first: Index, target: Index) -> None:
@@ -97,7 +99,7 @@ def _widen_vector(
 def _widen_pair(
     e: Emitter, source: Buffer, scratch: Buffer, begin: Index, target: Index, at: Index
 ) -> None:
-    """Two bytes as the 16-bit halves of an f32."""
+    """Widen two bytes to the 16-bit halves of an f32."""
     place = e.add(begin, e.mul(at, _PAIR))
     low, high = (
         e.insert(arith.ExtUIOp(source.load_scalar(e, e.add(place, n)), i32)) for n in range(_PAIR)

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerType, VectorType, f32, 
 from braid.lowering.common.emitted_dialects import vector
 from braid.lowering.cpu.kernels.contraction.arithmetic import (
     ByteArithmetic,
-    NarrowArithmetic,
+    LowPrecisionArithmetic,
     PairArithmetic,
     bitcast,
     i16,
@@ -29,7 +29,7 @@ _TURNED = 0x80
 
 
 @dataclass(frozen=True)
-class WordArithmetic(NarrowArithmetic):
+class WordArithmetic(LowPrecisionArithmetic):
     """Words of A and B, which are f32 elements of scratch memory, multiplied as `inner` does.
 
     A lies there as well if `stages`, else in its own bytes. Where it is `turned`, sums begin with
@@ -47,7 +47,9 @@ class WordArithmetic(NarrowArithmetic):
     def of(
         inner: ByteArithmetic, unsigned: tuple[bool, bool], depth: int, block: int
     ) -> "WordArithmetic":
-        """For so many products that are added up; of A and B, whether they are `unsigned`."""
+        """Return the words for `terms` products that are added up; `unsigned` says which of A and B
+        are.
+        """
         plain = WordArithmetic(inner, unsigned, False, block)
         in_bytes = plain.is_quad and not plain.turned and depth % plain.step == 0
         return WordArithmetic(inner, unsigned, not in_bytes, block)
@@ -78,11 +80,11 @@ class WordArithmetic(NarrowArithmetic):
         return self.column(e, b, e.add(e.sub(base, self.block), vector * e.lanes), None)
 
     def column(self, e: Emitter, b: Buffer, offset: Index, mask: Value | None) -> Value:
-        """A word of every column, of which there are whole vectors."""
+        """Return a word of every column, of which there are whole vectors."""
         return bitcast(e, b.load(e, offset), i32)
 
     def repeated(self, e: Emitter, a: Buffer, offset: Index) -> Value:
-        """A word in every lane."""
+        """Return a word in every lane."""
         if not self.stages:
             return self.inner.repeated(e, a, offset)
         return bitcast(e, a.splat(e, offset), i32)
@@ -94,21 +96,21 @@ class WordArithmetic(NarrowArithmetic):
         return self.inner.multiply_add(e, *factors, sum)
 
     def without_turn(self, e: Emitter, column: Value, sum: Value) -> Value:
-        """The sum and what turned numbers of A had too much of."""
+        """Return the sum and what turned numbers of A had too much of."""
         return self.multiply_add(e, e.constant(_TURNED * 0x01010101, column.type), column, sum)
 
     def of_row(self, e: Emitter, bytes_: Value) -> Value:
-        """Words of neighbours in a row of A, as f32."""
+        """Return the words of neighbours in a row of A, as f32."""
         if self.turned:
             bytes_ = e.apply(arith.XOrIOp, bytes_, e.constant(_TURNED, bytes_.type))
         return bitcast(e, self._numbers(e, bytes_, self.unsigned[0]), f32)
 
     def of_column(self, e: Emitter, bytes_: Value) -> Value:
-        """Words of neighbours in a column of B, as f32."""
+        """Return the words of neighbours in a column of B, as f32."""
         return bitcast(e, self._numbers(e, bytes_, self.unsigned[1]), f32)
 
     def of_rows(self, e: Emitter, rows: Sequence[Value]) -> Value:
-        """A word of each column of B, as f32, of the rows of a step."""
+        """Return a word of each column of B, as f32, of the rows of a step."""
         numbers = [self._numbers(e, row, self.unsigned[1]) for row in rows]
         while len(numbers) > 1:
             pairs = zip(numbers[::2], numbers[1::2], strict=True)
@@ -116,7 +118,7 @@ class WordArithmetic(NarrowArithmetic):
         return bitcast(e, numbers[0], f32)
 
     def _numbers(self, e: Emitter, bytes_: Value, unsigned: bool) -> Value:
-        """Bytes as they are in words."""
+        """Return bytes as they are in words."""
         if self.is_quad:
             return bytes_
         widen = arith.ExtUIOp if unsigned else arith.ExtSIOp
@@ -125,7 +127,7 @@ class WordArithmetic(NarrowArithmetic):
 
 
 @dataclass(frozen=True)
-class UnpackedArithmetic(NarrowArithmetic):
+class UnpackedArithmetic(LowPrecisionArithmetic):
     """Words of B made as they are multiplied, of `pitch` bytes long rows: for few rows of A.
 
     Both operands lie in their own bytes; what is in a vector of columns are bytes, too.
@@ -141,7 +143,7 @@ class UnpackedArithmetic(NarrowArithmetic):
         return self.words.zero(e, a)
 
     def column(self, e: Emitter, b: Buffer, offset: Index, mask: Value | None) -> Value:
-        """Of the rows of a step."""
+        """Return the words of the rows of a step."""
         places = [e.add(offset, row * self.pitch) for row in range(self.words.step)]
         return bitcast(e, self.words.of_rows(e, [b.load(e, at, mask) for at in places]), i32)
 
@@ -155,7 +157,7 @@ class UnpackedArithmetic(NarrowArithmetic):
 
 
 def _interleaved(e: Emitter, low: Value, high: Value) -> Value:
-    """Numbers of twice the width, whose halves are those of two vectors."""
+    """Return numbers of twice the width, whose halves are those of two vectors."""
     type = cast(VectorType[IntegerType], low.type)
     count, width = type.get_shape()[0], type.element_type.width.data
     order = [number + half for number in range(count) for half in (0, count)]

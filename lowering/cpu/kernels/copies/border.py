@@ -12,14 +12,14 @@ from braid.support.sizes.expression import Extent
 
 
 def write_border(e: Emitter, nest: PadNest, layout: Layout, buffer: Buffer) -> None:
-    """Writes the padding value around the inside of the result, which is in `buffer`."""
+    """Write the padding value around the inside of the result, which is in `buffer`."""
     value = e.constant(nest.value, e.vector_type(buffer.element_type))
     for slab in nest.border(layout):
         _fill_slab(e, buffer, slab, value)
 
 
 def _fill_slab(e: Emitter, buffer: Buffer, slab: Slab, value: Value) -> None:
-    """Writes `value` to all elements of a slab."""
+    """Write `value` to all elements of a slab."""
     *outer, inner = slab.dims
     if inner.strides != (1,):
         outer, inner = [*outer, inner], LoopDim[Extent](1, (1,))

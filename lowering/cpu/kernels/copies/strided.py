@@ -21,7 +21,7 @@ class Strided:
 
 
 def copy_elements(e: Emitter, source: Strided, target: Strided, shape: Sequence[int]) -> None:
-    """Copies an array of this shape, by vectors where elements are neighbours on either side."""
+    """Copy an array of this shape, by vectors where elements are neighbours on either side."""
     columns = zip(source.strides, target.strides, strict=True)
     dims = [LoopDim(n, pair) for n, pair in zip(shape, columns, strict=True)]
     dims = merged(sorted(dims, key=lambda dim: -dim.strides[1])) or (LoopDim(1, (1, 1)),)
@@ -42,7 +42,7 @@ def copy_loops(
     buffers: tuple[Buffer, Buffer],
     at: tuple[Index, Index],
 ) -> None:
-    """Copies by loops over `dims`, which have strides in source and target, in their order.
+    """Copy by loops over `dims`, which have strides in source and target, in their order.
 
     `buffers` are source and target, `at` is where the first element is in each.
     """

@@ -64,7 +64,7 @@ class TransposeLoops:
         return product_of(self.grid_extents)
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
-        """One chunk: whole vectors, then what is left under masks."""
+        """Compute one chunk: whole vectors, then what is left under masks."""
         *outer, number = e.coordinates(index, self.grid_extents)
         bases = (
             e.dot(outer, [dim.strides[0] for dim in self.outer]),
@@ -84,7 +84,7 @@ class TransposeLoops:
             )
 
     def _along(self, e: Emitter, number: Index, strip: Strip) -> None:
-        """`strip` for the whole vectors of a chunk, and for what is left in the last one."""
+        """Emit `strip` for the whole vectors of a chunk, and for what is left in the last one."""
         extent = self._long.extent
         tail = extent % self.lanes
         start = e.mul(number, self.chunk)
@@ -108,7 +108,7 @@ class _Writer:
     bases: tuple[Index, Index]
 
     def for_columns(self, body: Strip) -> None:
-        """`body` for every vector of columns: the first one and how many there are."""
+        """Emit `body` for every vector of columns, given the first column and their number."""
         extent, lanes = self.loops.columns.extent, self.loops.lanes
         tail = extent % lanes
         if extent != tail:
@@ -117,7 +117,7 @@ class _Writer:
             _left(self.e, extent, lanes, body)
 
     def tile(self, line: Index, lines: Index, column: Index, columns: Index) -> None:
-        """Turns `lines` positions of `lines` and `columns` of `columns`."""
+        """Turn `lines` positions of `lines` and `columns` of `columns`."""
         e, lanes = self.e, self.loops.lanes
         mask_lines, mask_columns = e.tail_mask(lines), e.tail_mask(columns)
         places: list[Index] = list(range(columns if isinstance(columns, int) else lanes))
@@ -136,7 +136,7 @@ class _Writer:
             e.branch(i, lines, store, lambda: None)
 
     def woven(self, position: Index, count: Index) -> None:
-        """`count` positions of `lines` for all `columns`: one piece of the target."""
+        """Interleave `count` positions of `lines` for all `columns`: one piece of the target."""
         columns = self.loops.columns.extent
         assert isinstance(columns, int)
         mask = self.e.tail_mask(count)
@@ -148,7 +148,7 @@ class _Writer:
             self.target.store(self.e, vector, self.e.add(start, offset), mask)
 
     def taken_apart(self, position: Index, count: Index) -> None:
-        """`count` positions of `columns` for all `lines`: one piece of the source."""
+        """Take apart `count` positions of `columns` for all `lines`: one piece of the source."""
         e, lines = self.e, self.loops.lines.extent
         assert isinstance(lines, int)
         start = self._source(0, position)
@@ -162,7 +162,7 @@ class _Writer:
             self.target.store(e, vector, self._target(i, position), mask)
 
     def _masks(self, vectors: int, count: Index) -> list[tuple[int, Value | None]]:
-        """Offset and mask of those of some contiguous vectors that hold `count` elements."""
+        """Return the offsets and masks of those contiguous vectors that hold `count` elements."""
         most = vectors * self.loops.lanes
         end = min(most, count) if isinstance(count, int) else most
         return [
@@ -182,5 +182,5 @@ class _Writer:
 
 
 def _left(e: Emitter, extent: Extent, lanes: int, strip: Strip) -> None:
-    """Emit `strip` for what is behind the last whole vector of a dim, if there is anything."""
+    """Emit `strip` for what is after the last whole vector of a dim, if there is anything."""
     e.loop(extent - extent % lanes, extent, lanes, lambda at: strip(at, e.sub(extent, at)))

@@ -11,12 +11,12 @@ _SPATIAL = "cde"
 
 
 def results_alike(choice: LayoutChoice) -> bool:
-    """Whether all results have the strides of the first."""
+    """Return whether all results have the strides of the first."""
     return len({result.strides for result in choice.results}) == 1
 
 
 def row_major_choice(group: FusedOp) -> LayoutChoice:
-    """Everything row-major."""
+    """Return row-major layouts for all tensors."""
     operands, results = (
         tuple(Layout.row_major(len(shape_of(value))) for value in values)
         for values in (group.inputs, group.outputs)
@@ -25,7 +25,7 @@ def row_major_choice(group: FusedOp) -> LayoutChoice:
 
 
 def uniform_choice(group: FusedOp, layout: Layout, fixed: Mapping[int, Layout]) -> LayoutChoice:
-    """Results in `layout`, operands in `fixed` by their number, or else as the results.
+    """Return results in `layout`, operands in `fixed` by their number, or else as the results.
 
     Operands of an epilogue that extend along one dim at most stay row-major.
     """
@@ -41,12 +41,14 @@ def uniform_choice(group: FusedOp, layout: Layout, fixed: Mapping[int, Layout]) 
 
 
 def outputs_innermost(rank: int) -> Layout:
-    """A weight whose output channels are neighbours (`bcda`), as rows of a tile or in vectors."""
+    """Return a weight whose output channels are neighbours (`bcda`), as rows of a tile or in
+    vectors.
+    """
     return Layout.parse(f"b{_SPATIAL[: rank - 2]}a")
 
 
 def packed_weight(rank: int, block: int, step: int = 1) -> Layout:
-    """A weight in blocks of output channels, and of the input channels of a step.
+    """Return a weight in blocks of output channels, and of the input channels of a step.
 
     `Acdb32a`, `AcdB32a4b`.
     """

@@ -12,7 +12,8 @@ from braid.lowering.cpu.unit.vector_unit import VectorUnit
 def stored_bytes(
     group: FusedOp, choice: LayoutChoice, shares: Sequence[float] | None = None
 ) -> int:
-    """Bytes of all operands and results, each counted once; of operands, what is read of them.
+    """Return the bytes of all operands and results, each counted once; of operands only what is
+    read.
 
     `shares` are those of `read_shares`, for who asks about several choices.
     """
@@ -26,11 +27,13 @@ def stored_bytes(
 
 
 def read_shares(group: FusedOp) -> tuple[float, ...]:
-    """The part of each operand that the group reads, whatever the layouts."""
+    """Return the part of each operand that the group reads, whatever the layouts."""
     return tuple(read_share(group, value) for value in group.inputs)
 
 
 def moving_seconds(bytes: int, unit: VectorUnit) -> float:
-    """Seconds to move so much: what fits the last cache was left there by the kernel before."""
+    """Return the seconds to move `bytes`; what fits the last cache was left there by the kernel
+    before.
+    """
     cached = min(bytes, unit.last_cache_bytes)
     return cached / unit.cached_bytes + (bytes - cached) / unit.memory_bytes

@@ -36,7 +36,7 @@ class VectorFamily(KernelFamily):
         return {bytes: self.unit.for_elements(bytes) for bytes in (4, 8)}
 
     def unit_of(self, value: SSAValue) -> VectorUnit:
-        """For vectors of a tensor's elements: of 64 bits, or of at most 32."""
+        """Return the unit for vectors of a tensor's elements: of 64 bits, or of at most 32."""
         return self._units[max(4, bytes_of(element_type_of(value)))]
 
 
@@ -46,10 +46,10 @@ class SizedFamily(VectorFamily):
 
     @abstractmethod
     def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> Candidate[Any] | None:
-        """As in the base class, with extents from `extents_of`."""
+        """See the base class; extents are those of `extents_of`."""
 
     def match_open(self, group: FusedOp) -> Candidate[Any] | None:
-        """As in the base class."""
+        """See the base class."""
         return self.match(group, extents_of)
 
 
@@ -65,7 +65,7 @@ class ScheduledCandidate(Candidate[S]):
 
     @property
     def layouts(self) -> Sequence[LayoutChoice]:
-        """As in `Candidate`."""
+        """See `Candidate`."""
         return self._offered
 
     @cached_property
@@ -74,14 +74,16 @@ class ScheduledCandidate(Candidate[S]):
 
     @abstractmethod
     def choices(self) -> Sequence[LayoutChoice]:
-        """The `layouts`, asked for once."""
+        """Return the `layouts`, asked for once."""
 
     def moved_bytes(self, choice: LayoutChoice) -> int:
-        """Bytes of operands and results that a run moves, as `stored_bytes` counts them."""
+        """Return the bytes of operands and results that a run moves, as `stored_bytes`
+        counts them.
+        """
         return stored_bytes(self.group, choice, self._read_shares)
 
     def moving_seconds(self, choice: LayoutChoice) -> float:
-        """Seconds that these bytes take alone."""
+        """Return the seconds that these bytes take alone."""
         return moving_seconds(self.moved_bytes(choice), self.unit)
 
     @cached_property

@@ -13,7 +13,7 @@ from braid.lowering.emit.math.points import Leaf, evaluate
 from braid.support.sizes.expression import Extent
 
 Accumulators = list[list[Value]]
-"""Per row, the vectors of the tile."""
+"""The vectors of a tile, by rows."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,8 @@ class Epilogue:
 
 
 def tile_masks(e: Emitter, extent: int, number: Index, vectors: int) -> list[Value | None]:
-    """Per vector of tile `number` along a dim, those of the dim's `extent` elements that exist.
+    """Return for each vector of tile `number` along a dim the mask of the dim's `extent` elements
+    that exist.
 
     None where all tiles are whole.
     """
@@ -60,7 +61,7 @@ class TileStore:
     )
 
     def store(self, tile: Accumulators) -> None:
-        """Applies the epilogue to every vector and writes the results."""
+        """Apply the epilogue to every vector and write the results."""
         points = self.epilogue.points
         outputs = self.buffers[-len(points.results) :]
         for row, vectors in enumerate(tile):
@@ -72,8 +73,9 @@ class TileStore:
                     buffer.store(self.e, value, offset, self.masks[vector])
 
     def prefetch(self, rows: int) -> None:
-        """Asks for what `rows` rows read, where pieces of rows lie apart: what follows each other
-        in memory, processors ask for on their own."""
+        """Prefetch what `rows` rows read, where pieces of rows lie apart; processors prefetch
+        contiguous memory themselves.
+        """
         columns = len(self.masks) * self.e.lanes
         for number, leaf in enumerate(self.epilogue.points.leaves):
             step, row_stride = self.epilogue.vector_steps[number], self.epilogue.row_strides[number]
@@ -87,14 +89,16 @@ class TileStore:
                     buffer.prefetch(self.e, self._offset(number, row, vector))
 
     def load_shared(self) -> None:
-        """Loads what all rows share, for `row`."""
+        """Load what all rows share, for `row`."""
         for number, argument in enumerate(self.epilogue.points.leaves):
             if self.epilogue.row_strides[number] == 0:
                 for vector in range(len(self.masks)):
                     self._leaf(argument, 0, vector)
 
     def row(self, number: Index, masks: Sequence[Value | None]) -> "TileStore":
-        """The tile from row `number` on with these masks, and what is loaded for all rows."""
+        """Return the tile from row `number` on with these masks, and what is loaded for all
+        rows.
+        """
         strides = self.epilogue.row_strides
         bases = [
             self.e.add(base, self.e.mul(number, stride))
@@ -107,7 +111,7 @@ class TileStore:
         return lambda argument: self._leaf(argument, row, vector)
 
     def _leaf(self, argument: BlockArgument, row: int, vector: int) -> Value:
-        """The operand at a row and a vector of columns, loaded once where it is repeated."""
+        """Return the operand at a row and a vector of columns, loaded once where it is repeated."""
         number = self.epilogue.points.leaves.index(argument)
         row_stride = self.epilogue.row_strides[number]
         stride = self.epilogue.vector_steps[number]

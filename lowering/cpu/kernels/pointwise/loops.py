@@ -81,7 +81,7 @@ class PointwiseLoops:
         return product_of(self.grid_extents)
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
-        """One chunk: whole vectors, then what is left under a mask."""
+        """Compute one chunk: whole vectors, then what is left under a mask."""
         *outer, chunk = e.coordinates(index, self.grid_extents)
         outer_strides = [dim.strides for dim in self.nest.dims[:-1]]
         bases = [
@@ -141,7 +141,7 @@ class PointwiseLoops:
     def _obstacles(
         self, e: Emitter, buffers: Sequence[Buffer], bases: Sequence[Index], start: Index
     ) -> Index:
-        """0 where every result is aligned to its vectors, and is written over no operand."""
+        """Return 0 where every result is aligned to its vectors, and is written over no operand."""
         results = buffers[-len(self.nest.points.results) :]
         found: Index = 0
         for buffer, base in zip(results, bases[-len(results) :], strict=True):
@@ -169,7 +169,7 @@ class PointwiseLoops:
         mask: Value | None,
         streams: bool = False,
     ) -> None:
-        """Loads, computes and stores the lanes from `position` on, past the caches or not."""
+        """Load, compute and store the lanes from `position` on, past the caches or not."""
         nest, strides = self.nest, self.nest.dims[-1].strides
         offsets = [
             e.add(base, e.dot([position], [s])) for base, s in zip(bases, strides, strict=True)

@@ -2,7 +2,7 @@
 
 Where that dim is kept, every lane is a result of its own ("columns"). Where it is reduced, every
 lane holds a part of a result, and the lanes of several results are joined at the end, as many
-vectors into one as a transpose has rows. Rows of two to four elements that lie one behind the other
+vectors into one as a transpose has rows. Rows of two to four elements that lie one after the other
 are taken apart as they are read, so that every lane is a result again.
 """
 
@@ -60,7 +60,7 @@ class ReductionLoops:
     nest: ReductionNest
     unit: VectorUnit
     rows: int | None = None
-    """Of a block, where that is not for the length of rows to say."""
+    """The rows of a block, unless the length of rows decides it."""
 
     @property
     def grid(self) -> Extent:
@@ -288,7 +288,7 @@ class _Block:
         return choose(e, mask, value, e.constant(self._neutral, value.type))
 
     def _store(self, bases: Sequence[Index], first: int, total: Value, mask: Value | None) -> None:
-        """Computes and stores the results that a vector of totals leads to."""
+        """Compute and store the results that a vector of totals leads to."""
         e, found, nest = self.e, self.loops.found, self.loops.nest
         strides = nest.kept[-1].strides[nest.reads :]
         offsets = [e.add(base, first * stride) for base, stride in zip(bases, strides, strict=True)]

@@ -21,8 +21,8 @@ from braid.support.sizes.expression import Extent
 from braid.support.sizes.operators import maximum
 
 _MOST_VECTORS = 4
-"""Of columns that a softmax goes down together: as many maxima, sums and powers as wait for none of
-the others, while the coefficients of powers stay in registers."""
+"""The most vectors of columns that a softmax goes down together: as many maxima, sums and powers as
+wait for none of the others, while the coefficients of powers stay in registers."""
 
 Carry = Callable[..., Sequence[Value]]
 """`Emitter.carry` or `carry_sums`."""
@@ -135,7 +135,7 @@ class _Down:
     They are at most as many as `size`, for which there are vectors.
 
     Few columns go `together`: a row is as many vectors as columns, which hold as many
-    rows of the columns as a vector has lanes, and `rest` numbers are left behind the last one.
+    rows of the columns as a vector has lanes, and `rest` numbers are left after the last one.
     """
 
     e: Emitter

@@ -39,7 +39,7 @@ _GROUP = 4
 
 
 @dataclass(frozen=True)
-class Room:
+class SelectionScratch:
     """Scratch memory for the first `k` of `extent` elements: arrays of `word`, each whole vectors.
 
     `has_row` says that the keys of the whole row are kept: its elements are apart.
@@ -76,11 +76,13 @@ class Room:
 
     @property
     def words(self) -> int:
-        """Of all arrays, whole lines of the cache."""
+        """Words of all arrays, whole lines of the cache."""
         return -(-self._begins[-1] // 16) * 16
 
     def arrays(self, scratch: Buffer) -> tuple[Keyed, Keyed, Words, Words, Words]:
-        """Candidates and as many more, what sorts need, the count and the last key, and the row."""
+        """Return the bytes of candidates and as many more, of what sorts need, the count and the
+        last key, and the row.
+        """
         *arrays, state, row = (Words(scratch, begin) for begin in self._begins[:-1])
         return Keyed(arrays[0], arrays[1]), Keyed(arrays[2], arrays[3]), arrays[4], state, row
 
@@ -101,7 +103,7 @@ class Selection:
     """The selection from one row, whose first element and step in `source` are `row`."""
 
     e: Emitter
-    room: Room
+    layout: SelectionScratch
     element_type: Attribute
     largest: bool
     source: Buffer
@@ -109,12 +111,12 @@ class Selection:
     row: tuple[Index, Index]
 
     def emit(self) -> None:
-        """Leaves the first k keys and their numbers in order.
+        """Leave the first k keys and their numbers in order.
 
-        What is left behind whole groups is sorted unseen.
+        What is left after whole groups is sorted unseen.
         """
-        e, extent, collected = self.e, self.room.extent, self.room.collected
-        if self.room.has_row:
+        e, extent, collected = self.e, self.layout.extent, self.layout.collected
+        if self.layout.has_row:
             e.loop(0, extent, 1, self._keep_key)
         each(e, collected, lambda i, mask: self._take(i, i, mask))
         size = _GROUP * e.lanes
@@ -132,11 +134,11 @@ class Selection:
     def write(self, buffer: Buffer, at: tuple[Index, Index], *, are_values: bool) -> None:
         """Write the first k elements, or their numbers as i64, from a place on by a step."""
         row = (self.source, self.row) if are_values else None
-        write_selected(self.e, self._candidates.numbers, self.room.k, row, (buffer, at))
+        write_selected(self.e, self._candidates.numbers, self.layout.k, row, (buffer, at))
 
     @cached_property
     def _arrays(self) -> tuple[Keyed, Keyed, Words, Words, Words]:
-        return self.room.arrays(self.scratch)
+        return self.layout.arrays(self.scratch)
 
     @property
     def _candidates(self) -> Keyed:
@@ -155,24 +157,24 @@ class Selection:
         self._arrays[4].store(self.e, key, number)
 
     def _keys(self, position: Index, mask: Value | None = None) -> Value:
-        """Of the vector from `position` on."""
-        if self.room.has_row:
+        """Return the keys of the vector from `position` on."""
+        if self.layout.has_row:
             return self._arrays[4].load_vector(self.e, position)
         values = self.source.load(self.e, self._at(position), mask)
         return key_of(self.e, values, self.element_type, largest=self.largest)
 
     def _take(self, position: Index, place: Index, mask: Value | None) -> None:
-        """Makes a vector of the row candidates from `place` on, and whatever is behind it."""
+        """Make a vector of the row candidates from `place` on, and whatever is after it."""
         e, candidates = self.e, self._candidates
         candidates.keys.store_vector(e, self._keys(position, mask), place)
-        first = e.broadcast(e.make(arith.IndexCastOp, [e.index(position)], self.room.word))
+        first = e.broadcast(e.make(arith.IndexCastOp, [e.index(position)], self.layout.word))
         candidates.numbers.store_vector(
-            e, e.apply(arith.AddiOp, first, iota(e, self.room.word)), place
+            e, e.apply(arith.AddiOp, first, iota(e, self.layout.word)), place
         )
 
     def _look(self, position: Index) -> None:
-        """Collects what comes before the last of the first k so far, from a group of vectors."""
-        e, k = self.e, self.room.k
+        """Collect what comes before the last of the first k so far, from a group of vectors."""
+        e, k = self.e, self.layout.k
         count = self._state.load_index(e, 0)
 
         def sort() -> None:
@@ -180,7 +182,7 @@ class Selection:
             self._state.store_index(e, k, 0)
             self._state.store(e, self._candidates.keys.load(e, k - 1), 1)
 
-        e.when(e.insert(arith.CmpiOp(count, e.index(self.room.collected), "uge")), sort)
+        e.when(e.insert(arith.CmpiOp(count, e.index(self.layout.collected), "uge")), sort)
         last = self._state.load(e, 1)
         places = [e.add(position, i * e.lanes) for i in range(_GROUP)]
         keys = [self._keys(place) for place in places]
@@ -199,7 +201,7 @@ class Selection:
         e.when(_is_any(e, either), collect)
 
     def _collect(self, position: Index, keys: Value, last: Value) -> None:
-        """Adds those of a vector that come before the key `last`."""
+        """Add those of a vector that come before the key `last`."""
         e, (candidates, spare, *_) = self.e, self._arrays
         spare.keys.store_vector(e, keys, 0)
 
@@ -215,10 +217,10 @@ class Selection:
         self._state.store_index(e, count, 0)
 
     def _sort(self, count: Index) -> None:
-        """Brings the first k of `count` candidates to the front, in order."""
+        """Bring the first k of `count` candidates to the front, in order."""
         candidates, spare, places, *_ = self._arrays
-        if self.room.are_few:
-            sort_few(self.e, candidates, count, self.room.k, spare, places)
+        if self.layout.are_few:
+            sort_few(self.e, candidates, count, self.layout.k, spare, places)
         else:
             sort_many(self.e, candidates, count, spare, places)
 
@@ -245,7 +247,7 @@ def write_selected(e: Emitter, found: Words, k: Extent, row: Places | None, targ
 
 
 def _is_any(e: Emitter, mask: Value) -> Value:
-    """Whether a lane is on."""
+    """Return whether a lane is on."""
     bits = IntegerType(e.lanes)
     whole = e.make(vector.BitcastOp, [mask], VectorType(bits, [1]))
     number = e.insert(vector.ExtractOp(whole, [0], bits))

@@ -10,24 +10,24 @@ from braid.lowering.emit.emitter import Emitter, Value
 
 
 def word_of(element_type: Attribute) -> IntegerType:
-    """What keys of these elements are: integers as wide, of 32 bits at least."""
+    """Return what keys of these elements are: integers as wide, of 32 bits at least."""
     return i64 if bytes_of(element_type) > bytes_of(i32) else i32
 
 
 def largest_of(word: IntegerType) -> int:
-    """The key that comes behind all others."""
+    """Return the key that comes after all others."""
     return (1 << (word.width.data - 1)) - 1
 
 
 def sign_of(word: IntegerType) -> int:
-    """The bit that is the sign, and the key before all others."""
+    """Return the bit that is the sign, and the key before all others."""
     return -1 - largest_of(word)
 
 
 def key_of(
     e: Emitter, value: Value, element_type: Attribute, *, largest: bool, nan_first: bool = False
 ) -> Value:
-    """The smaller, the earlier `value` comes, stored as `element_type`.
+    """Return the smaller, the earlier `value` comes, stored as `element_type`.
 
     One for both zeros, and one for every NaN, which is above all numbers, or with `nan_first`
     before them whichever order that is.
@@ -49,7 +49,7 @@ def key_of(
 def _in_order(
     e: Emitter, value: Value, word: IntegerType, key_type: Attribute, *, is_first: bool
 ) -> Value:
-    """Floats order like their bits as integers, except that below zero these are in reverse.
+    """Return a float's bits as an integer in the order of floats; below zero it is the reverse.
 
     NaN `is_first`, or the last.
     """

@@ -26,7 +26,7 @@ from braid.support.sizes.expression import Extent
 from braid.support.sizes.operators import maximum, minimum
 
 WORD = i64
-"""Of keys and numbers: a row may have more elements than 32 bits count."""
+"""The type of keys and numbers: a row may have more elements than 32 bits count."""
 
 _LINE = 8
 """Words of a line of the cache."""

@@ -12,11 +12,11 @@ from braid.lowering.emit.compare import choose, compare
 from braid.lowering.emit.emitter import Emitter, Index, Value
 
 DIGIT_VALUES = 256
-"""Of a byte of a key."""
+"""The number of values of a digit, a byte of a key."""
 
 
 def digits_of(word: IntegerType) -> int:
-    """Of a key: an even number."""
+    """Return the number of digits of a key, which is even."""
     return word.width.data // 8
 
 
@@ -28,20 +28,20 @@ class Keyed:
     numbers: Words
 
     def move(self, e: Emitter, place: Index, target: "Keyed", to: Index) -> None:
-        """Copies one of them."""
+        """Copy one of them."""
         target.keys.store(e, self.keys.load(e, place), to)
         target.numbers.store(e, self.numbers.load(e, place), to)
 
 
 def iota(e: Emitter, word: IntegerType) -> Value:
-    """0, 1, 2, …, one a lane."""
+    """Return 0, 1, 2, …, one in each lane."""
     type = e.vector_type(word)
     values = DenseIntOrFPElementsAttr.from_list(type, list(range(e.lanes)))
     return e.insert(arith.ConstantOp(values, type))
 
 
 def sort_few(e: Emitter, all: Keyed, count: Index, most: int, spare: Keyed, places: Words) -> None:
-    """The first `most` of `count` in their order, by how many come before each.
+    """Sort the first `most` of `count` elements by counting how many come before each.
 
     A vector has more `places`, of which the first `most` in `all` and one more in `spare` are
     written.
@@ -88,7 +88,7 @@ def sort_few(e: Emitter, all: Keyed, count: Index, most: int, spare: Keyed, plac
 def sort_many(
     e: Emitter, all: Keyed, count: Index, spare: Keyed, counts: Words, digits: int | None = None
 ) -> None:
-    """All of `count` in their order, by one digit after the other from the last one on.
+    """Sort all of `count`, by one digit after the other from the last one on.
 
     Of keys that differ in their last `digits` alone, an even number, the others do not count.
     `counts` has `DIGIT_VALUES` words for each digit.
@@ -129,7 +129,7 @@ def sort_many(
 def _sort_by_digit(
     e: Emitter, source: Keyed, target: Keyed, count: Index, counts: Words, digit: Index
 ) -> None:
-    """Puts each of `source` where the next one with its digit goes, as `counts` says."""
+    """Put each of `source` where the next one with its digit goes, as `counts` says."""
     word = counts.word
     shift = e.make(arith.IndexCastOp, [e.index(e.mul(digit, 8))], word)
     begin = e.mul(digit, DIGIT_VALUES)
@@ -142,7 +142,7 @@ def _sort_by_digit(
 
 
 def _digit(e: Emitter, word: IntegerType, key: Value, shift: Value) -> Value:
-    """The digit of a key that is `shift` bits from its end; keys below zero come first."""
+    """Return the digit of a key that is `shift` bits from its end; keys below zero come first."""
     unsigned = e.apply(arith.XOrIOp, key, e.constant(sign_of(word), word))
     shifted = e.apply(arith.ShRUIOp, unsigned, shift)
     digit = e.apply(arith.AndIOp, shifted, e.constant(DIGIT_VALUES - 1, word))
@@ -150,7 +150,7 @@ def _digit(e: Emitter, word: IntegerType, key: Value, shift: Value) -> Value:
 
 
 def _add_one(e: Emitter, counts: Words, digit: Index, begin: Index) -> Value:
-    """Counts a digit; returns how many there were before, as an index."""
+    """Count a digit, and return how many there were before, as an index."""
     at = e.add(digit, begin)
     found = counts.load(e, at)
     counts.store(e, e.apply(arith.AddiOp, found, e.constant(1, counts.word)), at)

@@ -25,30 +25,30 @@ class Words:
         return IntegerType(8 * bytes_of(self.scratch.element_type))
 
     def load(self, e: Emitter, at: Index) -> Value:
-        """One word."""
+        """Return one word."""
         return e.make(
             arith.BitcastOp, [self.scratch.load_scalar(e, e.add(at, self.begin))], self.word
         )
 
     def load_index(self, e: Emitter, at: Index) -> Value:
-        """One word as an index."""
+        """Return one word as an index."""
         return e.make(arith.IndexCastOp, [self.load(e, at)], IndexType())
 
     def load_vector(self, e: Emitter, at: Index) -> Value:
-        """A vector of them."""
+        """Return a vector of them."""
         words = self.scratch.load(e, e.add(at, self.begin))
         return e.convert(arith.BitcastOp, words, self.word)
 
     def store(self, e: Emitter, value: Value, at: Index) -> None:
-        """Writes one word."""
+        """Write one word."""
         bits = e.make(arith.BitcastOp, [value], self.scratch.element_type)
         e.effect(memref.StoreOp.get(bits, self.scratch.ref, [e.index(e.add(at, self.begin))]))
 
     def store_index(self, e: Emitter, value: Index, at: Index) -> None:
-        """Writes an index as one word."""
+        """Write an index as one word."""
         self.store(e, e.make(arith.IndexCastOp, [e.index(value)], self.word), at)
 
     def store_vector(self, e: Emitter, value: Value, at: Index) -> None:
-        """Writes a vector of them."""
+        """Write a vector of them."""
         bits = e.convert(arith.BitcastOp, value, self.scratch.element_type)
         self.scratch.store(e, bits, e.add(at, self.begin))

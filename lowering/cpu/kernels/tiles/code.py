@@ -41,7 +41,7 @@ class TileCode:
         return tuple(port for port in (*self.inputs, self.output) if port.is_copied)
 
     def copy_offset(self, port: Port) -> int:
-        """Where the copy of a port begins."""
+        """Return where the copy of a port begins."""
         before = self.copied[: self.copied.index(port)]
         return sum(aligned(_bytes(other)) for other in before)
 
@@ -82,7 +82,7 @@ class TileEmitter:
         self._notes = notes
 
     def emit(self, numbers: Sequence[Index]) -> None:
-        """Copies what must be copied, calls the members, and copies the result out."""
+        """Copy what must be copied, call the members, and copy the result out."""
         e, code = self._e, self._code
         moves = [e.sub(n, first) for n, first in zip(numbers, code.tiles.first, strict=True)]
         starts = {port: self._start(port, moves) for port in (*code.inputs, code.output)}
@@ -101,7 +101,7 @@ class TileEmitter:
             self._copy(code.output, starts[code.output], False)
 
     def _return(self, places: dict[Port, Place]) -> None:
-        """Copies the result where no member computed it: an input, as it is."""
+        """Copy the result where no member computed it: an input, as it is."""
         last = self._code.members.function.body.block.last_op
         assert isinstance(last, func.ReturnOp)
         buffer = self._buffer_of(last.arguments[0])
@@ -114,7 +114,7 @@ class TileEmitter:
         copy_elements(e, Strided(source, (1,)), Strided(target, (1,)), [elements])
 
     def _start(self, port: Port, moves: Sequence[Index]) -> Index:
-        """The number of the port's first element in the value outside."""
+        """Return the number of the port's first element in the value outside."""
         e, tiles = self._e, self._code.tiles
         rank = len(port.box)
         inputs = tiles.tile.inputs

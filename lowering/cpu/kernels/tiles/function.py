@@ -27,7 +27,7 @@ _NOTE_BYTES = 8
 def tiled_kernel(
     group: FusedOp, symbol: str, unit: VectorUnit, codes: Sequence[TileCode]
 ) -> Kernel:
-    """The kernel that computes the tiles of all classes, one per grid iteration."""
+    """Return the kernel that computes the tiles of all classes, one per grid iteration."""
     notes = 1 + max(len(code.copied) for code in codes)
     head = aligned(notes * _NOTE_BYTES)
     scratch_bytes = head + max(code.scratch_bytes for code in codes)
@@ -84,7 +84,7 @@ def _dims(codes: Sequence[TileCode]) -> range:
 
 
 def _moved_bytes(code: TileCode, dim: int) -> int:
-    """Bytes of the inputs that are others in the next tile along `dim`."""
+    """Return the bytes of the inputs that are others in the next tile along `dim`."""
     tile, steps = code.tiles.tile, code.tiles.steps[dim]
     moved, first = 0, 0
     for value, box in tile.inputs:
@@ -103,7 +103,7 @@ def _dispatch(
     notes: Notes,
     dim: int,
 ) -> None:
-    """Finds the class of a tile dim by dim, then emits it."""
+    """Find the class of a tile dim by dim, then emit it."""
     if dim == len(numbers):
         (only,) = chosen
         notes.when_new(0, only, lambda: notes.forget(1))

@@ -49,7 +49,7 @@ class Members:
 def compile_members(
     module: ModuleOp, families: Sequence[KernelFamily], machine: Machine, prefix: str
 ) -> Members:
-    """Groups, lays out, emits and plans the ops of `@tile`, like a model of its own.
+    """Group, lay out, emit and plan the ops of `@tile`, like a model of its own.
 
     Symbols begin with `prefix`. Raises UnsupportedError for ops that have no code.
     """
@@ -87,7 +87,7 @@ def compile_members(
 
 
 def _rename(op: Operation, prefix: str) -> None:
-    """Puts `prefix` before the symbols that `op` defines and uses."""
+    """Put `prefix` before the symbols that `op` defines and uses."""
     for inner in op.walk():
         if isinstance(inner, memref.GetGlobalOp):
             inner.name_ = SymbolRefAttr(prefix + inner.name_.root_reference.data)

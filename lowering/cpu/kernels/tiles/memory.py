@@ -21,16 +21,16 @@ class Place:
     offset: Index
 
     def view(self, e: Emitter, type: MemRefType[Any]) -> Value:
-        """The memory from here on as a buffer of this type."""
+        """Return the memory from here on as a buffer of this type."""
         return e.insert(memref.ViewOp(self.base, e.index(self.offset), (), type))
 
     def elements(self, e: Emitter, bytes: int, count: int) -> Buffer:
-        """The next `count` elements of so many bytes each, whatever they mean."""
+        """Return the next `count` elements of this many bytes each, whatever they mean."""
         element_type = IntegerType(8 * bytes)
         return Buffer(self.view(e, MemRefType(element_type, [count])), element_type)
 
     def plus(self, e: Emitter, bytes: Index) -> "Place":
-        """So many bytes further on."""
+        """Return the place `bytes` further on."""
         return Place(self.base, e.add(self.offset, bytes))
 
 
@@ -43,12 +43,12 @@ class Notes:
         self._cells = place.view(e, MemRefType(i64, [count]))
 
     def forget(self, first: int = 0) -> None:
-        """Makes all numbers from `first` on unequal to any other."""
+        """Make all numbers from `first` on unequal to any other."""
         for number in range(first, self._count):
             self._store(number, self._e.constant(-1, i64))
 
     def when_new(self, number: int, value: Index, body: Callable[[], None]) -> None:
-        """Runs `body` unless note `number` is `value`, and notes it."""
+        """Run `body` unless note `number` is `value`, and note it."""
         e = self._e
         wanted = e.insert(arith.IndexCastOp(e.index(value), i64))
         known = e.insert(memref.LoadOp.get(self._cells, [e.index(number)]))

@@ -89,7 +89,7 @@ class _Writer(TileWriter):
         self.inputs: dict[Port, SSAValue] = {}
 
     def write(self) -> TileProgram:
-        """Emits all ops of the tile, in order."""
+        """Emit all ops of the tile, in order."""
         last = self.tile.result.owner
         turned = last if isinstance(last, TransposeOp) and last.input in self.tile.boxes else None
         for op in self.tile.ops:
@@ -108,7 +108,9 @@ class _Writer(TileWriter):
         return TileProgram(ModuleOp([function]), tuple(self.inputs), output)
 
     def emit(self, op: TensorOp) -> SSAValue:
-        """Transposes of inputs are copied so; ops that stand for others are these."""
+        """Emit the members; transposes of inputs become copies, and ops that others replace are
+        left out.
+        """
         box = self.tile.ops[op].operands[0]
         if isinstance(op, TransposeOp) and self._is_input(op.input):
             assert box is not None
@@ -123,7 +125,7 @@ class _Writer(TileWriter):
     def outside(
         self, value: SSAValue, box: Box, permutation: tuple[int, ...] | None = None
     ) -> SSAValue:
-        """An argument of the function."""
+        """Return the argument of the function for a value from outside of the tile."""
         number = self.tile.inputs.index((value, box))
         port = Port(value, box, number, self.strides[value], permutation)
         if port not in self.inputs:

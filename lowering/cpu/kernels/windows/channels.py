@@ -32,7 +32,7 @@ _Place = tuple[Index, ...]
 """Line and first column of a tile."""
 
 _Tile = Callable[[_Place, int], None]
-"""Writes the tile at a place, of so many columns."""
+"""Writes the tile of a number of columns at a place."""
 
 _Masks = Sequence[Value | None]
 """The channels that exist of each vector, None where these are all."""
@@ -52,7 +52,7 @@ def over_lines(
     carry: Carry,
     inputs: int = 1,
 ) -> Sequence[Value]:
-    """Carries `values` through all lines of a window that begins at `base`.
+    """Carry `values` through all lines of a window that begins at `base`.
 
     `strides` are the elements to the next one along all spatial dims of the input but the last;
     `inputs` are combined at every element of the window.
@@ -149,7 +149,9 @@ class WindowChannels:
         return len(self.nest.points.shape) == 3 and not self._blocks_outside
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
-        """The tiles of a line, or one of them, for one block of channels or for all of them."""
+        """Compute the tiles of an output row, or one of them, for one block of channels or
+        for all.
+        """
         image, *rest = e.coordinates(index, self.grid_extents)
 
         def tile(place: _Place, count: int, first: Index, masks: _Masks) -> None:
@@ -169,7 +171,7 @@ class WindowChannels:
             self._line(e, rest, of_all_channels)
 
     def _line(self, e: Emitter, line: Sequence[Index], tile: _Tile) -> None:
-        """Tiles of a line, and a narrower one for the outputs that are left.
+        """Emit the tiles of a line, and a narrower one for the outputs that are left.
 
         Of a line of any length, one for each of these.
         """
@@ -185,7 +187,7 @@ class WindowChannels:
             e.loop(whole, width, 1, lambda column: tile((*line, column), 1))
 
     def _one_tile(self, e: Emitter, number: Index, tile: _Tile) -> None:
-        """The one of this number."""
+        """Compute the tile of this number."""
         width, column = self.nest.shape[-1], e.mul(number, self.columns)
         left = width % self.columns
         whole = width - left
@@ -202,7 +204,7 @@ class WindowChannels:
         e.branch(column, whole, lambda: tile((column,), self.columns), rest)
 
     def _over_channels(self, e: Emitter, tile: Callable[[Index, _Masks], None]) -> None:
-        """Blocks of all channels by their first vectors, then those that fill no block."""
+        """Emit blocks of all channels by their first vectors, then those that fill no block."""
         channels, lanes = self.nest.op.channels, self.nest.lanes
         whole, left = divmod(channels, self._block)
         if whole:
@@ -229,7 +231,7 @@ class _TileWriter:
     count: int
 
     def write(self) -> None:
-        """Runs over the window, applies the epilogue and stores."""
+        """Run over the window, apply the epilogue and store."""
         e, nest = self.e, self.kernel.nest
         image, *spatial = self.position
         starts = [e.mul(i, s) for i, s in zip(spatial, nest.windows.strides, strict=True)]
@@ -246,7 +248,7 @@ class _TileWriter:
         TileStore(epilogue, e, self.buffers, bases, self.first_vector, self.masks).store(tile)
 
     def _accumulate(self, base: Index) -> Accumulators:
-        """Loops over the window's lines, and over its columns where they are many."""
+        """Emit loops over the window's lines, and over its columns where they are many."""
         e, nest, vectors = self.e, self.kernel.nest, len(self.masks)
         *lines, width = nest.joined.size
         carry, input = self.kernel.combination.carry, self.buffers[nest.op.input.index]
@@ -274,7 +276,7 @@ class _TileWriter:
     def _pixels(
         self, start: Index, pixels: Sequence[int], values: Sequence[Value]
     ) -> Sequence[Value]:
-        """Combines the inputs at some pixels of a line with what is above them."""
+        """Combine the inputs at some pixels of a line with what is above them."""
         combine, result = self.kernel.combination.combine, list(values)
         for number, (pixel, vector) in enumerate(product(pixels, range(len(self.masks)))):
             loaded = self._load(start, pixel, vector)
@@ -282,7 +284,7 @@ class _TileWriter:
         return result
 
     def _outputs(self, columns: Mapping[int, Sequence[Value]]) -> Accumulators:
-        """Combines the columns of each output's window, of which others have some too."""
+        """Combine the columns of each output's window, of which others have some too."""
         combine, windows = self.kernel.combination.combine, self.kernel.nest.windows
         step, dilation, width = windows.strides[-1], windows.dilations[-1], windows.size[-1]
         outputs: list[list[Value]] = []
@@ -298,7 +300,7 @@ class _TileWriter:
     def _columns(
         self, start: Index, tap: Index, columns: Sequence[Index], values: Sequence[Value]
     ) -> Sequence[Value]:
-        """Combines the inputs under some columns of a window's line, each loaded once."""
+        """Combine the inputs under some columns of a window's line, each loaded once."""
         e, nest, vectors = self.e, self.kernel.nest, len(self.masks)
         stride, dilation = nest.windows.strides[-1], nest.windows.dilations[-1]
         combine, result = self.kernel.combination.combine, list(values)
@@ -315,7 +317,9 @@ class _TileWriter:
         return result
 
     def _load(self, start: Index, pixel: Index, vector: int) -> Value:
-        """A vector of channels of the input at a pixel of the line that begins at `start`."""
+        """Return a vector of channels of the input at a pixel of the line that begins at
+        `start`.
+        """
         e, nest = self.e, self.kernel.nest
         pixel_stride, vector_step = nest.input_strides[-2:]
         offset = e.add(e.add(start, e.mul(pixel, pixel_stride)), vector * vector_step)

@@ -36,7 +36,7 @@ class Combination:
 
     @staticmethod
     def of(op: WindowOp) -> "Combination":
-        """Return that of the elementwise operation of an op, or of multiply-adds."""
+        """Return the combination of the elementwise operation of an op, or of multiply-adds."""
         carry = carry_sums if op.combine == "add" else _carry
         kind = op.accumulator or element_type_of(op.input)
         if op.weight is not None:

@@ -68,18 +68,22 @@ class WindowCandidate(ScheduledCandidate[WindowSchedule]):
         return storage_bytes(type, layout) <= _NEAR_BYTES
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Channels last, then in blocks, then first."""
-        return [choice for choice in map(self._choice, self.map_layouts()) if self.makes(choice)]
+        """Return channels last, then in blocks, then first."""
+        return [
+            choice
+            for choice in map(self._choice, self.map_layouts())
+            if self.supports_open_layout(choice)
+        ]
 
-    def makes(self, choice: LayoutChoice) -> bool:
-        """Where vectors are contiguous."""
+    def supports_open_layout(self, choice: LayoutChoice) -> bool:
+        """Return where vectors are contiguous."""
         return self._nest(choice) is not None
 
     def _nest(self, choice: LayoutChoice) -> WindowNest | None:
         return window_nest(self.op, choice, self.unit.lanes, self.extents_of)
 
     def map_layouts(self) -> Sequence[Layout]:
-        """Those of feature maps, the preferred one first."""
+        """Return the layouts of feature maps that a kernel supports, the preferred one first."""
         rank = len(self.op.points.shape)
         layouts = [Layout.channels_last(rank)]
         if rank == 4 and self.op.channels % self.unit.lanes == 0:
@@ -91,26 +95,27 @@ class WindowCandidate(ScheduledCandidate[WindowSchedule]):
         return layouts
 
     def weight_layout(self, maps: Layout) -> Layout:
-        """That of the weight where feature maps are stored in `maps`: unless they are lines, with
-        channels innermost."""
+        """Return the layout of the weight for feature maps stored in `maps`: channels innermost,
+        unless maps are row-major.
+        """
         return maps if maps.is_row_major else outputs_innermost(maps.rank)
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
-        """Unless vectors would not be contiguous; the weight is on its own."""
+    def supports_strides(self, choice: LayoutChoice) -> bool:
+        """Return whether vectors are contiguous; the weight is on its own."""
         weight = self.op.weight
         if weight is not None and choice.operands[weight.index].strides is not None:
             return False
-        return results_alike(choice) and self.makes(choice)
+        return results_alike(choice) and self.supports_open_layout(choice)
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """The larger of arithmetic and memory traffic."""
+        """Return the larger of arithmetic and memory traffic."""
         lanes, is_along = self.unit.lanes, has_lines(self.op.points.shape, choice.results[0])
         extent = self.op.width if is_along else self.op.channels
         used_lanes = extent / (-(-extent // lanes) * lanes)
         return max(self.arithmetic_seconds(choice) / used_lanes, self.moving_seconds(choice))
 
     def emit(self, symbol: str, schedule: WindowSchedule) -> Kernel:
-        """One line of outputs for a block of channels, or one channel, per grid iteration."""
+        """Emit one line of outputs for a block of channels, or one channel, per grid iteration."""
         nest = self._nest(stored_choice(self.group))
         assert nest is not None, "the family was asked for layouts it did not offer"
         kernel = window_kernel(nest, schedule, is_near=self.is_near)
@@ -129,7 +134,7 @@ class WindowCandidate(ScheduledCandidate[WindowSchedule]):
         )
 
     def _widened(self, buffers: Sequence[Buffer]) -> Sequence[Buffer]:
-        """The buffers, of which those of input and weight are read as the accumulator."""
+        """Return the buffers, of which those of input and weight are read as the accumulator."""
         if self.op.accumulator is None:
             return buffers
         result = [*buffers]
@@ -140,7 +145,7 @@ class WindowCandidate(ScheduledCandidate[WindowSchedule]):
         return result
 
     def _choice(self, layout: Layout) -> LayoutChoice:
-        """Feature maps in `layout`.
+        """Return the layouts with feature maps in `layout`.
 
         Results of one number for each channel are row-major, which is as they lie in `layout`.
         """

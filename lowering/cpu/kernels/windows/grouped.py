@@ -19,7 +19,7 @@ from braid.lowering.emit.register_transpose import shuffled
 
 @dataclass(frozen=True)
 class GroupedSums:
-    """Of `count` neighbouring outputs, for vectors of channels from `first_vector` on.
+    """The sums of `count` neighbouring outputs, for vectors of channels from `first_vector` on.
 
     `masks` has one entry for each of these: None, or the channels that exist. The inputs of a
     vector are loaded by `pieces`, the masks of one or two loads for each.
@@ -44,7 +44,7 @@ class GroupedSums:
         masks: Sequence[Value | None],
         count: int,
     ) -> "GroupedSums":
-        """Makes the masks, which all windows share."""
+        """Make the masks, which all windows share."""
         vectors = [e.add(first_vector, number) for number in range(len(masks))]
         pieces = [
             _input_masks(nest, e, vector, mask is not None)
@@ -55,7 +55,7 @@ class GroupedSums:
     def columns(
         self, start: Index, tap: Index, columns: Sequence[Index], sums: Sequence[Value]
     ) -> Sequence[Value]:
-        """Adds the products with what is under some columns of a window's line.
+        """Add the products with what is under some columns of a window's line.
 
         Pixel by pixel, so that registers hold weights and sums, and a shuffled vector no longer
         than it takes.
@@ -78,7 +78,9 @@ class GroupedSums:
         return result
 
     def _uses(self, columns: Sequence[Index]) -> dict[Index, list[tuple[Index, int]]]:
-        """For each pixel of a line the columns of windows that it is under, and whose."""
+        """Return for each pixel of a line the columns of windows that cover it, and their
+        outputs.
+        """
         e, windows = self.e, self.nest.windows
         uses: dict[Index, list[tuple[Index, int]]] = {}
         for x in columns:
@@ -88,7 +90,7 @@ class GroupedSums:
         return uses
 
     def _load(self, start: Index, pixel: Index, vector: int) -> list[Value]:
-        """The inputs of a vector's groups at a pixel of the line that begins at `start`."""
+        """Return the inputs of a vector's groups at a pixel of the line that begins at `start`."""
         e, x = self.e, self.buffers[self.nest.op.input.index]
         pixel_stride, vector_step = self.nest.input_strides[-2:]
         offset = e.add(e.add(start, e.mul(pixel, pixel_stride)), vector * vector_step)
@@ -98,13 +100,15 @@ class GroupedSums:
         ]
 
     def _repeated(self, inputs: Sequence[Value], channel: int) -> Value:
-        """Input channel number `channel` of each group, for all outputs of the group."""
+        """Return input channel `channel` of each group, for all outputs of the group."""
         groups = self.nest.groups
         lanes = [lane // groups.outputs * groups.inputs + channel for lane in range(self.e.lanes)]
         return shuffled(self.e, inputs[0], inputs[-1], lanes)
 
     def _weight(self, tap: Index, channel: int, vector: int) -> Value:
-        """Those of an element of the window and an input channel, behind each other in memory."""
+        """Load the weights of an element of the window and an input channel, which are
+        contiguous.
+        """
         e, nest = self.e, self.nest
         assert nest.op.weight is not None
         taps = math.prod(nest.windows.size)
@@ -116,7 +120,7 @@ class GroupedSums:
 def _input_masks(
     nest: WindowNest, e: Emitter, vector: Index, is_partial: bool
 ) -> list[Value | None]:
-    """Per load of what a vector's groups read, None or the channels that are there."""
+    """Return for each load of what a vector's groups read None or the mask of existing channels."""
     count = nest.groups.inputs_of(e.lanes)
     left = e.sub(nest.stored[0].shape[1], e.mul(vector, count))
     masks: list[Value | None] = []

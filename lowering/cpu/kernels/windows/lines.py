@@ -50,7 +50,7 @@ class WindowLines:
         return product_of(self.grid_extents)
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
-        """Tiles of whole vectors, then one for the outputs that are left."""
+        """Compute tiles of whole vectors, then one for the outputs that are left."""
         position = e.coordinates(index, self.grid_extents)
         width, lanes = self.nest.op.width, self.nest.lanes
         block = self.vectors * lanes
@@ -88,7 +88,7 @@ class _LineWriter:
         return len(self.position)
 
     def write(self) -> None:
-        """Runs over the window, applies the epilogue and stores."""
+        """Run over the window, apply the epilogue and store."""
         e, nest = self.e, self.kernel.nest
         outputs = nest.stored[1:]
         epilogue = Epilogue(
@@ -102,7 +102,7 @@ class _LineWriter:
         TileStore(epilogue, e, self.buffers, bases, 0, masks).store(self._accumulate())
 
     def _accumulate(self) -> Accumulators:
-        """A loop over the window's lines, its columns unrolled."""
+        """Return a loop over the window's lines, its columns unrolled."""
         e, nest = self.e, self.kernel.nest
         image, channel, *lines = self.position
         x, windows, along = nest.stored[0], nest.windows, self._along
@@ -137,7 +137,7 @@ class _LineWriter:
         ]
 
     def _load(self, offset: Index, count: int) -> Value:
-        """Inputs of `count` neighbouring outputs, from the first one's on."""
+        """Return inputs of `count` neighbouring outputs, from the first one's on."""
         e, buffer = self.e, self.buffers[self.kernel.nest.op.input.index]
         stride, lanes = self.kernel.nest.windows.strides[-1], self.e.lanes
         needed = (count - 1) * stride + 1
@@ -150,7 +150,7 @@ class _LineWriter:
         return shuffled(e, low, high, range(0, stride * lanes, stride))
 
     def _base(self, tensor: Stored[Extent]) -> Index:
-        """Where the first output is."""
+        """Return where the first output is."""
         e = self.e
         along = self._along
         base = e.dot(self.position, [tensor.stride(dim) for dim in range(along)])
@@ -168,7 +168,9 @@ def window_kernel(
 
 
 def line_schedules(width: int, lanes: int, level: int) -> Iterator[WindowSchedule]:
-    """Vectors along lines: at first as many independent sums as an add takes cycles."""
+    """Return schedules with vectors along lines, first with as many independent sums as an add
+    takes cycles.
+    """
     longest = -(-width // lanes)
     default = min(4, longest)
     counts = {0: (default,), 1: (2, 1), 2: (3, 6, 8)}.get(level, ())

@@ -26,7 +26,7 @@ class ProductCandidate(WindowCandidate):
     """Such a convolution."""
 
     def space(self, level: int) -> Iterator[WindowSchedule]:
-        """Neighbouring outputs and channel vectors of a tile."""
+        """Return the neighbouring outputs and channel vectors of a tile."""
         if self.has_lines:
             yield from line_schedules(self.op.width, self.unit.lanes, level)
             return
@@ -41,14 +41,14 @@ class ProductCandidate(WindowCandidate):
                 if fits and schedule != default:
                     yield schedule
 
-    def takes(self, schedule: WindowSchedule) -> bool:
-        """Any tile with accumulators for half of the registers; lines have their own."""
+    def supports_schedule(self, schedule: WindowSchedule) -> bool:
+        """Take any tile with accumulators for half of the registers; lines have their own."""
         fits = 1 <= schedule.columns * schedule.vectors <= self.unit.registers // 2
         return fits and schedule.vectors in (1, 2, 4) and not self.has_lines
 
     @abstractmethod
     def default_tile(self) -> WindowSchedule:
-        """The first one of `space`, where vectors run over channels."""
+        """Return the first one of `space`, where vectors run over channels."""
 
     @property
     def is_strided(self) -> bool:

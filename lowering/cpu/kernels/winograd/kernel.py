@@ -49,7 +49,9 @@ class WinogradKernel:
 
     @property
     def scratch_bytes(self) -> int:
-        """For the transformed inputs of a block, and its products with a block of channels."""
+        """Bytes for the transformed inputs of a block, and its products with a block of
+        channels.
+        """
         places = self.transforms.tile**2
         return aligned(4 * places * (self.input_step + self.product_step))
 
@@ -70,7 +72,7 @@ class WinogradKernel:
 
     @property
     def row_elements(self) -> int:
-        """Of all planes of a transformed input."""
+        """Elements of all planes of a transformed input."""
         return self.nest.planes * self.plane_elements
 
     @property
@@ -96,7 +98,7 @@ class WinogradKernel:
         )
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
-        """One block of tiles, for a part of the output channels."""
+        """Compute one block of tiles, for a part of the output channels."""
         blocks = -(-self.nest.conv.columns // self.columns)
         block, part = e.divmod(index, self.parts)
         self._block(e, buffers, block).write(
@@ -122,11 +124,11 @@ class _Block:
     count: Index
 
     def transform_inputs(self) -> None:
-        """Of all tiles, into scratch memory."""
+        """Transform all tiles, into scratch memory."""
         self.e.loop(0, self.count, 1, self._transform_input)
 
     def write(self, begin: Index, blocks: int) -> None:
-        """Computes `blocks` blocks of output channels from number `begin` on."""
+        """Compute `blocks` blocks of output channels from number `begin` on."""
         e = self.e
 
         def columns(number: Index) -> None:
@@ -145,14 +147,14 @@ class _Block:
         return self.buffers[-1]
 
     def _origin(self, tile: Index) -> tuple[list[Index], list[Index]]:
-        """Which image a tile is of, and the tiles above it and to the left of it."""
+        """Return which image a tile is of, and the tiles above it and to the left of it."""
         nest = self.kernel.nest
         extents = (*nest.images, *nest.grid)
         *image, row, column = self.e.coordinates(self.e.add(self.first, tile), extents)
         return image, [row, column]
 
     def _transform_input(self, tile: Index) -> None:
-        """Bᵀ d B of one tile, for all channels of all planes."""
+        """Compute Bᵀ d B of one tile d, for all channels of all planes."""
         e, kernel, nest = self.e, self.kernel, self.kernel.nest
         image, place = self._origin(tile)
         strides, source = nest.input_strides, self.buffers[nest.conv.left.index]
@@ -189,7 +191,8 @@ class _Block:
         e.loop(0, nest.planes, 1, plane)
 
     def _inputs(self, tile: Index, dim: int, stride: Extent) -> list[Index]:
-        """Elements to the inputs of a tile along a dim: the last ones are inside of the image.
+        """Return the offsets of the inputs of a tile along a dim; the last ones are inside of the
+        image.
 
         LLVM takes them as they are: it would add up the terms of 36 addresses in many ways.
         """
@@ -203,7 +206,7 @@ class _Block:
         return [e.opaque(e.mul(at, stride)) for at in found]
 
     def _multiply(self, block: Index, place: Index) -> None:
-        """The products of one place of all tiles with a block of output channels."""
+        """Multiply one of the 6×6 places of all tiles by a block of output channels."""
         e, kernel, nest = self.e, self.kernel, self.kernel.nest
         columns, tile = kernel.columns, kernel.product
         place_elements = nest.conv.depth * columns
@@ -236,7 +239,9 @@ class _Block:
         e.loop(0, self.count, tile.rows, rows)
 
     def _store(self, block: Index, tile: Index) -> None:
-        """Aᵀ d A of one tile, the epilogue, and what lies inside of the image."""
+        """Compute Aᵀ d A of one tile d, apply the epilogue, and store what lies inside of the
+        image.
+        """
         e, kernel, nest = self.e, self.kernel, self.kernel.nest
         image, place = self._origin(tile)
         vectors = kernel.product.vectors
@@ -269,7 +274,9 @@ class _Results:
     mask: Value | None
 
     def store(self, results: Sequence[Sequence[Value]]) -> None:
-        """Those rows and columns that the last tiles have not are left out there."""
+        """Store the results of a tile, without the rows and columns that lie outside of the
+        output.
+        """
         if not all(isinstance(extent, int) for extent in self.block.kernel.nest.shape):
             self._store_open(results)
             return

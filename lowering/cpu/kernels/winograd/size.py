@@ -23,7 +23,7 @@ class WinogradSize:
 
     @staticmethod
     def of(nest: WinogradNest) -> "WinogradSize":
-        """Return that of a nest."""
+        """Return the size of a nest."""
         assert isinstance(nest.tiles, int), "schedules are chosen for known sizes"
         channels, outputs = nest.conv.depth, nest.conv.columns
         return WinogradSize(nest.tiles, nest.planes, channels, outputs, nest.results)
@@ -35,7 +35,7 @@ class WinogradSize:
         return next(parts for parts in range(min(wanted, blocks), 0, -1) if blocks % parts == 0)
 
     def seconds(self, tiles: int, rows: int, vectors: int, unit: VectorUnit) -> float:
-        """Time on one core with blocks of so many tiles, and register tiles of rows × vectors.
+        """Time on one core with blocks of this many tiles, and register tiles of rows × vectors.
 
         Multiply-adds of the products, while which the weights are prefetched, what the transforms
         load, compute and store, and reading the weights again for every other block of tiles.
@@ -59,7 +59,7 @@ class WinogradSize:
         return multiplied + (inputs + outputs) / unit.fma_rate + read
 
     def blocks(self, vectors: int, unit: VectorUnit) -> Iterator[tuple[int, int]]:
-        """(tiles, rows) of blocks of tiles and register tiles."""
+        """Return the pairs (tiles, rows) of blocks of tiles and register tiles."""
         for rows, own in feasible_tiles(unit):
             if own != vectors:
                 continue

@@ -14,23 +14,24 @@ _Line = Callable[[Sequence[Value]], list[Value]]
 
 
 def transformed_input(e: Emitter, matrix: Matrix, tile: Square) -> Square:
-    """Bᵀ d B of a tile d of inputs, for Bᵀ = `matrix`."""
+    """Return Bᵀ d B of a tile d of inputs, for Bᵀ = `matrix`."""
     return _along_both(tile, lambda line: _input_line(e, matrix, line))
 
 
 def transformed_output(e: Emitter, matrix: Matrix, tile: Square) -> Square:
-    """Aᵀ d A of a tile d of products, for Aᵀ = `matrix`."""
+    """Return Aᵀ d A of a tile d of products, for Aᵀ = `matrix`."""
     return _along_both(tile, lambda line: _output_line(e, matrix, line))
 
 
 def _along_both(tile: Square, line: _Line) -> Square:
-    """Column by column, then row by row: so few vectors are alive at once."""
+    """Transform column by column, then row by row, so that few vectors are alive at once."""
     columns = [line(column) for column in zip(*tile, strict=True)]
     return [line(row) for row in zip(*columns, strict=True)]
 
 
 def _input_line(e: Emitter, matrix: Matrix, line: Sequence[Value]) -> list[Value]:
-    """Rows of a pair are the sum and the difference of their terms at even and odd places.
+    """Transform a line of inputs; paired rows are sum and difference of the terms at even and odd
+    places.
 
     The factor of the last odd one is taken out of these, and put into the sum and the difference.
     """
@@ -50,7 +51,7 @@ def _input_line(e: Emitter, matrix: Matrix, line: Sequence[Value]) -> list[Value
 
 
 def _output_line(e: Emitter, matrix: Matrix, line: Sequence[Value]) -> list[Value]:
-    """Columns of a pair are read as their sum and their difference."""
+    """Transform a line of products; paired columns are read as their sum and their difference."""
     columns = list(zip(*matrix, strict=True))
     terms: list[list[tuple[float, Value]]] = [[] for _ in matrix]
     place = 0
@@ -70,7 +71,7 @@ def _output_line(e: Emitter, matrix: Matrix, line: Sequence[Value]) -> list[Valu
 
 
 def _sum(e: Emitter, terms: Iterable[tuple[float, Value]]) -> Value:
-    """Σ factor · vector, those that are only added first."""
+    """Return Σ factor · vector; terms with factor 1 come first."""
     present = sorted(((f, v) for f, v in terms if f), key=lambda term: term[0] != 1)
     total: Value | None = None
     for factor, vector in present:

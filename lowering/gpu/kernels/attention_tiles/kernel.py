@@ -32,7 +32,7 @@ from braid.lowering.gpu.kernels.attention_tiles.weights import (
 from braid.lowering.gpu.launch.launches import dynamic_shared
 
 _HELD_DEPTH = 128
-"""Up to so many elements of a query, its fragments stay in registers."""
+"""The most elements of a query whose fragments stay in registers."""
 _HALVES = 2
 """Rows of 8 that a thread has elements of, in a block of 16."""
 
@@ -57,28 +57,28 @@ class Attention:
 
     @property
     def keys(self) -> int:
-        """Of a tile."""
+        """Keys of a tile."""
         return self.scores.product.tiles.columns
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """Threads of a block."""
         return self.scores.product.tiles.threads
 
     @property
     def row_tiles(self) -> int:
-        """How many there are for a batch."""
+        """The blocks of queries of a batch."""
         return -(-self.scores.product.rows // self.rows)
 
     @property
     def blocks(self) -> int:
-        """How many blocks there are."""
+        """The blocks of the launch."""
         problem = self.scores.product.problem
         return problem.count(problem.batches) * self.row_tiles
 
     @property
     def shared_bytes(self) -> int:
-        """Of a block."""
+        """Bytes of shared memory of a block."""
         staged = self.rows * self.weighted.product.tiles.staged_pitch
         return max(self._queries.bytes + self.stages * self._slot_bytes, staged)
 
@@ -88,7 +88,7 @@ class Attention:
         return constant_factor(self.scores.product.epilogue)
 
     def place(self, code: Code) -> tuple[Value, Value]:
-        """The batch and the first row of a block."""
+        """Return the batch and the first row of a block."""
         block = code.block()
         row = code.mul(code.rem(block, self.row_tiles), self.rows)
         return code.div(block, self.row_tiles), row
@@ -131,7 +131,8 @@ class Attention:
         entry: str,
         scratch: Value | None = None,
     ) -> None:
-        """The code of a thread; `values` are the entry's values for both halves' arguments.
+        """Emit the code of a thread; `values` are the entry's values for the arguments of both
+        halves.
 
         `scratch` is where the ranges of keys are, where there are any.
         """
@@ -185,7 +186,9 @@ class Attention:
         where: tuple[Value, Value, Value],
         tiles: tuple[Value, Value],
     ) -> list[Value]:
-        """Maxima and sums of the thread's rows, and their weighted values, over tiles of keys."""
+        """Emit the loop over tiles of keys, which carries maxima, sums and weighted values of the
+        thread's rows.
+        """
         begin, end = tiles
         held: list[list[Value]] = []
         if self.stages > 1 and self.scores.product.depth <= _HELD_DEPTH:
@@ -233,7 +236,9 @@ class Attention:
         where: tuple[Value, Value, Value],
         key: Value,
     ) -> list[Value]:
-        """Those of the warp's rows, after what is elementwise on them, -∞ behind the last key."""
+        """Return the scores of the warp's rows, after the elementwise ops on them; -∞ beyond the
+        last key.
+        """
         cores = self._score_cores
         sums = [cores.zero(code)] * cores.sums
         for step, own in enumerate(queries):
@@ -258,7 +263,7 @@ class Attention:
     def _weigh(
         self, code: Code, slot: Value, scores: Sequence[Value], carried: Sequence[Value]
     ) -> list[Value]:
-        """What is carried on after the keys of these scores."""
+        """Return what is carried on after the keys of these scores."""
         before = RunningWeights.of(carried, _HALVES)
         running, weights, scales = before.after(code, scores, self.factor)
         sums = list(carried[len(before.values) :])
@@ -269,7 +274,7 @@ class Attention:
     def _add_values(
         self, code: Code, slot: Value, weights: Sequence[Value], sums: list[Value]
     ) -> list[Value]:
-        """The sums and the weighted values of a tile: 16 keys at a time."""
+        """Return the sums and the weighted values of a tile: 16 keys at a time."""
         cores = self._value_cores
         type = cast(MemRefType[Any], self.weighted.product.problem.b.value.type).element_type
         for step in range(self.keys // 16):
@@ -280,7 +285,7 @@ class Attention:
 
 
 class _Moving:
-    """Keys or values, of which a tile of so many moves along them.
+    """Keys or values, of which a tile of this many moves along them.
 
     It lies in lines of the head's `width` elements if they are `contiguous`, else along keys.
     """
@@ -288,7 +293,7 @@ class _Moving:
     def __init__(
         self, operand: Operand, start: int, count: int, width: int, are_keys: bool
     ) -> None:
-        # As an operand whose depths are what the loop goes along.
+        # As an operand whose K is what the loop goes along.
         swapped = replace(operand, lines=operand.depths, depths=operand.lines)
         self.operand = swapped if are_keys else operand
         self.count, self.width = count, width
@@ -297,7 +302,7 @@ class _Moving:
         self.place = Place(start, lines, 2 * line, True)
 
     def copy(self, buffer: Value, threads: int) -> TileCopy:
-        """What threads do for a tile."""
+        """Emit the copy of a tile by the threads."""
         own = replace(self.operand, value=buffer)
         return TileCopy(own, self.place, not self.contiguous, self.width, self.count, threads)
 

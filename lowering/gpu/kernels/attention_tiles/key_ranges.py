@@ -23,7 +23,7 @@ from braid.lowering.gpu.launch.launches import THREADS, dynamic_shared
 _WARP = 32
 _ROWS_AT_ONCE = 8
 _PAIR = 8
-"""Bytes of a first tile, and the one behind the last."""
+"""Bytes of a first tile, and the one after the last."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,9 @@ class KeyRanges:
 
     @staticmethod
     def of(scores: Product) -> "KeyRanges | None":
-        """None where nothing is left out, or where there are too few tiles to leave out any."""
+        """Return the ranges; None where nothing is left out, or too few tiles are there to leave
+        out any.
+        """
         if scores.columns <= 2 * scores.tiles.columns or len(scores.epilogue.results) != 1:
             return None
         masked = MaskedScores.of(scores.epilogue)
@@ -43,22 +45,22 @@ class KeyRanges:
 
     @property
     def blocks(self) -> int:
-        """Of the entry: one for each pair."""
+        """Blocks of the entry: one for each pair."""
         return prod(part.extent for part in self._batches) * self._row_tiles
 
     @property
     def bytes(self) -> int:
-        """Of all pairs."""
+        """Bytes of all pairs."""
         return _PAIR * self.blocks
 
     @property
     def shared_bytes(self) -> int:
-        """Of a block of the entry: a pair a warp."""
+        """Bytes of shared memory of a block of the entry: a pair a warp."""
         return _PAIR * (THREADS // _WARP)
 
     @property
     def read_bytes(self) -> int:
-        """Of the mask, by a block, if it has 16 bits."""
+        """Bytes of the mask that a block reads at once, if it has 16 bits."""
         return 2 * self._rows * self.scores.columns
 
     @property
@@ -78,7 +80,7 @@ class KeyRanges:
         return tuple(part for part in self.scores.problem.batches if part.dim in dims)
 
     def load(self, code: Code, scratch: Value, batch: Value, row_tile: Value) -> list[Value]:
-        """The pair of a tile of rows of a batch."""
+        """Return the pair of a tile of rows of a batch."""
         batches = self.scores.problem.batches
         number, size = code.number(0), prod(part.extent for part in batches)
         for part in batches:
@@ -93,7 +95,7 @@ class KeyRanges:
     def emit(
         self, code: Code, values: Mapping[SSAValue, SSAValue], entry: str, scratch: Value
     ) -> None:
-        """The code of a thread of the entry, which takes every so-manieth key."""
+        """Emit the code of a thread of the entry, which takes every n-th key, of n threads."""
         thread, block = code.thread(), code.block()
         batch = point_of(code, self._batches, code.div(block, self._row_tiles))
         row = code.mul(code.rem(block, self._row_tiles), self.scores.tiles.rows)
@@ -128,7 +130,7 @@ class KeyRanges:
     def _of_block(
         self, code: Code, thread: Value, pair: Sequence[Value], entry: str
     ) -> Sequence[Value]:
-        """The first key and the end of the keys that any thread has seen."""
+        """Return the first key and the end of the keys that any thread has seen."""
         pair = _across_warp(code, pair)
         shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
         slot = code.at(shared, code.mul(code.div(thread, _WARP), _PAIR))
@@ -148,7 +150,7 @@ class KeyRanges:
     def _store(
         self, code: Code, pair: Sequence[Value], thread: Value, block: Value, scratch: Value
     ) -> None:
-        """As tiles; where no key is seen, there are none."""
+        """Store ranges in tiles; where no key is seen, there are none."""
         keys = self.scores.tiles.columns
         end = code.div(code.add(pair[1], keys - 1), keys)
         first = code.insert(arith.MinUIOp(code.div(pair[0], keys), end))

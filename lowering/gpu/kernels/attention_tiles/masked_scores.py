@@ -34,7 +34,7 @@ class MaskedScores:
 
     @staticmethod
     def of(epilogue: Epilogue) -> "MaskedScores | None":
-        """None where no score is left out."""
+        """Return the masked scores; None where no score is left out."""
         block = Block()
         code = Code(Builder(InsertPoint.at_end(block)))
         masked = MaskedScores(epilogue)
@@ -53,7 +53,7 @@ class MaskedScores:
         return found
 
     def left_out(self, code: Code, point: Point, values: Mapping[SSAValue, SSAValue]) -> Value:
-        """Whether the score at a point is; `values` are the entry's buffers."""
+        """Return whether the score at a point is; `values` are the entry's buffers."""
         found = self._found(code, point, values)
         assert found is not None
         return found
@@ -80,7 +80,7 @@ def _walk(
     made: dict[SSAValue, SSAValue],
     scores: dict[SSAValue, LeftOut],
 ) -> None:
-    """Adds what a nest makes to the numbers that are `made` of operands, or to the scores."""
+    """Add what a nest makes to the numbers that are `made` of operands, or to the scores."""
     nest = step.nest
     own, left = dict(buffers), dict(scores)
     for value, argument, map in zip(
@@ -112,7 +112,7 @@ def _after(
     own: Mapping[SSAValue, SSAValue],
     left: Mapping[SSAValue, LeftOut],
 ) -> LeftOut:
-    """Whether the result of an op on scores is left out, as far as that is sure."""
+    """Return whether the result of an op on scores is left out, as far as that is sure."""
 
     def at(value: SSAValue) -> LeftOut:
         return left[value] if value in left else _is_least(code, own.get(value, value))

@@ -33,7 +33,8 @@ class AttentionMatch:
 
 
 def match_attention(group: FusedOp) -> AttentionMatch | None:
-    """Two products of block arguments with a softmax of the last dim between, all else elementwise.
+    """Match two products of block arguments with a softmax of the last dim between, all else
+    elementwise.
 
     None for other groups, and for tensors that are empty or have open dims.
     """
@@ -69,7 +70,7 @@ def match_attention(group: FusedOp) -> AttentionMatch | None:
 
 
 def _elementwise(ops: Sequence[Operation], product: MatmulOp) -> bool:
-    """Whether the ops are the product and what is elementwise at its points, or constant."""
+    """Return whether the ops are the product and what is elementwise at its points, or constant."""
     shape = shape_of(product.output)
     return all(
         op is product
@@ -92,13 +93,13 @@ class Half:
     outside: tuple[SSAValue, ...]
 
     def values(self, known: Mapping[SSAValue, SSAValue]) -> dict[SSAValue, SSAValue]:
-        """The entry's values for the arguments of this half, those that it has."""
+        """Return the entry's values for the arguments of this half, those that it has."""
         arguments = self.function.body.block.args[: len(self.outside)]
         pairs = zip(arguments, self.outside, strict=True)
         return {argument: known[value] for argument, value in pairs if value in known}
 
     def outside_of(self, argument: SSAValue) -> SSAValue:
-        """The group's value of an argument."""
+        """Return the group's value of an argument."""
         arguments: list[SSAValue] = list(self.function.body.block.args)
         return self.outside[arguments.index(argument)]
 
@@ -106,7 +107,7 @@ class Half:
 def half(
     ops: Sequence[Operation], results: Sequence[SSAValue], symbol: str, tiles: Tiles
 ) -> Half | None:
-    """The product that ops of a group make; None where it is none that tiles are made of."""
+    """Return the product that ops of a group make; None where it is none that tiles are made of."""
     inside = {result for op in ops for result in op.results}
     inputs = list(dict.fromkeys(v for op in ops for v in op.operands if v not in inside))
     block = Block(arg_types=[value.type for value in inputs])
@@ -124,7 +125,7 @@ def half(
 
 
 def fits(scores: Product, weighted: Product) -> bool:
-    """Whether what rows and batches of one product are is what they are of the other."""
+    """Return whether what rows and batches of one product are is what they are of the other."""
     first, second = scores.problem, weighted.problem
     kinds = ((first.batches, second.batches), (first.rows, second.rows))
     same = all([p.extent for p in a] == [p.extent for p in b] for a, b in kinds)
@@ -132,14 +133,14 @@ def fits(scores: Product, weighted: Product) -> bool:
 
 
 def element_bits(match: AttentionMatch) -> int | None:
-    """Of all operands of the products, if they have one type of 16 bits."""
+    """Return the bits of all operands of the products, if they have one type of 16 bits."""
     values = (*match.scores.operands, *match.values.operands)
     types = {str(element_type_of(value)) for value in values}
     return 16 if types in ({"bf16"}, {"f16"}) else None
 
 
 def without_roundings(module: ModuleOp) -> None:
-    """What is rounded to 16 bits between ops of the group, and widened at once, stays in f32."""
+    """Keep in f32 what is rounded to 16 bits between ops of the group and widened at once."""
     for op in list(module.walk()):
         if isinstance(op, arith.ExtFOp) and isinstance(op.input.owner, arith.TruncFOp):
             wide = op.input.owner.input

@@ -1,4 +1,4 @@
-"""Attention whose buffers do not begin at multiples of 16 bytes: a thread a query, one by one."""
+"""Attention for buffers that are not aligned to 16 bytes: each thread computes one query."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -28,7 +28,7 @@ def emit_single_rows(
     entry: str,
     where: tuple[Value, Value],
 ) -> None:
-    """The code of a thread: weighted values add up in shared memory, where they are staged.
+    """Emit the code of a thread; weighted values are staged and added up in shared memory.
 
     `where` is a batch and the first row; threads may be more than `attention` has.
     """
@@ -57,7 +57,7 @@ def _emit_row(
     where: tuple[Value, Value],
     own: Value,
 ) -> None:
-    """One query; its results begin at `own`."""
+    """Compute one query, whose results begin at `own`."""
     batch, row = where
     scores, weighted = attention.scores.product, attention.weighted.product
     zero, one = code.number(0, Float32Type()), code.number(1, Float32Type())
@@ -100,7 +100,7 @@ def _after(
     place: tuple[Value, Value, Value],
     values: Mapping[SSAValue, SSAValue],
 ) -> Value:
-    """A score after what is elementwise on it, in 32 bits."""
+    """Return a score in 32 bits, after the elementwise ops on it."""
     problem = product.problem
     parts = (problem.batches, problem.rows, problem.columns)
     points = [point_of(code, p, v) for p, v in zip(parts, place, strict=True)]
@@ -112,7 +112,7 @@ def _after(
 def _each(
     code: Code, row: Value, product: Product, change: Callable[[Code, Value, Value], Value]
 ) -> None:
-    """Changes each f32 of a row of the product's columns; `change` gets the column and the old."""
+    """Change each f32 of a row of the product's columns; `change` gets the column and the old."""
 
     def body(at: Code, column: Value, carried: Sequence[Value]) -> Sequence[Value]:
         place = at.at(row, at.mul(column, 4))
@@ -124,7 +124,7 @@ def _each(
 
 
 def _clear(code: Code, row: Value, product: Product) -> None:
-    """Makes a row of the product's columns zeros."""
+    """Make a row of the product's columns zeros."""
 
     def body(at: Code, column: Value, carried: Sequence[Value]) -> Sequence[Value]:
         at.store(at.number(0, Float32Type()), at.at(row, at.mul(column, 4)), 4)

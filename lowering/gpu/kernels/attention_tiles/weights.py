@@ -21,27 +21,29 @@ from braid.lowering.gpu.contraction.kernel import Product
 LOG2_E = log2(2.718281828459045)
 MINUS_INFINITY = float("-inf")
 _LARGE = 2.0**28
-"""Exponents of 2 from which f32 is too coarse to tell exponents from the largest one."""
+"""Exponents of 2 from which f32 cannot distinguish exponents from the largest one."""
 _CHAINS = 2
 """Maxima and sums of a row that do not wait for each other."""
 
 
 @dataclass(frozen=True)
 class RunningWeights:
-    """Of each of a thread's rows: the largest score so far, and the sum of the thread's weights."""
+    """The largest score so far, and the sum of the thread's weights, for each of a thread's
+    rows.
+    """
 
     maxima: tuple[Value, ...]
     totals: tuple[Value, ...]
 
     @staticmethod
     def none(code: Code, rows: int) -> "RunningWeights":
-        """Before the first score."""
+        """Return the state before the first score."""
         least, zero = (code.number(n, Float32Type()) for n in (MINUS_INFINITY, 0.0))
         return RunningWeights((least,) * rows, (zero,) * rows)
 
     @staticmethod
     def of(values: Sequence[Value], rows: int) -> "RunningWeights":
-        """The inverse of `values`, which may have others behind."""
+        """Return the inverse of `values`, which may have others after."""
         return RunningWeights(tuple(values[:rows]), tuple(values[rows : 2 * rows]))
 
     @property
@@ -52,7 +54,7 @@ class RunningWeights:
     def after(
         self, code: Code, scores: Sequence[Value], factor: float | None = None
     ) -> tuple["RunningWeights", list[Value], list[Value]]:
-        """With more scores; the weights of these, and what sums so far are to be scaled by.
+        """Return the state after more scores, their weights, and the factor for the sums so far.
 
         Weights are powers of e by the scores and a positive `factor`, relative to the largest one
         of the row. Scores without a factor may be as low as masks make them: see `exponents`.
@@ -78,7 +80,7 @@ class RunningWeights:
 
 
 def exponents(code: Code, most: Value, factor: float | None = None) -> tuple[Value, Value]:
-    """By what a row's scores are multiplied to be exponents of 2, and the largest one's exponent.
+    """Return the factor that makes a row's scores exponents of 2, and the largest one's exponent.
 
     That is log2 e times the factor. Where all scores of a row are as low as masks of the lowest
     finite number make them, their exponents would be infinite, or, rounded, not those relative to
@@ -98,7 +100,7 @@ def exponents(code: Code, most: Value, factor: float | None = None) -> tuple[Val
 
 
 def normalized(code: Code, running: RunningWeights, sums: Sequence[Value]) -> list[Value]:
-    """Weighted values by the sums of weights."""
+    """Return weighted values divided by the sums of weights."""
     made = list(sums)
     one = code.number(1, Float32Type())
     for row, own in enumerate(running.totals):
@@ -116,9 +118,10 @@ def elementwise_scores(
     place: tuple[Value, Value, Value],
     values: Mapping[SSAValue, SSAValue],
 ) -> list[Value]:
-    """Two neighbouring scores after what follows, as f32: together where they lie so in operands.
+    """Return two neighbouring scores after what follows, as f32: together where they lie so in
+    operands.
 
-    `place` is a batch, a row, and a column that may be behind the last one. Where all that follows
+    `place` is a batch, a row, and a column that may be after the last one. Where all that follows
     is a `constant_factor`, it is left out.
     """
     if constant_factor(product.epilogue) is not None:
@@ -140,7 +143,9 @@ def elementwise_scores(
 
 
 def constant_factor(epilogue: Epilogue) -> float | None:
-    """The positive number by which scores are multiplied, if nothing else happens to them."""
+    """Return the positive number by which scores are multiplied, if nothing else happens to
+    them.
+    """
     factors: dict[SSAValue, float] = {next(iter(epilogue.dims)): 1.0}
     for step in epilogue.steps:
         block = step.nest.body.block
@@ -176,7 +181,7 @@ def _factor_of(op: Operation, known: Mapping[SSAValue, float]) -> float | None:
 
 
 def constant_number(value: SSAValue) -> float | None:
-    """A constant float."""
+    """Return a constant float."""
     owner = value.owner
     if not isinstance(owner, arith.ConstantOp) or not isinstance(owner.value, FloatAttr):
         return None
@@ -184,20 +189,20 @@ def constant_number(value: SSAValue) -> float | None:
 
 
 def single(code: Code, value: Value) -> Value:
-    """A float in 32 bits."""
+    """Return a float in 32 bits."""
     if isinstance(value.type, Float32Type):
         return value
     return code.insert(arith.ExtFOp(value, Float32Type()))
 
 
 def less(code: Code, a: Value, factor: Value, b: Value) -> Value:
-    """a · factor - b."""
+    """Return a · factor - b."""
     negative = code.insert(arith.NegfOp(b))
     return code.insert(llvm.FMAOp(a, factor, negative))
 
 
 def across(code: Code, value: Value, op: Any) -> Value:
-    """The total or maximum of the four lanes that have elements of a row."""
+    """Return the total or maximum of the four lanes that have elements of a row."""
     for distance in (1, 2):
         operands = [code.number(-1), value, code.number(distance), code.number(31)]
         (other,) = code.intrinsic("llvm.nvvm.shfl.sync.bfly.f32", operands, [value.type])
@@ -206,7 +211,7 @@ def across(code: Code, value: Value, op: Any) -> Value:
 
 
 def packed(code: Code, pair: Sequence[Value], type: Any) -> Value:
-    """Two numbers, rounded, in one register."""
+    """Return two numbers, rounded, in one register."""
     narrow = [code.insert(arith.TruncFOp(value, type)) for value in pair]
     vector = code.vector(narrow)
     assert isinstance(vector.type, VectorType)
@@ -214,7 +219,7 @@ def packed(code: Code, pair: Sequence[Value], type: Any) -> Value:
 
 
 def _chained(code: Code, values: Sequence[Value], op: Callable[[Value, Value], Any]) -> Value:
-    """The sum or maximum."""
+    """Return the sum or maximum."""
     ends = list(values[:_CHAINS])
     for n, value in enumerate(values[_CHAINS:]):
         ends[n % _CHAINS] = code.insert(op(ends[n % _CHAINS], value))

@@ -45,10 +45,11 @@ from braid.lowering.gpu.launch.launches import TensorMap, dynamic_shared
 
 _COPYING_REGISTERS = {1: 40, 2: 24, 3: 32}
 _MULTIPLYING_REGISTERS = {1: 240, 2: 240, 3: 160}
-"""Of a thread, by groups: together with the others no more than there are."""
+"""The registers of a multiplying thread, by groups; with those of the copying ones they fill the
+register file."""
 _LOADS = (memref.LoadOp, vector.LoadOp)
 _ROWS = 2
-"""That a thread has scores of."""
+"""The rows of which a thread has scores."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class HopperAttention:
 
     @staticmethod
     def of(plain: Attention, tiles: AttentionTiles, most_blocks: int) -> "HopperAttention | None":
-        """None where operands have no tensor maps."""
+        """Return the kernel; None where operands have no tensor maps."""
         scores, weighted = plain.scores.product.problem, plain.weighted.product
         queries = Boxes.of_operand(scores.a, True)
         rows = Boxes.of_operand(scores.b, True)
@@ -80,14 +81,16 @@ class HopperAttention:
 
     @property
     def order(self) -> Order:
-        """Of tiles of queries."""
+        """Order of tiles of queries."""
         problem = self.plain.scores.product.problem
         batches = problem.count(problem.batches)
         rows = self.tiles.rows
         return Order(batches, self.plain.row_tiles, 1, rows, self.tiles.columns, self.most_blocks)
 
     def tensor_maps(self, buffers: Sequence[SSAValue]) -> tuple[TensorMap, ...]:
-        """Of queries, keys, values, and of the result where it has one, as the entry takes them."""
+        """Return the tensor maps of queries, keys, values, and of the result where it has one, in
+        the entry's order.
+        """
         boxes, scores, weighted = self.boxes, self.plain.scores, self.plain.weighted
         lines = self.tiles.keys if boxes.keys_by_elements else self.tiles.key_width
         found = [
@@ -108,7 +111,7 @@ class HopperAttention:
         maps: Sequence[Value],
         scratch: Value | None,
     ) -> None:
-        """The code of a thread; `values` are the entry's for both products' arguments.
+        """Emit the code of a thread; `values` are the entry's for the arguments of both products.
 
         `scratch` is where the ranges of keys are, where there are any.
         """
@@ -119,7 +122,7 @@ class HopperAttention:
         )
 
     def _emit_rows(self, code: Code, values: Mapping[SSAValue, SSAValue], entry: str) -> None:
-        """Where buffers begin anywhere."""
+        """Emit the kernel for buffers that may begin anywhere, row by row."""
 
         def tile(own: Code, place: Tile, carried: Sequence[Value]) -> Sequence[Value]:
             batch, row, *_ = place
@@ -139,7 +142,7 @@ class HopperAttention:
     ) -> None:
         shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
         scores = self.plain.scores.product
-        ring = AttentionRing(shared, self.tiles, self.boxes, scores.problem.a.number, scores.depth)
+        ring = AttentionRing(shared, self.tiles, self.boxes, scores.problem.a.kind, scores.depth)
         emit_roles(
             code,
             self.tiles.groups,
@@ -170,7 +173,9 @@ class HopperAttention:
         code.choose(code.equal(thread, WARPGROUP * self.tiles.groups), copy)
 
     def key_tiles(self, code: Code, scratch: Value | None, place: Tile) -> tuple[Value, Value]:
-        """The first tile of keys of some queries, and the one behind the last: there is one."""
+        """Return the first tile of keys of some queries, and the one after the last: there
+        is one.
+        """
         ranges = self.plain.ranges
         if ranges is None or scratch is None:
             count = -(-self.plain.scores.product.columns // self.tiles.keys)
@@ -201,7 +206,7 @@ class _Group:
         self.leads = code.equal(self.lane, 0)
 
     def emit(self, code: Code, maps: Sequence[Value], scratch: Value | None) -> None:
-        """All tiles of queries of the block."""
+        """Emit all tiles of queries of the block."""
         set_registers(code, _MULTIPLYING_REGISTERS[self.tiles.groups], more=True)
         map = maps[3] if len(maps) > 3 else None
         results = self.whole.results
@@ -223,7 +228,7 @@ class _Group:
     def _tile(
         self, code: Code, place: Tile, keys: tuple[Value, Value], carried: Sequence[Value]
     ) -> list[Any]:
-        """What is carried on, and the normalized sums of values."""
+        """Return what is carried on, and the normalized sums of values."""
         stage, parity, queries, turn = carried
         ring, (begin, end) = self.ring, keys
         wait(code, ring.at(code, self.tiles.queries_full()), queries)
@@ -282,7 +287,9 @@ class _Group:
         registers: Sequence[Value],
         sums: Sequence[Value],
     ) -> list[Any]:
-        """Scores of a tile of keys, and sums with the values of the tile that was before."""
+        """Compute the scores of a tile of keys, and add the values of the previous tile,
+        weighted.
+        """
         stage, parity, turn = carried
         ring, tiles = self.ring, self.tiles
         next, next_parity = ring.following(code, stage, parity)
@@ -311,7 +318,7 @@ class _Group:
         return [next, next_parity, code.xor(turn, 1), running, next_registers, sums]
 
     def _scores(self, code: Code, stage: Value, parity: Value) -> list[Value]:
-        """Of a tile of keys, to come."""
+        """Start computing the scores of a tile of keys."""
         wait(code, self.ring.barrier(code, self.tiles.full(False), stage), parity)
         begin_products(code)
         scores = self.ring.multiply_keys(code, self.group, stage)
@@ -325,7 +332,7 @@ class _Group:
         registers: Sequence[Value],
         sums: Sequence[Value],
     ) -> list[Value]:
-        """The sums and the weighted values of a tile, to come."""
+        """Return the sums and the weighted values of a tile, to come."""
         sums = self.ring.multiply_values(code, stage, registers, sums)
         end_products(code)
         return list(sums)
@@ -334,14 +341,14 @@ class _Group:
         wait(code, self.ring.barrier(code, self.tiles.full(True), stage), parity)
 
     def _release(self, code: Code, of_values: bool, stage: Value) -> None:
-        """Gives a stage back to the thread that copies."""
+        """Give a stage back to the thread that copies."""
         empty = self.tiles.empty(of_values)
         code.choose(self.leads, lambda at: arrive(at, self.ring.barrier(at, empty, stage)))
 
     def _elementwise(
         self, code: Code, sums: Sequence[Value], place: Tile, tile: Value, tail: bool
     ) -> list[Value]:
-        """Scores after what is elementwise on them; -∞ behind the last key, in the last tile."""
+        """Apply the elementwise ops to scores; -∞ beyond the last key, in the last tile."""
         batch, row, *_ = place
         product = self.whole.plain.scores.product
         first, key = code.add(row, self.row), code.mul(tile, self.tiles.keys)
@@ -361,14 +368,14 @@ class _Group:
         return scores
 
     def _packed(self, code: Code, weights: Sequence[Value]) -> list[Value]:
-        """Weights in pairs, as fragments hold them."""
+        """Return the weights in pairs, as fragments hold them."""
         operand = self.whole.plain.weighted.product.problem.b.value
         type = cast(MemRefType[Any], operand.type).element_type
         return [packed(code, weights[n : n + 2], type) for n in range(0, len(weights), 2)]
 
 
 def _load_before(wait: Operation) -> None:
-    """Moves what is read behind a wait before it, with what that needs: it is under way then."""
+    """Move what is read after a wait before it, with what that needs: it is under way then."""
     block = wait.parent_block()
     assert block is not None
     ops: list[Operation] = [wait]

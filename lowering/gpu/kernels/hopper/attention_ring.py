@@ -7,7 +7,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type
 
 from braid.lowering.gpu.contraction.code import Code, Value
-from braid.lowering.gpu.contraction.problem import Number
+from braid.lowering.gpu.contraction.problem import ElementKind
 from braid.lowering.gpu.kernels.hopper.attention_tiles import LINE_ELEMENTS, AttentionTiles
 from braid.lowering.gpu.kernels.hopper.instructions import (
     BLOCK_ROWS,
@@ -26,13 +26,15 @@ from braid.lowering.gpu.kernels.hopper.stages import Stages
 from braid.lowering.gpu.kernels.hopper.tiles import LINE, WARPS
 
 _STEP = 16
-"""Depths of an instruction."""
+"""Steps of K of an instruction."""
 _STEPS_OF_LINE = LINE // STEP_BYTES
 
 
 @dataclass(frozen=True)
 class AttentionBoxes:
-    """Of queries and values, by lines of their elements; of keys so, or by lines of keys."""
+    """The boxes of queries and values, by lines of their elements; of keys so, or by lines
+    of keys.
+    """
 
     queries: Boxes
     keys: Boxes
@@ -46,20 +48,20 @@ class AttentionRing(Stages):
 
     tiles: AttentionTiles
     boxes: AttentionBoxes
-    number: Number
+    kind: ElementKind
     width: int
 
     @property
     def count(self) -> int:
-        """Of keys, and of values."""
+        """Number of slots of keys, and of slots of values."""
         return self.tiles.stages
 
     def at(self, code: Code, offset: int) -> Value:
-        """So many bytes into shared memory."""
+        """Return the address `bytes` into shared memory."""
         return code.at(self.shared, offset)
 
     def initialize(self, code: Code) -> None:
-        """What one thread does before the others begin."""
+        """Initialize the barriers, by one thread, before the others begin."""
         tiles, warps = self.tiles, WARPS * self.tiles.groups
         initialize(code, self.at(code, tiles.queries_full()), 1)
         initialize(code, self.at(code, tiles.queries_empty()), warps)
@@ -82,7 +84,7 @@ class AttentionRing(Stages):
         maps: Sequence[Value],
         carried: Sequence[Value],
     ) -> list[Value]:
-        """Copies some queries, and the tiles of keys and values that they need, from the last on.
+        """Copy some queries, and the tiles of keys and values that they need, from the last on.
 
         `carried` are a stage, the parity of its phase, and that of queries. Keys of a tile come
         before values of the one before, as they are needed.
@@ -126,7 +128,7 @@ class AttentionRing(Stages):
         stage: Value,
         parity: Value,
     ) -> None:
-        """A tile of keys or values, by boxes of 64 elements in each line."""
+        """Copy a tile of keys or values, by boxes of 64 elements in each row."""
         tiles, boxes = self.tiles, self.boxes.values if of_values else self.boxes.keys
         width = tiles.value_width if of_values else tiles.key_width
         bytes, start = 2 * tiles.keys * width, tiles.value_start if of_values else tiles.query_bytes
@@ -148,7 +150,7 @@ class AttentionRing(Stages):
     # ---- Threads that multiply ----
 
     def multiply_keys(self, code: Code, group: Value, stage: Value) -> list[Value]:
-        """Products of a group's queries and a tile of keys."""
+        """Return the products of a group's queries and a tile of keys."""
         tiles = self.tiles
         queries = self._low(code, 0, group, BLOCK_ROWS * LINE)
         keys = self._low(code, tiles.query_bytes, stage, tiles.key_bytes)
@@ -162,24 +164,24 @@ class AttentionRing(Stages):
             other = line * tiles.keys * LINE + inside if by_elements else step * _STEP * LINE
             right = descriptor(code, code.add(keys, other >> 4), leading)
             left = descriptor(code, own, 1)
-            numbers = (self.number, self.number)
+            numbers = (self.kind, self.kind)
             sums = multiply(code, sums, left, right, numbers, not by_elements, step > 0)
         return sums
 
     def multiply_values(
         self, code: Code, stage: Value, weights: Sequence[Value], sums: Sequence[Value]
     ) -> list[Value]:
-        """The sums, and products of weights in registers and a tile of values."""
+        """Return the sums, and products of weights in registers and a tile of values."""
         tiles = self.tiles
         values = self._low(code, tiles.value_start, stage, tiles.value_bytes)
         leading, made = tiles.keys * LINE >> 4, list(sums)
         for step in range(tiles.keys // _STEP):
             right = descriptor(code, code.add(values, step * _STEP * LINE >> 4), leading)
             left = weights[4 * step : 4 * step + 4]
-            made = multiply(code, made, left, right, (self.number, self.number), True)
+            made = multiply(code, made, left, right, (self.kind, self.kind), True)
         return made
 
     def _low(self, code: Code, start: int, number: Value, bytes: int) -> Value:
-        """The low half of the descriptor of one of several tiles that begin at `start`."""
+        """Return the low half of the descriptor of one of several tiles that begin at `start`."""
         address = code.add(code.address(self.shared), start)
         return low_bits(code, code.add(address, code.mul(number, bytes)))

@@ -12,7 +12,7 @@ from braid.lowering.gpu.kernels.hopper.tiles import (
 )
 
 LINE_ELEMENTS = LINE // 2
-"""Of 16 bits."""
+"""The elements of 16 bits in a line."""
 
 
 @dataclass(frozen=True)
@@ -38,42 +38,42 @@ class AttentionTiles:
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """Threads of a block."""
         return WARPGROUP * (self.groups + 1)
 
     @property
     def blocks(self) -> int:
-        """Of rows that a group multiplies."""
+        """Blocks of rows that a group multiplies."""
         return 1
 
     @property
     def columns(self) -> int:
-        """Of the results of a block."""
+        """Columns of the results of a block."""
         return self.value_width
 
     @property
     def sums(self) -> int:
-        """Of a thread, of weighted values."""
+        """Sums of a thread, of weighted values."""
         return self.value_width // 2
 
     @property
     def query_bytes(self) -> int:
-        """Of the queries, which lie first."""
+        """Bytes of the queries, which lie first."""
         return 2 * self.rows * self.key_width
 
     @property
     def key_bytes(self) -> int:
-        """Of a tile of keys."""
+        """Bytes of a tile of keys."""
         return 2 * self.keys * self.key_width
 
     @property
     def value_bytes(self) -> int:
-        """Of a tile of values."""
+        """Bytes of a tile of values."""
         return 2 * self.keys * self.value_width
 
     @property
     def value_start(self) -> int:
-        """Where tiles of values begin, behind those of keys."""
+        """Where tiles of values begin, after those of keys."""
         return self.query_bytes + self.stages * self.key_bytes
 
     @property
@@ -83,7 +83,7 @@ class AttentionTiles:
 
     @property
     def store_bytes(self) -> int:
-        """Of the boxes of a warp."""
+        """Bytes of the boxes of a warp."""
         return STORE_BUFFERS * STORE_ROWS * LINE
 
     @property
@@ -92,26 +92,26 @@ class AttentionTiles:
         return self.store_start + WARPS * self.groups * self.store_bytes
 
     def queries_full(self) -> int:
-        """Where the mbarrier is for copies of queries."""
+        """Return where the mbarrier is for copies of queries."""
         return self.barrier_start
 
     def queries_empty(self) -> int:
-        """Where the mbarrier is for the products of queries."""
+        """Return where the mbarrier is for the products of queries."""
         return self.barrier_start + BARRIER_BYTES
 
     def full(self, of_values: bool, stage: int = 0) -> int:
-        """Where a stage's mbarrier for copies is."""
+        """Return where a stage's mbarrier for copies is."""
         return self.barrier_start + BARRIER_BYTES * (2 + 2 * self.stages * of_values + stage)
 
     def empty(self, of_values: bool, stage: int = 0) -> int:
-        """Where a stage's mbarrier for products is."""
+        """Return where a stage's mbarrier for products is."""
         return self.full(of_values, self.stages + stage)
 
     def turn(self, group: int = 0) -> int:
-        """Where the mbarrier is that a group waits at for its turn."""
+        """Return where the mbarrier is that a group waits at for its turn."""
         return self.full(True, 2 * self.stages + group)
 
     @property
     def shared_bytes(self) -> int:
-        """Of a block."""
+        """Bytes of shared memory of a block."""
         return self.turn(self.groups)

@@ -9,46 +9,46 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from braid.lowering.gpu.contraction.code import Code, Value
-from braid.lowering.gpu.contraction.problem import Number
+from braid.lowering.gpu.contraction.problem import ElementKind
 
 WARPGROUP = 128
 """Threads that multiply together."""
 BLOCK_ROWS = 64
 """Rows of A that they multiply at once."""
 STEP_BYTES = 32
-"""Of a row of A that one instruction multiplies."""
+"""The bytes of a row of A that one instruction multiplies."""
 
 
 def initialize(code: Code, barrier: Value, arrivals: int) -> None:
-    """An mbarrier whose phases end with so many arrivals."""
+    """Initialize an mbarrier whose phases end after `arrivals` arrivals."""
     code.assembly("mbarrier.init.shared::cta.b64 [$0], $1;", [barrier, code.number(arrivals)])
 
 
 def publish_barriers(code: Code) -> None:
-    """What was initialized, to copies of tensors too."""
+    """Make initialized barriers visible, to copies of tensors too."""
     code.assembly("fence.mbarrier_init.release.cluster;")
 
 
 def arrive(code: Code, barrier: Value) -> None:
-    """One arrival."""
+    """Arrive once at an mbarrier."""
     code.assembly("mbarrier.arrive.shared::cta.b64 _, [$0];", [barrier])
 
 
 def expect(code: Code, barrier: Value, bytes: int) -> None:
-    """One arrival, and so many bytes of copies that the phase waits for."""
+    """Arrive once, and make the phase wait for `bytes` bytes of copies."""
     text = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;"
     code.assembly(text, [barrier, code.number(bytes)])
 
 
 def wait(code: Code, barrier: Value, parity: Value) -> None:
-    """Until the phase of this parity has ended."""
+    """Wait until the phase of this parity has ended."""
     instruction = "mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1"
     text = f"{{ .reg .pred p; again: {instruction}; @!p bra again; }}"
     code.assembly(text, [barrier, parity])
 
 
 def load_box(code: Code, target: Value, map: Value, at: Sequence[Value], barrier: Value) -> None:
-    """Copies the box at these indices, innermost first, to shared memory."""
+    """Copy the box at these indices, innermost first, to shared memory."""
     indices = ", ".join(f"${n + 2}" for n in range(len(at)))
     code.assembly(
         f"cp.async.bulk.tensor.{len(at)}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
@@ -58,7 +58,7 @@ def load_box(code: Code, target: Value, map: Value, at: Sequence[Value], barrier
 
 
 def store_box(code: Code, map: Value, at: Sequence[Value], source: Value) -> None:
-    """Copies a box from shared memory to these indices, as a group of copies of its own."""
+    """Copy a box from shared memory to these indices, as a group of copies of its own."""
     indices = ", ".join(f"${n + 1}" for n in range(len(at)))
     code.assembly(
         f"cp.async.bulk.tensor.{len(at)}d.global.shared::cta.tile.bulk_group "
@@ -69,37 +69,37 @@ def store_box(code: Code, map: Value, at: Sequence[Value], source: Value) -> Non
 
 
 def wait_for_stores(code: Code, left: int) -> None:
-    """Until all but so many groups of the thread have read shared memory."""
+    """Wait until all but `left` groups of stores of the thread have read shared memory."""
     code.assembly(f"cp.async.bulk.wait_group.read {left};")
 
 
 def publish_to_copies(code: Code) -> None:
-    """What the thread has written to shared memory, to copies of tensors."""
+    """Make what the thread has written to shared memory visible to copies of tensors."""
     code.assembly("fence.proxy.async.shared::cta;")
 
 
 def set_registers(code: Code, count: int, more: bool) -> None:
-    """How many registers threads of the warpgroup have from now on."""
+    """Set how many registers threads of the warpgroup have from now on."""
     code.assembly(f"setmaxnreg.{'inc' if more else 'dec'}.sync.aligned.u32 {count};")
 
 
 def prefetch_map(code: Code, map: Value) -> None:
-    """Reads a tensor map ahead."""
+    """Read a tensor map ahead."""
     code.assembly("prefetch.tensormap [$0];", [map])
 
 
 def begin_products(code: Code) -> None:
-    """What was written to registers of sums is there."""
+    """Wait until what was written to the registers of sums is visible to `wgmma`."""
     code.assembly("wgmma.fence.sync.aligned;")
 
 
 def end_products(code: Code) -> None:
-    """Products until here are one group."""
+    """Commit the products so far as one group."""
     code.assembly("wgmma.commit_group.sync.aligned;")
 
 
 def wait_for_products(code: Code, left: int, sums: Sequence[Value]) -> list[Value]:
-    """The sums, after a wait until all but so many groups have ended."""
+    """Return the sums, after a wait until all but this many groups have ended."""
     text = f"wgmma.wait_group.sync.aligned {left};"
     return code.assembly(text, [], [value.type for value in sums], sums)
 
@@ -109,19 +109,19 @@ def multiply(
     sums: Sequence[Value],
     a: Value | Sequence[Value],
     b: Value,
-    numbers: tuple[Number, Number],
+    numbers: tuple[ElementKind, ElementKind],
     b_by_rows: bool,
     adds: bool = True,
 ) -> list[Value]:
-    """Adds the product of two matrices to sums, to come when it is waited for.
+    """Add the product of two matrices to sums, to come when it is waited for.
 
-    The right one is told by its descriptor, the left one too or by its fragment: registers of
+    The right one is given by its descriptor, the left one too or by its fragment: registers of
     pairs of 16 bits, where the sums of a product are (PTX ISA, "Matrix Fragments for wgmma"). Of A
-    by lines of depths, of B too unless `b_by_rows`: then by lines of columns. Unless it `adds`,
+    by lines along K, of B too unless `b_by_rows`: then by lines of columns. Unless it `adds`,
     what the sums were before does not matter.
     """
     count = len(sums)
-    depth = STEP_BYTES // {Number.S8: 1, Number.U8: 1}.get(numbers[0], 2)
+    depth = STEP_BYTES // {ElementKind.S8: 1, ElementKind.U8: 1}.get(numbers[0], 2)
     total = "s32" if sums[0].type == i32 else "f32"
     types = ".".join([total, *(number.value for number in numbers)])
     registers = ", ".join(f"${n}" for n in range(count))

@@ -28,7 +28,7 @@ class Boxes:
 
     @staticmethod
     def of(number: str, bytes: int, inner: Terms, outer: Terms, batches: Terms) -> "Boxes | None":
-        """None where strides are none that a tensor map can have."""
+        """Return the boxes; None where strides are none that a tensor map can have."""
         if len(inner) > 1 or len(outer) > 1 or len(batches) > _MOST_BATCHES:
             return None
         (extent, step), (lines, stride) = (*inner, (1, 1))[0], (*outer, (1, 0))[0]
@@ -41,19 +41,19 @@ class Boxes:
 
     @staticmethod
     def of_operand(operand: Operand, along_depth: bool) -> "Boxes | None":
-        """With depths inside, or else the operand's own dims."""
+        """Return boxes with K inside, or else the operand's own dims."""
         inner, outer = (
             (operand.depths, operand.lines) if along_depth else (operand.lines, operand.depths)
         )
-        return Boxes.of(operand.number.value, operand.bytes, inner, outer, operand.batch)
+        return Boxes.of(operand.kind.value, operand.bytes, inner, outer, operand.batch)
 
     @property
     def elements(self) -> int:
-        """Of a line of a box."""
+        """Elements of a line of a box."""
         return self.line // self.bytes
 
     def map(self, argument: int, lines: int) -> TensorMap:
-        """For boxes of so many lines."""
+        """Return the tensor map for boxes of `lines` lines."""
         dims = [(extent, stride * self.bytes) for extent, stride in self._moving]
         return TensorMap(
             argument,
@@ -70,7 +70,7 @@ class Boxes:
         return [(extent, stride) for extent, stride in reversed(self.batches) if stride]
 
     def at(self, code: Code, inner: Value, outer: Value, batch: Value) -> list[Value]:
-        """The indices of a box."""
+        """Return the indices of a box."""
         indices = [inner, outer]
         size = prod(extent for extent, _ in self.batches)
         whole, own = size, 1
@@ -83,7 +83,9 @@ class Boxes:
 
 
 def operand_boxes(problem: Contraction, b_line: int) -> tuple[Boxes, Boxes, bool] | None:
-    """Those of A and B, with lines of `b_line` bytes along columns, and if B lies along depths."""
+    """Return the boxes of A and B, with rows of `b_line` bytes along columns, and whether B is
+    contiguous along K.
+    """
     a = Boxes.of_operand(problem.a, True)
     b = Boxes.of_operand(problem.b, True)
     if a is not None and b is not None:

@@ -13,7 +13,7 @@ _GROUP = 8
 
 
 class Tile(NamedTuple):
-    """Where a tile begins, and which part of the depths a block adds up, if not all."""
+    """Where a tile begins, and which part of K a block adds up, if not all."""
 
     batch: Value
     row: Value
@@ -23,9 +23,9 @@ class Tile(NamedTuple):
 
 @dataclass(frozen=True)
 class Order:
-    """Tiles of `rows` by `columns` of a product, by so many blocks, each a tile after another.
+    """Tiles of `rows` by `columns` of a product, by this many blocks, each a tile after another.
 
-    Of each there are `splits` parts along depths.
+    Of each there are `splits` parts along K.
     """
 
     batches: int
@@ -38,12 +38,12 @@ class Order:
 
     @property
     def tiles(self) -> int:
-        """How many parts of them there are."""
+        """The tiles of the product, or their parts with split-K."""
         return self.batches * self.row_tiles * self.column_tiles * self.splits
 
     @property
     def blocks(self) -> int:
-        """How many blocks there are."""
+        """The blocks of the launch."""
         return min(self.tiles, self.most_blocks)
 
     def loop(
@@ -52,7 +52,7 @@ class Order:
         carried: Sequence[Value],
         body: Callable[[Code, Tile, Sequence[Value]], Sequence[Value]],
     ) -> None:
-        """`body` for each tile of the block."""
+        """Emit `body` for each tile of the block."""
 
         def turn(own: Code, number: Value, values: Sequence[Value]) -> Sequence[Value]:
             return body(own, self._tile(own, number), values)
@@ -60,7 +60,7 @@ class Order:
         code.loop(code.block(), code.number(self.tiles), code.number(self.blocks), carried, turn)
 
     def _tile(self, code: Code, number: Value) -> Tile:
-        """The tile of a number: parts inside, along columns outside of groups of rows."""
+        """Return the tile of a number: parts inside, along columns outside of groups of rows."""
         split = None
         if self.splits > 1:
             split, number = code.rem(number, self.splits), code.div(number, self.splits)

@@ -7,7 +7,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import i64
 
 from braid.lowering.gpu.contraction.code import Code, Value
-from braid.lowering.gpu.contraction.problem import Number
+from braid.lowering.gpu.contraction.problem import ElementKind
 from braid.lowering.gpu.kernels.hopper.instructions import (
     arrive,
     begin_products,
@@ -27,7 +27,7 @@ from braid.lowering.gpu.kernels.hopper.tiles import LINE, WARPS, HopperTiles
 
 _ROWS_OF_ATOM = 8
 _SWIZZLES = {128: 1, 64: 2, 32: 3}
-"""Of descriptors, by the bytes of a line."""
+"""The swizzles of descriptors, by the bytes of a line."""
 _ADDRESS_MASK = 0x3FFF
 
 
@@ -39,21 +39,21 @@ class Ring(Stages):
     a: Boxes
     b: Boxes
     b_along_depth: bool
-    numbers: tuple[Number, Number]
+    numbers: tuple[ElementKind, ElementKind]
     turns: int
 
     @property
     def count(self) -> int:
-        """Of both operands together."""
+        """Number of stages of both operands together."""
         return self.tiles.stages
 
     @property
     def depth(self) -> int:
-        """Elements of a stage along depths."""
+        """Elements of a stage along K."""
         return self.a.elements
 
     def initialize(self, code: Code) -> None:
-        """What one thread does before the others begin."""
+        """Initialize the barriers, by one thread, before the others begin."""
         for stage in range(self.tiles.stages):
             initialize(code, code.at(self.shared, self.tiles.full(stage)), 1)
             arrivals = WARPS * self.tiles.groups
@@ -63,7 +63,7 @@ class Ring(Stages):
     def fill(
         self, code: Code, tile: Tile, maps: Sequence[Value], carried: Sequence[Value]
     ) -> list[Value]:
-        """Copies all stages of a tile; `carried` are a stage and the parity of its phase."""
+        """Copy all stages of a tile; `carried` are a stage and the parity of its phase."""
         batch, row, column, split = tile
         tiles = self.tiles
         first = code.number(0) if split is None else code.mul(split, self.turns)
@@ -86,7 +86,7 @@ class Ring(Stages):
     def _fill_b(
         self, code: Code, target: Value, at: tuple[Value, Value, Value], map: Value, full: Value
     ) -> None:
-        """Copies what a stage of A is multiplied by, at a batch, a depth and a column."""
+        """Copy what a stage of A is multiplied by, at a batch, a place along K and a column."""
         batch, depth, column = at
         if self.b_along_depth:
             load_box(code, target, map, self.b.at(code, depth, column, batch), full)
@@ -99,7 +99,7 @@ class Ring(Stages):
     def add_up(
         self, code: Code, group: Value, lane: Value, zero: Value, carried: Sequence[Value]
     ) -> list[Value]:
-        """A stage and its parity after a tile, and the thread's sums of the tile."""
+        """Return a stage and its parity after a tile, and the thread's sums of the tile."""
         tiles = self.tiles
         first = code.equal(lane, 0)
         address = code.address(self.shared)
@@ -129,7 +129,7 @@ class Ring(Stages):
         return [stage, parity, *sums]
 
     def _multiply(self, code: Code, a: Value, b: Value, sums: Sequence[Value]) -> list[Value]:
-        """A stage; `a` and `b` are the low halves of descriptors of its first matrices."""
+        """Return a stage; `a` and `b` are the low halves of descriptors of its first matrices."""
         made = list(sums)
         count = self.tiles.sums
         line = LINE if self.b_along_depth else self.b.line
@@ -148,17 +148,19 @@ class Ring(Stages):
 
 
 def _block_bytes() -> int:
-    """Of the rows of A of one instruction."""
+    """Return the bytes of the rows of A of one instruction."""
     return 64 * LINE
 
 
 def low_bits(code: Code, address: Value) -> Value:
-    """The bits of an address that a descriptor has."""
+    """Return the bits of an address that a descriptor has."""
     return code.bits(code.div(address, 16), _ADDRESS_MASK)
 
 
 def descriptor(code: Code, low: Value, leading: int, line: int = LINE) -> Value:
-    """Of the matrix there, in lines of so many bytes, `leading` chunks from a line to its next."""
+    """Return the descriptor of a matrix in lines of `bytes` bytes, `leading` chunks from a line to
+    the next.
+    """
     eight = _ROWS_OF_ATOM * line >> 4
     rest = code.number(_SWIZZLES[line] << 62 | eight << 32 | leading << 16, i64)
     return code.insert(arith.OrIOp(code.wide(low), rest))

@@ -26,7 +26,8 @@ from braid.lowering.gpu.launch.launches import TensorMap, dynamic_shared
 
 _COPYING_REGISTERS = 40
 _MULTIPLYING_REGISTERS = {1: 240, 2: 232}
-"""Of a thread, by groups: together with the others no more than there are."""
+"""The registers of a multiplying thread, by groups; with those of the copying ones they fill the
+register file."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class HopperProduct:
 
     @staticmethod
     def of(plain: Product, tiles: HopperTiles, most_blocks: int) -> "HopperProduct | None":
-        """None where operands have no tensor maps."""
+        """Return the kernel; None where operands have no tensor maps."""
         assert not tiles.filled or plain.rows <= tiles.filled, "rows that are not copied"
         boxes = operand_boxes(plain.problem, tiles.b_line)
         if boxes is None:
@@ -54,7 +55,7 @@ class HopperProduct:
 
     @property
     def order(self) -> Order:
-        """Of tiles."""
+        """Order of tiles."""
         rows, columns = self.tiles.rows, self.tiles.columns
         return Order(
             self.plain.problem.count(self.plain.problem.batches),
@@ -67,7 +68,9 @@ class HopperProduct:
         )
 
     def tensor_maps(self, buffers: Sequence[SSAValue]) -> tuple[TensorMap, ...]:
-        """Of A, of B, and of the result where it has one, as the entry takes them."""
+        """Return the tensor maps of A, of B, and of the result where it has one, in the entry's
+        order.
+        """
         a, b, along_depth = self.boxes
         problem = self.plain.problem
         b_lines = self.tiles.b_columns if along_depth else a.elements
@@ -84,9 +87,9 @@ class HopperProduct:
         entry: str,
         scratch: Value | None = None,
     ) -> None:
-        """The code of a thread; `values` are the entry's arguments for the kernel's.
+        """Emit the code of a thread; `values` are the entry's arguments for the kernel's.
 
-        Blocks that have a part of the depths leave their sums in `scratch`.
+        Blocks that have a part of K (split-K) leave their sums in `scratch`.
         """
         code.choose(
             is_aligned(code.builder),
@@ -104,7 +107,7 @@ class HopperProduct:
     ) -> None:
         shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
         problem = self.plain.problem
-        numbers = (problem.a.number, problem.b.number)
+        numbers = (problem.a.kind, problem.b.kind)
         turns = -(-self.plain.depth // (self.boxes[0].elements * self.tiles.splits))
         ring = Ring(shared, self.tiles, *self.boxes, numbers, turns)
         emit_roles(
@@ -153,7 +156,7 @@ class HopperProduct:
         self.results.last(code, lane)
 
     def _emit_points(self, code: Code, values: Mapping[SSAValue, SSAValue]) -> None:
-        """Where buffers begin anywhere."""
+        """Emit the kernel for buffers that may begin anywhere, point by point."""
         thread = code.thread()
 
         def tile(own: Code, place: Tile, carried: Sequence[Value]) -> Sequence[Value]:

@@ -45,17 +45,17 @@ class ResultTiles(Protocol):
 
     @property
     def columns(self) -> int:
-        """Of the block."""
+        """Columns of the block."""
         ...
 
     @property
     def blocks(self) -> int:
-        """Of rows that a group multiplies."""
+        """Blocks of rows that a group multiplies."""
         ...
 
     @property
     def sums(self) -> int:
-        """Of a thread, in each of its blocks."""
+        """Sums of a thread, in each of its blocks."""
         ...
 
     @property
@@ -65,7 +65,7 @@ class ResultTiles(Protocol):
 
     @property
     def store_bytes(self) -> int:
-        """Of the boxes of a warp."""
+        """Bytes of the boxes of a warp."""
         ...
 
 
@@ -73,7 +73,7 @@ class ResultTiles(Protocol):
 class Results:
     """The epilogue of a product's tiles; `boxes` if there is one result that can be copied.
 
-    Where depths are split, what is stored are `partial` sums.
+    With split-K, what is stored are `partial` sums.
     """
 
     problem: Contraction
@@ -84,7 +84,7 @@ class Results:
 
     @property
     def box_columns(self) -> int:
-        """Of a box of results."""
+        """Columns of a box of results."""
         return LINE // 4 if self.boxes is None else self.boxes.elements
 
     def finish(
@@ -99,7 +99,7 @@ class Results:
         sums: Sequence[Value],
         scratch: Value | None = None,
     ) -> None:
-        """Stores what follows of a warp's sums; `warp` counts those that multiply."""
+        """Store what follows of a warp's sums; `warp` counts those that multiply."""
         batch, row, column, split = tile
         group, own = code.div(warp, WARPS), code.rem(warp, WARPS)
         rows = code.mul(group, self.tiles.blocks * BLOCK_ROWS)
@@ -128,14 +128,14 @@ class Results:
                 self._copy(code, map, (batch, first, at), slot, lane)
 
     def last(self, code: Code, lane: Value) -> None:
-        """Before the threads end."""
+        """Wait for all stores, before the threads end."""
         if self.boxes is not None:
             code.choose(code.equal(lane, 0), lambda at: wait_for_stores(at, 0))
 
     def _writer(
         self, values: Mapping[SSAValue, SSAValue], scratch: Value | None, split: Value | None
     ) -> Write:
-        """What stores neighbouring sums: what follows of them, or a part of them."""
+        """Return what stores neighbouring sums: what follows of them, or a part of them."""
         partial = self.partial
         if partial is None or scratch is None or split is None:
             return lambda code, sums, place: self.store(code, sums, place, values)
@@ -161,7 +161,7 @@ class Results:
         lane: Value,
         sums: Sequence[Value],
     ) -> None:
-        """Writes results to shared memory, in lines whose chunks of 16 bytes are swizzled."""
+        """Write results to shared memory, in lines whose chunks of 16 bytes are swizzled."""
         assert self.boxes is not None
         batch, row, column = place
         (result,) = self.epilogue.results
@@ -191,7 +191,7 @@ class Results:
         lane: Value,
         sums: Sequence[Value],
     ) -> None:
-        """Stores neighbours where they are no box."""
+        """Store neighbours where they are no box."""
         batch, row, column = place
         quad, eighth = code.rem(lane, 4), code.div(lane, 4)
         pairs = self.partial or self.epilogue.width(self.problem.columns) % _PAIR == 0
@@ -224,7 +224,7 @@ class Results:
         place: Place,
         values: Mapping[SSAValue, SSAValue],
     ) -> None:
-        """The epilogue of neighbouring sums in a row, and stores of its results."""
+        """Apply the epilogue to neighbouring sums in a row, and store the results."""
         point, lane = self._point(code, place)
         self.epilogue.emit(code, sums, point, lane, values)
 
@@ -246,9 +246,9 @@ class Results:
 
 
 def result_boxes(problem: Contraction, epilogue: Epilogue, columns: int) -> Boxes | None:
-    """Those of the only result, if it has neighbours along columns where the product has them.
+    """Return the boxes of the only result, if it is contiguous along columns as the product is.
 
-    Tiles of so many columns consist of whole boxes.
+    Tiles of this many columns consist of whole boxes.
     """
     if len(epilogue.results) != 1 or epilogue.width(problem.columns) % _PAIR:
         return None
@@ -267,6 +267,6 @@ def result_boxes(problem: Contraction, epilogue: Epilogue, columns: int) -> Boxe
 
 
 def _wait_for_slot(code: Code, lane: Value, left: int) -> None:
-    """Until all but so many boxes of the warp have been read."""
+    """Wait until all but `left` boxes of the warp have been read."""
     code.choose(code.equal(lane, 0), lambda at: wait_for_stores(at, left))
     code.warp_barrier()

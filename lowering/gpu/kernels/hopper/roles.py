@@ -14,7 +14,7 @@ def emit_roles(
     copy: Callable[[Code, Value], None],
     multiply: Callable[[Code, Value, Value], None],
 ) -> None:
-    """So many groups of 128 threads multiply, and one more copies.
+    """Let `groups` groups of 128 threads multiply, and one more copy.
 
     Before, one thread fetches the tensor maps and `initialize`s mbarriers. `copy` takes the thread,
     `multiply` the thread and its group.

@@ -9,7 +9,7 @@ columns, 768 to 11008 depths, and tiles of all kinds: they are met within 5 % (r
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from braid.lowering.gpu.contraction.problem import Number
+from braid.lowering.gpu.contraction.problem import ElementKind
 from braid.lowering.gpu.contraction.schedules import Size, shared_memory
 from braid.lowering.gpu.kernels.hopper.instructions import BLOCK_ROWS
 from braid.lowering.gpu.kernels.hopper.tiles import LINE, HopperTiles
@@ -18,19 +18,21 @@ from braid.targets.machines.machine import Machine
 _ROWS = ((64, 1), (128, 2), (256, 2))
 """Rows and groups of tiles."""
 _COLUMNS = (*range(16, 193, 16), 224, 256)
-"""Of tiles: the results of others leave by many small boxes, which took what fewer tiles gave."""
+"""The columns of tiles; others store results by many small boxes, which cost what fewer tiles
+gained."""
 _OF_256_ROWS = (128,)
-"""Fewer were slower than predicted, and the sums of more do not fit into registers."""
+"""The columns of tiles of 256 rows: fewer were slower than predicted, and the sums of more do not
+fit into registers."""
 _SPLITS = range(1, 9)
 _MOST_STAGES = 16
 _LEAST_STAGES = 4
-"""Of a part of the depths."""
+"""The least stages of a part of split-K."""
 _RESERVED = 1024
 """Shared memory of a block that CUDA takes."""
 _CANDIDATES = 24
 
 _TENSOR_SHARE = 0.886
-"""Of the peak rate that products reach while their operands are there."""
+"""The share of the peak rate that products reach while their operands are in shared memory."""
 _SHARED_RATE = 128
 """Bytes of shared memory that are read in a cycle."""
 _COPIED_RATE = 140e9
@@ -39,14 +41,14 @@ _SUSTAINED_RATE = 75e9
 """The same where all copy for long, as from the third tile of a block on."""
 _LONG = 3
 _NARROW = 1.3
-"""How much longer each half of a line takes that is copied by itself, of the whole line."""
+"""The factor for copying each half of a line by itself, in place of the whole line."""
 _STAGE_LATENCY = 0.88e-6
 """Seconds, divided by the stages that are under way."""
 _TILE = 0.68e-6
 _ELEMENT = 62e-12
 """Seconds for the results of a tile, and for each that a thread of 128 has."""
 _MEMORY_SHARE = 0.88
-"""Of the rate of memory."""
+"""The share of the rate of memory that copies reach."""
 _OVERLAP = 12
 """The exponent of the norm that what memory takes and what blocks take add up by."""
 _SECOND_ENTRY = 1.5e-6
@@ -62,12 +64,12 @@ class HopperCost:
     machine: Machine
 
     def tiles(self) -> list[HopperTiles]:
-        """The fastest, in order."""
+        """Return the fastest, in order."""
         found = [tiles for shape in self._shapes() for tiles in self._variants(shape)]
         return sorted(found, key=self.seconds)[:_CANDIDATES]
 
     def seconds(self, tiles: HopperTiles) -> float:
-        """Of the kernel with such tiles, without what a launch takes."""
+        """Return the seconds of the kernel with such tiles, without what a launch takes."""
         size = self.size
         stages = -(-size.depth * size.element // (LINE * tiles.splits))
         count = self._tiles(tiles)
@@ -84,7 +86,7 @@ class HopperCost:
     @property
     def rate(self) -> float:
         """Operations a second at best."""
-        if self.size.number is Number.S8:
+        if self.size.kind is ElementKind.S8:
             return self.machine.fact("tensor_int8_ops", 1979e12)
         return self.machine.fact("tensor_bf16_flops", 989e12)
 
@@ -93,18 +95,20 @@ class HopperCost:
         return int(self.machine.fact("multiprocessors", 132))
 
     def _tiles(self, tiles: HopperTiles) -> int:
-        """Parts of tiles that there are."""
+        """Return the possible sizes of tiles."""
         size = self.size
         across = -(-size.rows // tiles.rows) * -(-size.columns // tiles.columns)
         return size.batches * across * tiles.splits
 
     def share(self, tiles: HopperTiles) -> float:
-        """Of the peak rate at most: few columns are multiplied as fast as shared memory is read."""
+        """Return the share of the peak rate that is reached: few columns are limited by reads of
+        shared memory.
+        """
         by_rate, by_memory = tiles.columns / 2, (tiles.columns + BLOCK_ROWS) * 32 / _SHARED_RATE
         return _TENSOR_SHARE * by_rate / max(by_rate, by_memory)
 
     def _stage(self, tiles: HopperTiles, rounds: int) -> float:
-        """Seconds from a stage to the next, of blocks that have so many tiles."""
+        """Return the seconds from a stage to the next, of blocks that have this many tiles."""
         depth = LINE // self.size.element
         work = 2 * tiles.rows * tiles.columns * depth * self._processors
         narrow = _NARROW * tiles.b_columns * (LINE * LINE // tiles.b_line - LINE)
@@ -133,13 +137,13 @@ class HopperCost:
                 yield self._fitting(replace(shape, splits=splits))
 
     def _fitting(self, tiles: HopperTiles) -> HopperTiles:
-        """With as many stages as shared memory holds."""
+        """Return the tiles with as many stages as shared memory holds."""
         limit = shared_memory(self.machine) - _RESERVED
         others = tiles.shared_bytes - tiles.stages * tiles.stage_bytes
         return replace(tiles, stages=min(tiles.stages, (limit - others) // tiles.stage_bytes))
 
     def _may_be_split(self, splits: int, count: int) -> bool:
-        """Whether each part is worth its block, and there is a multiprocessor for it."""
+        """Return whether each part is worth its block, and there is a multiprocessor for it."""
         stages = -(-self.size.depth * self.size.element // LINE)
         each = -(-stages // splits)
         fits = count * splits <= self._processors

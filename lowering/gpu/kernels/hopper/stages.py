@@ -22,11 +22,11 @@ class Stages(ABC):
         """How many stages there are."""
 
     def barrier(self, code: Code, first: int, number: Value) -> Value:
-        """An mbarrier of several, which begin at `first`."""
+        """Return an mbarrier of several, which begin at `first`."""
         return code.at(code.at(self.shared, code.mul(number, 8)), first)
 
     def following(self, code: Code, stage: Value, parity: Value) -> tuple[Value, Value]:
-        """The next stage, and which phase of its mbarriers comes next."""
+        """Return the next stage, and which phase of its mbarriers comes next."""
         more = code.add(stage, 1)
         wraps = code.equal(more, self.count)
         turned = code.xor(parity, 1)

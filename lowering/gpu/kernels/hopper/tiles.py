@@ -11,23 +11,23 @@ STORE_ROWS = 16
 """Rows of a box of results, which a warp has of each block of rows."""
 STORE_BUFFERS = 2
 WARPS = 4
-"""Of a group of threads that multiply together."""
+"""The warps of a group of threads that multiply together."""
 BARRIER_BYTES = 8
 _ATOM_ROWS = 8
-"""That chunks are swizzled in."""
+"""The rows within which chunks are swizzled."""
 LEAST_LINE = 32
 """Bytes of lines whose chunks are swizzled: these, twice, or four times as many."""
 _LEAST_SHARE = 7
-"""For so many columns of a tile, one may be copied that is not the tile's."""
+"""The columns of a tile for each of which one beyond the tile may be copied."""
 
 
 @dataclass(frozen=True)
 class HopperTiles(Schedule):
     """A block computes `rows` by `columns`, each of `groups` of 128 threads an equal share of rows.
 
-    `stages` of 128 bytes along depths are in shared memory at once. One more group copies. Each of
-    `splits` blocks adds up a part of the depths of a tile, and another entry their sums. Of A only
-    the first `filled` rows are copied, if that is not 0: what lies behind them, of B, is multiplied
+    `stages` of 128 bytes along K are in shared memory at once. One more group copies. Each of
+    `splits` blocks adds up a part of K of a tile (split-K), and another entry their sums. Of A only
+    the first `filled` rows are copied, if that is not 0: what lies after them, of B, is multiplied
     for nothing.
     """
 
@@ -40,22 +40,22 @@ class HopperTiles(Schedule):
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """Threads of a block."""
         return WARPGROUP * (self.groups + 1)
 
     @property
     def blocks(self) -> int:
-        """Of rows that a group multiplies."""
+        """Blocks of rows that a group multiplies."""
         return self.rows // (BLOCK_ROWS * self.groups)
 
     @property
     def sums(self) -> int:
-        """Of a thread, in each of its blocks."""
+        """Sums of a thread, in each of its blocks."""
         return self.columns // 2
 
     @property
     def a_bytes(self) -> int:
-        """Of a stage."""
+        """Bytes of A in a stage."""
         return self.a_rows * LINE
 
     @property
@@ -65,10 +65,10 @@ class HopperTiles(Schedule):
 
     @property
     def may_be_filled(self) -> bool:
-        """Whether what a product reads behind the rows that are copied is of the same stage."""
+        """Whether what a product reads after the rows that are copied is of the same stage."""
         whole = self.a_rows == self.rows
-        behind = self.rows == BLOCK_ROWS and self.a_rows + self.b_columns >= BLOCK_ROWS
-        return whole or (behind and self.a_rows % _ATOM_ROWS == 0)
+        b_follows = self.rows == BLOCK_ROWS and self.a_rows + self.b_columns >= BLOCK_ROWS
+        return whole or (b_follows and self.a_rows % _ATOM_ROWS == 0)
 
     @property
     def b_line(self) -> int:
@@ -87,7 +87,7 @@ class HopperTiles(Schedule):
 
     @property
     def stage_bytes(self) -> int:
-        """Of A and B."""
+        """Bytes of A and B in a stage."""
         return self.a_bytes + self.b_columns * LINE
 
     @property
@@ -106,7 +106,7 @@ class HopperTiles(Schedule):
 
     @property
     def store_bytes(self) -> int:
-        """Of the boxes of a warp."""
+        """Bytes of the boxes of a warp."""
         return STORE_BUFFERS * STORE_ROWS * LINE if self.copies_results else 0
 
     @property
@@ -115,20 +115,20 @@ class HopperTiles(Schedule):
         return self.store_start + WARPS * self.groups * self.store_bytes
 
     def full(self, stage: int = 0) -> int:
-        """Where a stage's mbarrier for copies is."""
+        """Return where a stage's mbarrier for copies is."""
         return self.barrier_start + BARRIER_BYTES * stage
 
     def empty(self, stage: int = 0) -> int:
-        """Where a stage's mbarrier for products is."""
+        """Return where a stage's mbarrier for products is."""
         return self.full(self.stages + stage)
 
     @property
     def shared_bytes(self) -> int:
-        """Of a block."""
+        """Bytes of shared memory of a block."""
         return self.empty(self.stages)
 
 
 def _padded(columns: int, line: int) -> int:
-    """Columns of 16 bits in whole lines of so many bytes."""
+    """Return the columns of 16 bits in whole lines of `bytes` bytes."""
     each = line // 2
     return -(-columns // each) * each

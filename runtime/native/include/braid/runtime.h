@@ -53,13 +53,13 @@ enum braid_section_kind {
  *   %braid.variant = type { ptr, ptr, ptr }
  *   %braid.model   = type { i64, i64, ptr, i64, ptr, i64, i64, i64, ptr, i64, ptr, ptr,
  *                           i64, ptr, i64, ptr, i64, i64, ptr, i64, ptr, i64, i64, ptr,
- *                           i64, ptr, ptr, i64, i64, ptr }
+ *                           i64, ptr, ptr, i64, i64, ptr, ptr }
  *   @braid_model   = constant %braid.model { … }
  *
  * Everything else that the code needs it gets through `braid_env`: its only undefined symbols
  * are those of libc and libm.
  */
-#define BRAID_ABI_VERSION 12
+#define BRAID_ABI_VERSION 13
 
 typedef struct braid_env braid_env;
 
@@ -239,7 +239,7 @@ typedef struct braid_value_size_v1 {
   int64_t dim;     /* offset 16: which of the model's dims it is */
 } braid_value_size_v1;
 
-/* 88 bytes. */
+/* 96 bytes. */
 typedef struct braid_open_v1 {
   int64_t step_count;                  /* offset 0 */
   const int64_t *steps;                /* offset 8: four words each */
@@ -252,6 +252,9 @@ typedef struct braid_open_v1 {
   const braid_size_check_v1 *checks;   /* offset 64 */
   int64_t value_count;                 /* offset 72 */
   const braid_value_size_v1 *values;   /* offset 80 */
+  const int64_t *const *input_shapes;  /* offset 88: `rank` numbers of results per input, -1 for a
+                                        * dim that is fixed or one of the model's; NULL where all
+                                        * are. A run at other sizes fails */
 } braid_open_v1;
 
 /* A weight that is stored smaller than code reads it. When a model is loaded, `matrix` is applied
@@ -268,8 +271,27 @@ typedef struct braid_expansion_v1 {
   const double *matrix; /* offset 56: `outputs` rows of `inputs` */
 } braid_expansion_v1;
 
+/* A model whose data decide sizes runs in phases, one after the other. What phases take and return
+ * are values, numbered: first the inputs of the model. 24 bytes. */
+typedef struct braid_phase_v1 {
+  const struct braid_model_v2 *model; /* offset 0: reads the weights of the whole model; has no
+                                       * variants, devices, expanded weights or phases */
+  const int64_t *inputs;              /* offset 8: the value that each input is */
+  const int64_t *outputs;             /* offset 16: the value that each output is, which no earlier
+                                       * phase has written */
+} braid_phase_v1;
+
+/* 32 bytes. */
+typedef struct braid_phases_v1 {
+  int64_t count;                /* offset 0: at least 1 */
+  const braid_phase_v1 *phases; /* offset 8 */
+  int64_t value_count;          /* offset 16 */
+  const int64_t *outputs;       /* offset 24: the value that each output of the model is */
+} braid_phases_v1;
+
 /* A compiled model. Without variants, `run` takes all shapes within the bounds; with variants it
- * is NULL, and the runtime chooses one by the shapes of the inputs. 240 bytes. */
+ * is NULL, and the runtime chooses one by the shapes of the inputs; with phases it is NULL too. 248
+ * bytes. */
 typedef struct braid_model_v2 {
   int64_t abi_version;                /* offset 0: what the code needs */
   int64_t input_count;                /* offset 8 */
@@ -304,6 +326,8 @@ typedef struct braid_model_v2 {
   int64_t expanded_bytes;             /* offset 216: of the weights that are expanded at load */
   int64_t expansion_count;            /* offset 224 */
   const braid_expansion_v1 *expansions; /* offset 232 */
+  const braid_phases_v1 *phases;        /* offset 240: NULL unless data decide sizes of the model,
+                                         * which then has neither code of its own nor an arena */
 } braid_model_v2;
 
 /* ---- What a program calls ------------------------------------------------------------------
@@ -379,7 +403,8 @@ BRAID_API int braid_context_set_input_values(braid_context_t *context, int64_t i
                                              const void *data);
 
 /* Sizes of output `index`: of an open model, and of one with variants, for the shapes of the inputs
- * that are set; of another, after the last run (before it: upper bounds). NULL for a wrong index,
+ * that are set; of one with phases, after a run, and NULL before it; of another, after the last run
+ * (before it: upper bounds). NULL for a wrong index,
  * and where the model does not run at these shapes. Valid until the next call of this or of run. */
 BRAID_API const int64_t *braid_context_output_shape(braid_context_t *context, int64_t index);
 
@@ -388,9 +413,14 @@ BRAID_API const int64_t *braid_context_output_shape(braid_context_t *context, in
  * `braid_context_output_shape` says; of another, at its upper bound. They overlap neither each
  * other nor an input: they are written while inputs are still read. The arena of an open model
  * grows to what the sizes need; where there is no memory for that the run fails, and others may
- * follow. */
+ * follow. Of a model with phases, `outputs` is NULL: `braid_context_output` has the results. */
 BRAID_API int braid_context_run(braid_context_t *context, void *const *inputs,
                                 void *const *outputs);
+
+/* Output `index` of the last run of a model with phases, row-major at the sizes that
+ * `braid_context_output_shape` says. It belongs to the context until the next run, or is the input
+ * that it equals. NULL for a wrong index, before a run, and for other models. */
+BRAID_API const void *braid_context_output(braid_context_t *context, int64_t index);
 
 /* Gives back the memory that the context has for runs; the next one takes what it needs. NULL is
  * allowed. */

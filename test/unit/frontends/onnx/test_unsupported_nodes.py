@@ -13,7 +13,7 @@ from braid.support.errors import UnsupportedError
 from braid.support.unsupported_ops import PAGE, UnsupportedNodesError, nearest_op
 
 node = helper.make_node
-VENDOR = "com.microsoft"
+VENDOR = "acme"
 
 
 def model(
@@ -47,11 +47,12 @@ def test_a_missing_op_is_named_with_all_that_helps() -> None:
         node("FusedConv", ["c"], ["y"], domain=VENDOR),
     ]
     assert str(refusal(model(nodes))) == (
-        "g: error: node 'first' (FusedConv): the op com.microsoft.FusedConv is not supported "
-        "(domain 'com.microsoft', opset 1)\n"
+        "g: error: node 'first' (FusedConv): the op acme.FusedConv is not supported "
+        "(domain 'acme', opset 1)\n"
         "note: 2 more nodes of the model would still be missing: Bar (1), "
-        "com.microsoft.FusedConv (1)\n"
-        f"hint: the nearest supported op is 'Conv'; {PAGE} tells how to add an op"
+        "acme.FusedConv (1)\n"
+        "hint: the nearest supported op is 'com.microsoft.FusedConv'; "
+        f"{PAGE} shows how to add an op"
     )
 
 

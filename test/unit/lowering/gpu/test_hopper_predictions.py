@@ -8,12 +8,12 @@ import math
 from pathlib import Path
 
 import benchmarks
-from braid.lowering.gpu.contraction.problem import Number
+from braid.lowering.gpu.contraction.problem import ElementKind
 from braid.lowering.gpu.contraction.schedules import Size
 from braid.lowering.gpu.kernels.hopper.schedules import HopperCost
 from braid.targets.machines.load import load_target
 
-NUMBERS = {"bf16": Number.BF16, "f16": Number.F16, "i8": Number.S8}
+NUMBERS = {"bf16": ElementKind.BF16, "f16": ElementKind.F16, "i8": ElementKind.S8}
 
 
 def measured() -> dict[Size, float]:

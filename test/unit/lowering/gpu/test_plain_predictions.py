@@ -11,7 +11,7 @@ from pathlib import Path
 
 import benchmarks
 from benchmarks.gpu_schedules import cases
-from braid.lowering.gpu.contraction.problem import Number
+from braid.lowering.gpu.contraction.problem import ElementKind
 from braid.lowering.gpu.contraction.schedules import Size, seconds
 from braid.lowering.gpu.contraction.tiles import Tiles
 from braid.targets.machines.load import load_target
@@ -31,7 +31,7 @@ def sizes() -> Iterator[tuple[str, Size]]:
             rows, depth = images * (side - window + 1) ** 2, window * window * channels
             copied = (16, 4)
         moved = 4 * (rows * depth + depth * columns + rows * columns)
-        yield case.name, Size(1, rows, columns, depth, Number.F32, moved, copied)
+        yield case.name, Size(1, rows, columns, depth, ElementKind.F32, moved, copied)
 
 
 def test_the_fastest_is_chosen_or_nearly() -> None:

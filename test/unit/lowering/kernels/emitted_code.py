@@ -234,15 +234,17 @@ CASES = (
         types=(f32, bf16),
     ),
     Case(
-        "gemm-narrow", "packed", [(9, 20), (20, 37)], _byte_product, ["ab", "BA{two}b2a", "ab"],
+        "gemm-low-precision", "packed", [(9, 20), (20, 37)], _byte_product,
+        ["ab", "BA{two}b2a", "ab"],
         TILE, types=BYTES,
     ),
     Case(
-        "conv-narrow", "packed", [IMAGE, (20, 16, 3, 3)], _byte_convolution,
+        "conv-low-precision", "packed", [IMAGE, (20, 16, 3, 3)], _byte_convolution,
         ["acdb", "AcdB{two}a2b", "acdb"], TILE, types=BYTES,
     ),
     Case(
-        "conv-narrow", "groups", [IMAGE, (40, 8, 3, 3)], partial(_byte_convolution, groups=2),
+        "conv-low-precision", "groups", [IMAGE, (40, 8, 3, 3)],
+        partial(_byte_convolution, groups=2),
         ["acdb", "AcdB20a2b", "acdb"], TILE, types=BYTES, machines=["avx512"],
     ),
     Case(

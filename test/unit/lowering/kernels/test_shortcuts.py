@@ -55,7 +55,7 @@ def test_a_choice_is_offered_if_it_is_listed(machine, case) -> None:
     for family, choices in listed.items():
         fresh = match_group(family, group)
         assert fresh is not None
-        assert [choice for choice in every if fresh.offers(choice)] == [
+        assert [choice for choice in every if fresh.supports_layout(choice)] == [
             choice for choice in every if choice in choices
         ]
 

@@ -161,7 +161,7 @@ def test_a_search_is_steered(server: Server) -> None:
     assert (
         "'nonsense' is not a command" in text
         and "'What?' is not" in text
-        and "it was told to stop" in text
+        and "the user stopped it" in text
     )
     assert "threshold 0.01" in text and "elementwise (1) unroll=2" in text
 

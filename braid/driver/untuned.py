@@ -1,4 +1,4 @@
-"""What kernels get of which no search is recorded: `on_miss` of `braid.compile`."""
+"""What kernels without a record of a search get: the option `untuned` of `braid.compile`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ from braid.targets.machines.target import Target
 _SELECT = "select-schedules"
 
 
-class OnMiss(StrEnum):
-    """What the kernel of a group gets that has no record.
+class Untuned(StrEnum):
+    """What the kernel of a group without a record gets.
 
-    The default schedule; a vendor's kernel, where there is one; the fastest of these two and of the
-    coarsest space of schedules, which are measured; or what `braid tune` would find.
+    That is the default schedule; a vendor's kernel, where there is one; the fastest of these two
+    and of the coarsest space of schedules, which are measured; or what `braid tune` would find.
     """
 
     DEFAULT = "default"
@@ -31,36 +31,36 @@ class OnMiss(StrEnum):
 
 
 @dataclass(frozen=True)
-class MissRule:
-    """`on_miss`, for `seconds` of searching at most."""
+class UntunedPolicy:
+    """What untuned kernels get, and the most `seconds` of searching for them."""
 
-    on_miss: OnMiss
+    untuned: Untuned
     seconds: float
 
     @staticmethod
-    def of(options: CompileOptions) -> "MissRule":
+    def of(options: CompileOptions) -> "UntunedPolicy":
         """Return what the options say. Raises BraidError for what there is not."""
-        on_miss = options.on_miss
-        if on_miss not in list(OnMiss):
+        untuned = options.untuned
+        if untuned not in list(Untuned):
             raise BraidError(
-                f"{option_text('on_miss')} is {on_miss!r}, expected one of {', '.join(OnMiss)}",
-                hint=did_you_mean(str(on_miss), OnMiss)
-                or f"such as {option_text('on_miss', OnMiss.PROBE)}",
+                f"{option_text('untuned')} is {untuned!r}, expected one of {', '.join(Untuned)}",
+                hint=did_you_mean(str(untuned), Untuned)
+                or f"such as {option_text('untuned', Untuned.PROBE)}",
             )
-        return MissRule(OnMiss(on_miss), options.on_miss_seconds)
+        return UntunedPolicy(Untuned(untuned), options.untuned_seconds)
 
     def settings(self, kernels: str | None) -> dict[str, object]:
         """Return the settings of kernels: the `best` if misses get something else than the default.
 
         Raises BraidError where the library's kernels are asked for and ruled out.
         """
-        if kernels is None and self.on_miss is not OnMiss.DEFAULT:
+        if kernels is None and self.untuned is not Untuned.DEFAULT:
             kernels = Kernels.BEST
-        is_library = self.on_miss is OnMiss.LIBRARY
+        is_library = self.untuned is Untuned.LIBRARY
         if is_library and kernels in (Kernels.GENERATED, Kernels.GENERIC):
             raise BraidError(
                 f"kernels without a record are to be the library's, and all to be {kernels}",
-                hint=f"{option_text('on_miss', 'library')} goes with "
+                hint=f"{option_text('untuned', 'library')} goes with "
                 f"{option_text('kernels', 'best')}, its default",
             )
         return {"kernels": kernels, "library_on_miss": is_library or None}
@@ -72,7 +72,7 @@ class MissRule:
 
         Raises BraidError where none of them looks up records.
         """
-        if self.on_miss not in (OnMiss.PROBE, OnMiss.TUNE):
+        if self.untuned not in (Untuned.PROBE, Untuned.TUNE):
             return tuple(passes)
         selecting = {_SELECT, *selecting_passes(target)}
         if not any(pass_.name in selecting for pass_ in passes):
@@ -87,7 +87,7 @@ class MissRule:
 
         Its pass is looked up in the registry, as in any pipeline: the driver imports no tuning.
         """
-        levels = "levels=1 " if self.on_miss is OnMiss.PROBE else ""
+        levels = "levels=1 " if self.untuned is Untuned.PROBE else ""
         workers = "" if jobs is None else f" jobs={jobs}"
         text = f"tune-schedules{{{levels}time-limit={self.seconds}{workers} selecting={selecting}}}"
         (searching,) = parse_pipeline(text)
@@ -97,17 +97,17 @@ class MissRule:
 def given_settings(options: CompileOptions) -> dict[str, object]:
     """Return the settings that the options write on a module; None for those that they leave.
 
-    Raises BraidError as `MissRule`.
+    Raises BraidError as `UntunedPolicy`.
     """
     return {
         "numerics": options.numerics,
         "precision": options.precision,
         "emulate": options.emulate or None,
-        **MissRule.of(options).settings(options.kernels),
+        **UntunedPolicy.of(options).settings(options.kernels),
     }
 
 
 def selecting_passes(target: Target) -> list[str]:
     """Return the passes by which backends of `target` select schedules of groups of their own."""
     found = (grouping_of(device) for device in target.devices)
-    return list(dict.fromkeys(each.selecting for each in found if each is not None))
+    return list(dict.fromkeys(each.schedule_pass for each in found if each is not None))

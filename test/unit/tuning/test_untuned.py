@@ -7,6 +7,7 @@ import pytest
 
 import braid
 from braid.frontends.mlir import parse_mlir
+from braid.onnxruntime import SessionOptions
 from braid.runtime.artifact import read_artifact
 from braid.support.errors import BraidError
 from braid.support.shared_objects import ONEDNN, loaded_library
@@ -24,13 +25,13 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BRAID_CACHE_DIR", str(tmp_path))
 
 
-def compiled(on_miss: str = "default", **options: object) -> braid.Model:
+def compiled(untuned: str = "default", **options: object) -> braid.Model:
     module = parse_mlir(make_context(), WITH_WEIGHT, "m.mlir").module
     model = braid.compile(
         module,
         jobs=1,
         parameters={"w": W},
-        on_miss=on_miss,
+        untuned=untuned,
         **options,  # pyright: ignore[reportArgumentType]
     )
     np.testing.assert_allclose(model(X), X @ W, rtol=1e-5)
@@ -81,20 +82,31 @@ def test_probing_is_less_than_tuning(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_time_is_no_search() -> None:
-    assert compiled("tune", on_miss_seconds=0.0).kernels == (0, 1, 0)
+    assert compiled("tune", untuned_seconds=0.0).kernels == (0, 1, 0)
     assert not load_tuned()
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"on_miss": "lib"}, "expected one of default, library, probe, tune"),
-        ({"on_miss": "library", "kernels": "generated"}, "all to be generated"),
-        ({"on_miss": "tune", "on_miss_seconds": -1.0}, "on_miss_seconds"),
-        ({"on_miss": "probe", "passes": "canonicalize"}, "no pass is 'select-schedules'"),
-        ({"on_miss": "probe", "cpu": "x86-64-v2"}, "are not timed on this one"),
+        ({"untuned": "lib"}, "expected one of default, library, probe, tune"),
+        ({"untuned": "library", "kernels": "generated"}, "all to be generated"),
+        ({"untuned": "tune", "untuned_seconds": -1.0}, "untuned_seconds"),
+        ({"untuned": "probe", "passes": "canonicalize"}, "no pass is 'select-schedules'"),
+        ({"untuned": "probe", "cpu": "x86-64-v2"}, "are not timed on this one"),
     ],
 )
 def test_what_there_is_not(options: dict[str, object], message: str) -> None:
     with pytest.raises(BraidError, match=message):
         compiled(**options)  # pyright: ignore[reportArgumentType]
+
+
+def test_former_names_of_the_options() -> None:
+    module = parse_mlir(make_context(), WITH_WEIGHT, "m.mlir").module
+    with pytest.raises(BraidError, match="untuned is 'lib', expected one of default, library"):
+        braid.compile(module, on_miss="lib")  # pyright: ignore[reportCallIssue]
+    with pytest.raises(BraidError, match="untuned_seconds is -1"):
+        braid.compile(module, on_miss_seconds=-1.0)  # pyright: ignore[reportCallIssue]
+    options = SessionOptions()
+    options.add_session_config_entry("braid.on_miss", "probe")
+    assert options.compile_options().untuned == "probe"

@@ -1,4 +1,4 @@
-"""Values for what is run for its time alone."""
+"""Synthetic inputs and parameters of models that run only to be timed."""
 
 from collections.abc import Container, Iterable
 from typing import Any, Protocol
@@ -23,8 +23,8 @@ class _Spec(Protocol):
     def bound(self) -> tuple[int, ...]: ...
 
 
-def made_up_array(shape: tuple[int, ...], dtype: "np.dtype[Any]", integer: int = 0) -> Array:
-    """Halves, whose products are normal numbers; integers are 0, a valid index.
+def synthetic_array(shape: tuple[int, ...], dtype: "np.dtype[Any]", integer: int = 0) -> Array:
+    """Return halves, whose products are normal numbers; integers are 0, a valid index.
 
     Another `integer` counts as far as `dtype` holds it.
     """
@@ -38,8 +38,8 @@ def made_up_array(shape: tuple[int, ...], dtype: "np.dtype[Any]", integer: int =
     return array
 
 
-def made_up_lengths(module: ModuleOp) -> Lengths:
-    """By the number of an input, with which value loops of the program turn as expected.
+def synthetic_lengths(module: ModuleOp) -> Lengths:
+    """Return by the number of an input the value with which loops of the program turn as expected.
 
     Raises BraidError for a profile that says no number.
     """
@@ -50,18 +50,18 @@ def made_up_lengths(module: ModuleOp) -> Lengths:
     return lengths
 
 
-def made_up_inputs(specs: Iterable[_Spec], lengths: Lengths) -> list[Array]:
-    """As large as inputs may be; integers are their `lengths`, or 0."""
+def synthetic_inputs(specs: Iterable[_Spec], lengths: Lengths) -> list[Array]:
+    """Return inputs as large as they may be; integers are their `lengths`, or 0."""
     return [
-        made_up_array(spec.bound, np.dtype(spec.dtype), lengths.get(number, 0))
+        synthetic_array(spec.bound, np.dtype(spec.dtype), lengths.get(number, 0))
         for number, spec in enumerate(specs)
     ]
 
 
-def made_up_parameters(module: ModuleOp, known: Container[str] = ()) -> dict[str, Array]:
-    """A value for each parameter of `module` but the `known` ones."""
+def synthetic_parameters(module: ModuleOp, known: Container[str] = ()) -> dict[str, Array]:
+    """Return a value for each parameter of `module` but the `known` ones."""
     return {
-        op.key.data: made_up_array(shape_of(op.output), to_numpy(element_type_of(op.output)))
+        op.key.data: synthetic_array(shape_of(op.output), to_numpy(element_type_of(op.output)))
         for op in module.walk()
         if isinstance(op, ParameterOp) and op.key.data not in known
     }

@@ -20,8 +20,8 @@ from braid.lowering.fpga.convert.values import Array
 from braid.support.errors import UnsupportedError
 
 
-def refusal(op: Operation, known: ParameterExpressions) -> str | None:
-    """Why designs do not have `op`, None where they do; `known` is of its module.
+def unsupported_reason(op: Operation, known: ParameterExpressions) -> str | None:
+    """Return why designs do not have `op`, None where they do; `known` is of its module.
 
     It is tried alone, with weights of 1 that are not known yet: a sum of very many terms may be
     refused later, when they are.
@@ -36,7 +36,7 @@ def refusal(op: Operation, known: ParameterExpressions) -> str | None:
 
 
 def _refusal_of_padding(op: PadOp, known: ParameterExpressions) -> str | None:
-    """That of what reads it, which has to have windows, and computes it as well."""
+    """Return why the readers of a padding, which must have windows, cannot compute it as well."""
     readers = [use.operation for use in op.results[0].uses]
     if not readers or not all(isinstance(reader, HEADS) for reader in readers):
         return f"'{op.name}' on an FPGA that other ops than windows read"
@@ -45,7 +45,7 @@ def _refusal_of_padding(op: PadOp, known: ParameterExpressions) -> str | None:
 
 
 def _refusal_of_moves(op: TensorOp) -> str | None:
-    """That of the two tensors that are streams, between which others only say the order."""
+    """Return why one of the two streams around a chain of movements is unsupported."""
     ends, values = [root_of(op.results[0])], [op.results[0]]
     while values:
         value = values.pop()
@@ -70,7 +70,7 @@ def _tried(op: Operation, known: ParameterExpressions) -> str | None:
 
 
 def _alone(op: Operation, known: ParameterExpressions) -> tuple[FuncOp, dict[str, Array]]:
-    """A function of `op`, paddings and moves in front of its windows, and its parameters."""
+    """Return a function of `op`, paddings and moves in front of its windows, and its parameters."""
     body = Block()
     parameters: dict[str, Array] = {}
 

@@ -1,4 +1,4 @@
-"""The kernel of a product of narrow numbers, by what the machine multiplies them with."""
+"""Kernels of low-precision matmuls and convolutions, by the instructions of the machine."""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,7 +8,7 @@ from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction import tiling
 from braid.lowering.cpu.kernels.contraction.arithmetic import (
     BytePairArithmetic,
-    NarrowArithmetic,
+    LowPrecisionArithmetic,
     PairArithmetic,
 )
 from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel
@@ -26,7 +26,7 @@ _ROWS = 64
 
 def takes_nest(
     nest: Contraction | None,
-    arithmetic: NarrowArithmetic,
+    arithmetic: LowPrecisionArithmetic,
     positions: Positions,
     block: int,
 ) -> bool:
@@ -38,16 +38,16 @@ def takes_nest(
     return not isinstance(arithmetic, PairArithmetic) or takes_pairs(nest)
 
 
-def narrow_kernel(
+def low_precision_kernel(
     group: FusedOp,
     symbol: str,
     unit: VectorUnit,
     nest: Contraction,
     schedule: tiling.TileSchedule,
-    arithmetic: NarrowArithmetic,
+    arithmetic: LowPrecisionArithmetic,
     positions: Positions,
 ) -> Kernel:
-    """One tile per grid iteration, or a block of rows that is staged once."""
+    """Return a kernel of one tile per grid iteration, or of a block of rows that is staged once."""
     tile, outside = schedule.tile, schedule.columns_outside
     fixed = (nest, tile, unit.lanes)
 
@@ -74,15 +74,16 @@ def row_block(
     unit: VectorUnit,
     outside: bool,
 ) -> RowBlock:
-    """As many rows as fit a part of a core's cache; with `outside`, B is read once for them all,
-    else `_ROWS` do."""
+    """Return the rows that fit a part of a core's cache; with `outside`, B is read once for all
+    rows, else `_ROWS` suffice.
+    """
     extent = nest.row.extent
-    room = unit.cache_bytes // (2 if outside else 4)
+    available = unit.cache_bytes // (2 if outside else 4)
     wanted = extent * nest.outer[-1].extent if outside and nest.outer else extent
     wanted = wanted if outside else min(wanted, _ROWS)
 
     def fits(block: RowBlock) -> bool:
-        return staged(block).scratch_bytes <= room
+        return staged(block).scratch_bytes <= available
 
     rows = min(extent, -(-wanted // tile.rows) * tile.rows)
     while rows > tile.rows and not fits(RowBlock(1, rows)):

@@ -1,0 +1,1 @@
+"""Tables and figures of `docs/benchmarks/`, made from `benchmarks/results/*.json`."""

@@ -1,0 +1,25 @@
+"""Importers of ONNX Runtime's own ops, those of the domain `com.microsoft`."""
+
+from braid.frontends.onnx.microsoft import (
+    activations,
+    fused,
+    group_query,
+    low_bits,
+    multi_head,
+    normalization,
+    quantized,
+    quantized_lstm,
+    rotary,
+)
+
+__all__ = [
+    "activations",
+    "fused",
+    "group_query",
+    "low_bits",
+    "multi_head",
+    "normalization",
+    "quantized",
+    "quantized_lstm",
+    "rotary",
+]

@@ -1,0 +1,113 @@
+"""Ops whose result has as many elements as data say."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
+
+from braid.dialects.braid.base import extents_of, tensor_type
+from braid.dialects.braid.constants import IotaOp
+from braid.dialects.braid.indexing import GatherOp
+from braid.dialects.braid.reduction import ReduceOp
+from braid.dialects.braid.scan import ScanOp
+from braid.dialects.braid.scattering import ScatterElementsOp
+from braid.dialects.braid.sized_ops import top_k_of
+from braid.frontends.onnx.building.builder import Builder
+from braid.frontends.onnx.building.decisions import decided
+from braid.frontends.onnx.building.expressions import (
+    apply,
+    broadcast,
+    cast,
+    concat,
+    pad,
+    reshape,
+    scalar,
+    size_scalar,
+    slice_dim,
+    transpose,
+)
+from braid.support.sizes.expression import Extent
+from braid.support.sizes.operators import product_of
+
+
+def true_positions(b: Builder, mask: SSAValue, name: str) -> SSAValue:
+    """Return the positions at which a vector of bools is true, `[n]` of i64, in their order.
+
+    Data decide how many there are, a size called `name`. The positions are written to where the
+    number of true elements before them says; those of false elements to a place after all others.
+    """
+    (extent,) = extents_of(mask)
+    ones = cast(b, mask, i64)
+    count = reshape(b, b.emit(ReduceOp.get(ones, "add", [0])), [1])
+    most = extent if isinstance(extent, int) else None
+    (size,) = decided(b, count, name, most=most).reshape(-1).tolist()
+    before = b.emit(ScanOp.get(ones, "add", 0, exclusive=True, reverse=False))
+    places = apply(b, "select", mask, before, size_scalar(b, extent, before))
+    positions = _iota(b, extent)
+    empty = broadcast(b, b.constant(np.zeros([1], np.int64)), [extent + 1])
+    packed = b.emit(ScatterElementsOp.get(empty, places, positions, 0, "none"))
+    return slice_dim(b, packed, 0, 0, size)
+
+
+def is_not_zero(b: Builder, x: SSAValue) -> SSAValue:
+    """Return the elements of a tensor as a vector of bools."""
+    flat = reshape(b, x, [product_of(extents_of(x))])
+    return apply(b, "ne", flat, scalar(b, 0, flat))
+
+
+def coordinates(b: Builder, positions: SSAValue, shape: Sequence[Extent]) -> SSAValue:
+    """Return row-major positions in a tensor of a shape as its indices, `[rank, n]` of i64."""
+    rows: list[SSAValue] = []
+    for dim, extent in enumerate(shape):
+        index = positions
+        if (inner := product_of(shape[dim + 1 :])) != 1:
+            index = apply(b, "div", index, size_scalar(b, inner, index))
+        if dim > 0:
+            index = apply(b, "rem", index, size_scalar(b, extent, index))
+        rows.append(reshape(b, index, [1, *extents_of(index)]))
+    return concat(b, rows, 0)
+
+
+def distinct(b: Builder, x: SSAValue, name: str, *, by_value: bool) -> list[SSAValue]:
+    """Return the distinct elements of a vector, and what ONNX's `Unique` says of them.
+
+    That is where each stands first, which of them each element is, and how often each is there;
+    in ascending order, or in that of their first places.
+    """
+    (extent,) = extents_of(x)
+    ordered, places = b.emit_all(top_k_of(x, extent, 0, largest=False))
+    before = slice_dim(b, pad(b, ordered, [1], [0], 0), 0, 0, extent)
+    numbers = _iota(b, extent)
+    is_first = apply(b, "eq", numbers, scalar(b, 0, numbers))
+    begins = apply(b, "or", is_first, apply(b, "ne", ordered, before))
+    groups = b.emit(ScanOp.get(cast(b, begins, i64), "add", 0))
+    groups = apply(b, "sub", groups, scalar(b, 1, groups))
+    positions = true_positions(b, begins, name)
+    first = b.emit(GatherOp.get(places, positions, 0))  # equal elements keep their order
+    inverse = b.emit(ScatterElementsOp.get(places, places, groups, 0))
+    if not by_value:
+        (count,) = extents_of(first)
+        first, order = b.emit_all(top_k_of(first, count, 0, largest=False))
+        ranks = b.emit(ScatterElementsOp.get(order, order, _iota(b, count), 0))
+        inverse = b.emit(GatherOp.get(ranks, inverse, 0))
+    zeros = apply(b, "sub", first, first)
+    ones = broadcast(b, b.constant(np.ones([1], np.int64)), [extent])
+    counts = b.emit(ScatterElementsOp.get(zeros, inverse, ones, 0, "add"))
+    return [b.emit(GatherOp.get(x, first, 0)), first, inverse, counts]
+
+
+def _iota(b: Builder, extent: Extent) -> SSAValue:
+    return b.emit(IotaOp.of(0, tensor_type(i64, [extent])))
+
+
+def taken_boxes(b: Builder, indices: SSAValue, counts: SSAValue, name: str) -> SSAValue:
+    """Return rows of batch, class and box, `[n, 3]`, of what non-maximum suppression gives."""
+    shape = extents_of(indices)
+    numbers = b.emit(IotaOp.of(2, tensor_type(i64, shape)))
+    are_taken = apply(b, "lt", numbers, broadcast(b, reshape(b, counts, [*shape[:2], 1]), shape))
+    places = true_positions(b, reshape(b, are_taken, [product_of(shape)]), name)
+    boxes = b.emit(GatherOp.get(reshape(b, indices, [product_of(shape)]), places, 0))
+    lines = coordinates(b, places, shape)
+    rows = concat(b, [slice_dim(b, lines, 0, 0, 2), reshape(b, boxes, [1, *extents_of(boxes)])], 0)
+    return transpose(b, rows, [1, 0])
