@@ -14,7 +14,12 @@ from braid.analysis.interpreter import interpret as interpret_function
 from braid.dialects.braid.decided_sizes import decides_sizes, phase_outputs, phases_of
 from braid.dialects.braid.ports import input_names, output_names
 from braid.driver.read_source import Constants, Dims, ModelSource, Shapes, read_source
-from braid.driver.sources.signature import entry_of, signature_of, signature_of_function
+from braid.driver.sources.signature import (
+    boundary_of,
+    entry_of,
+    signature_of,
+    signature_of_function,
+)
 from braid.driver.sources.source_model import Parameters
 from braid.passes.infrastructure.context import make_context
 from braid.passes.infrastructure.manager import run_pipeline
@@ -71,7 +76,9 @@ def interpret(
             values |= zip(output_names(phase), results, strict=True)
         return [values[value] for _, value in phase_outputs(model.module)]
 
-    return Model(inputs, outputs, InterpreterExecutor(inputs, outputs, evaluate))
+    boundary = boundary_of(model.module)
+    executor = InterpreterExecutor(inputs, outputs, evaluate)
+    return Model(inputs, outputs, executor, boundary=boundary)
 
 
 class _Functions:

@@ -1,7 +1,7 @@
 """From the arguments of a call to the arrays of a model's inputs and outputs."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,25 +16,33 @@ Array = NDArray[Any]
 
 
 def bind_inputs(
-    specs: Sequence[TensorSpec], positional: Sequence[object], named: Mapping[str, object]
+    specs: Sequence[TensorSpec],
+    positional: Sequence[object],
+    named: Mapping[str, object],
+    no_arrays: Container[str] = (),
 ) -> list[Buffer]:
     """Return one array per input, in the model's order.
 
-    A mapping that is all that is given by position has inputs by name.
+    A mapping that is all that is given by position has inputs by name. What is given for inputs
+    named in `no_arrays`, which are text or mappings, is returned as it is.
 
     Raises:
         BraidError: an input that is missing, given twice or unknown, or that is not an array.
 
     """
-    if len(positional) == 1 and isinstance(positional[0], Mapping):
-        mapping = cast(Mapping[str, object], positional[0])
+
+    def bound(spec: TensorSpec, value: object) -> Buffer:
+        return cast(Buffer, value) if spec.name in no_arrays else as_array(spec, value)
+
+    if len(positional) == 1 and _has_names(positional[0], specs, no_arrays):
+        mapping = positional[0]
         if twice := [name for name in named if name in mapping]:
             raise BraidError(f"input '{twice[0]}' is given in the mapping and by keyword")
         positional, named = (), {**mapping, **named}
     if not named and len(positional) == len(specs):
-        return list(map(as_array, specs, positional))
+        return list(map(bound, specs, positional))
     if not positional and len(named) == len(specs) and all(s.name in named for s in specs):
-        return [as_array(spec, named[spec.name]) for spec in specs]
+        return [bound(spec, named[spec.name]) for spec in specs]
     names = [spec.name for spec in specs]
     if len(positional) > len(specs):
         raise BraidError(
@@ -57,7 +65,16 @@ def bind_inputs(
             f"no value for {'input' if len(missing) == 1 else 'inputs'} {_listed(missing)}",
             hint=f"the inputs are {_listed(names)}",
         )
-    return [as_array(spec, given[spec.name]) for spec in specs]
+    return [bound(spec, given[spec.name]) for spec in specs]
+
+
+def _has_names(
+    value: object, specs: Sequence[TensorSpec], no_arrays: Container[str]
+) -> TypeGuard[Mapping[str, object]]:
+    """Return whether a mapping has inputs by name, and is not itself the only input."""
+    if not isinstance(value, Mapping):
+        return False
+    return len(specs) != 1 or specs[0].name not in no_arrays or specs[0].name in value
 
 
 def in_order(what: str, values: object) -> Sequence[object]:

@@ -1,8 +1,8 @@
 """What an artifact says about itself, for people and for Python: JSON in its first section."""
 
 import json
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, NoReturn, TypeVar, cast
 
 from braid.support.errors import BraidError
@@ -17,6 +17,8 @@ _KINDS: dict[type, str] = {
     float: "a number",
     int: "a whole number of 63 bits",
     list: "a list",
+    dict: "an object",
+    bool: "a truth value",
 }
 
 
@@ -41,6 +43,36 @@ class TensorSpec:
     def static(cls, name: str, dtype: str, shape: tuple[int, ...]) -> "TensorSpec":
         """Return the spec of a tensor without open dims."""
         return cls(name, dtype, shape, shape)
+
+
+@dataclass(frozen=True)
+class PortKind:
+    """What an input or output is that is no array of numbers.
+
+    It is text, or a mapping of these keys from each row.
+    """
+
+    is_text: bool = False
+    keys: tuple[str | int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """The inputs and outputs of a model, by name, that are no arrays of numbers.
+
+    `texts` are those that the model holds, each at the place of the number that stands for it.
+    """
+
+    texts: tuple[str, ...] = ()
+    inputs: Mapping[str, PortKind] = field(default_factory=dict[str, PortKind])
+    outputs: Mapping[str, PortKind] = field(default_factory=dict[str, PortKind])
+
+    def __bool__(self) -> bool:
+        """Return whether there is any."""
+        return bool(self.inputs or self.outputs)
+
+
+NUMBERS_ALONE = Boundary()
 
 
 @dataclass(frozen=True)
@@ -131,6 +163,7 @@ _OPTIONAL: dict[str, Any] = {
     "kernels": list(NO_KERNELS),
     "output_shapes": [],
     "expanded_bytes": 0,
+    "boundary": asdict(NUMBERS_ALONE),
     "phases": 0,
 }
 """What older manifests do not say."""
@@ -153,7 +186,8 @@ class Manifest:
     `output_shapes` says, of a model whose sizes are open, the sizes of each output by those of the
     dims, such as `2 * batch`; its `arena_bytes` are 0, since what a run takes depends on them.
     `expanded_bytes` are those of the weights that loading makes of stored ones. `phases` is how
-    many functions run one after the other where data decide sizes, 0 for other models.
+    many functions run one after the other where data decide sizes, 0 for other models. `boundary`
+    says which inputs and outputs are text or mappings.
     """
 
     model: str
@@ -174,6 +208,7 @@ class Manifest:
     kernels: RecordCount = NO_KERNELS
     output_shapes: tuple[tuple[str, ...], ...] = ()
     expanded_bytes: int = 0
+    boundary: Boundary = NUMBERS_ALONE
     phases: int = 0
 
     def to_json(self) -> str:
@@ -211,6 +246,7 @@ class Manifest:
                 kernels=_read_count(_read_list(fields, "kernels", int)),
                 output_shapes=_read_all(fields, "output_shapes", _read_texts),
                 expanded_bytes=_read(fields, "expanded_bytes", int),
+                boundary=_read_boundary(_read_object(fields, "boundary")),
                 phases=_read(fields, "phases", int),
             )
         except (ValueError, RecursionError) as error:
@@ -256,6 +292,33 @@ def _read_tensor(fields: Any) -> TensorSpec:
         _read_list(fields, "dims", str),
         _read_list(fields, "values", str) if "values" in fields else (),
     )
+
+
+def _read_object(fields: Any, name: str) -> Any:
+    return _read(fields, name, dict)  # pyright: ignore[reportUnknownVariableType]
+
+
+def _read_boundary(fields: Any) -> Boundary:
+    return Boundary(
+        _read_list(fields, "texts", str),
+        _read_ports(_read_object(fields, "inputs")),
+        _read_ports(_read_object(fields, "outputs")),
+    )
+
+
+def _read_ports(fields: Any) -> dict[str, PortKind]:
+    return {
+        name: PortKind(_read(own, "is_text", bool), _read_keys(own))
+        for name, own in cast(dict[str, Any], fields).items()
+    }
+
+
+def _read_keys(fields: Any) -> tuple[str | int, ...]:
+    keys = cast(list[Any], _read(fields, "keys", list))
+    for key in keys:
+        if type(key) not in (str, int):
+            _wrong(key, "keys", str)
+    return tuple(keys)
 
 
 def _read_dim(fields: Any) -> DimSpec:

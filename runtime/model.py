@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from braid.runtime.artifact import Artifact, artifact_of_bytes, read_artifact
 from braid.runtime.binding import bind_inputs, bind_outputs, in_order, outputs_in_order
+from braid.runtime.boundary import BoundaryCall
 from braid.runtime.buffers import describe_shape
 from braid.runtime.device_arrays import Buffer
 from braid.runtime.executors import (
@@ -18,7 +19,13 @@ from braid.runtime.executors import (
     Executor,
     NativeExecutor,
 )
-from braid.runtime.manifest import NO_KERNELS, RecordCount, TensorSpec
+from braid.runtime.manifest import (
+    NO_KERNELS,
+    NUMBERS_ALONE,
+    Boundary,
+    RecordCount,
+    TensorSpec,
+)
 from braid.runtime.model_html import model_html
 from braid.runtime.native import NativeModel, emulating, register_plugins
 from braid.runtime.package import KeptArtifact, Package
@@ -54,12 +61,14 @@ class Model:
         executor: Executor,
         arena_bytes: int = 0,
         package: Package | Artifact | KeptArtifact | None = None,
+        boundary: Boundary = NUMBERS_ALONE,
     ) -> None:
         """Put a model together; users call `braid.compile`, `interpret` or `load`."""
         self.inputs = inputs
         self.outputs = outputs
         self.arena_bytes = arena_bytes
         self._manifest = None if package is None else package.manifest
+        self._boundary = boundary if package is None else package.manifest.boundary
         self._state: _Open | None = _Open(executor, package)
 
     def __repr__(self) -> str:
@@ -97,7 +106,7 @@ class Model:
 
         """
         tensors = any_tensor((*arguments, *named.values()))
-        results = self._run(bind_inputs(self.inputs, arguments, named), out, tensors)
+        results = self._run(self._bound(arguments, named), out, tensors)
         return results[0] if len(results) == 1 else tuple(results)
 
     @overload
@@ -114,10 +123,29 @@ class Model:
 
         """
         given = in_order("inputs", inputs)
-        return self._run(bind_inputs(self.inputs, given, {}), out, any_tensor(given))
+        return self._run(self._bound(given, {}), out, any_tensor(given))
+
+    def _bound(self, arguments: Sequence[object], named: Mapping[str, object]) -> list[Buffer]:
+        return bind_inputs(self.inputs, arguments, named, self._boundary.inputs)
+
+    def _run_with_text(self, inputs: Sequence[object], out: object) -> list[Any]:
+        """Run a model with inputs or outputs that are text or mappings."""
+        if out is not None and self._boundary.outputs:
+            names = ", ".join(f"'{name}'" for name in self._boundary.outputs)
+            raise BraidError(
+                f"buffers are given for outputs, but {names} of the model are no arrays of numbers",
+                hint="leave out out=, and take what the call returns",
+            )
+        call = BoundaryCall(self._boundary)
+        arrays = call.encoded(self.inputs, inputs)
+        buffers = None if out is None else outputs_in_order(self.outputs, out)
+        given = None if buffers is None else bind_outputs(self.outputs, buffers)
+        return call.decoded(self.outputs, self._open().executor.run(arrays, given))
 
     def _run(self, inputs: Sequence[Buffer], out: object, tensors: bool) -> list[Array]:
         """Run on arrays; what is returned are tensors of PyTorch if `tensors`, or what is given."""
+        if self._boundary:
+            return self._run_with_text(inputs, out)
         if out is None:
             results = self._open().executor.run(inputs, None)
             return list(map(tensor_of, results)) if tensors else results
@@ -133,8 +161,16 @@ class Model:
                 hint="run takes a sequence in the model's order",
             )
         tensors = any_tensor(inputs.values())
-        results = self._run(bind_inputs(self.inputs, (), inputs), None, tensors)
+        results = self._run(self._bound((), inputs), None, tensors)
         return dict(zip((spec.name for spec in self.outputs), results, strict=True))
+
+    def run_numbers(self, inputs: Sequence[Buffer]) -> list[Array]:
+        """Run on arrays in the model's order, as callers from C do, and return arrays.
+
+        In the place of text are the numbers that stand for it, and of mappings the rows of their
+        values; see `boundary`. Raises as `run`.
+        """
+        return self._open().executor.run(list(inputs), None)
 
     def stream(
         self,
@@ -160,6 +196,11 @@ class Model:
         """
         check_kinds(flags={"return_errors": return_errors, "copy": copy})
         check_deadline(deadline)
+        if self._boundary:
+            raise BraidError(
+                "a stream takes and gives arrays of numbers, and the model has text or mappings",
+                hint="call the model once for each request",
+            )
         specs = self.inputs
         return Stream(
             self._open().executor.open_stream(deadline, return_errors),
@@ -201,6 +242,11 @@ class Model:
     def reset_profile(self) -> None:
         """Forget the runs so far, such as those that warm up."""
         self._open().executor.reset_profile()
+
+    @property
+    def boundary(self) -> Boundary:
+        """Return which inputs and outputs are text or mappings, by name."""
+        return self._boundary
 
     @property
     def memory(self) -> tuple[MemoryReport, ...]:
@@ -341,7 +387,12 @@ class Model:
         """Return a model of the same code and weights, which is closed and counts on its own."""
         state = self._open()
         return Model(
-            self.inputs, self.outputs, state.executor.copy(), self.arena_bytes, state.package
+            self.inputs,
+            self.outputs,
+            state.executor.copy(),
+            self.arena_bytes,
+            state.package,
+            self._boundary,
         )
 
     def __deepcopy__(self, memo: object) -> "Model":

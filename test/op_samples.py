@@ -23,6 +23,7 @@ from braid.dialects.braid.resampling import Resampling
 from braid.dialects.braid.resize import ResizeOp
 from braid.dialects.braid.scan import ScanOp
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
+from braid.dialects.braid.tree_ensemble import TreeEnsembleOp
 
 Array = np.ndarray
 Build = Callable[..., TensorOp]
@@ -54,6 +55,10 @@ def row_arity(name: str) -> int:
 def row_sample(name: str) -> tuple[str, Build, list[Array]]:
     shapes = [(2, 1, 3), (2, 4, 1)][: row_arity(name)]
     return name, lambda *x: elementwise(name, *x), [np.abs(floats(*s)) + 1 for s in shapes]
+
+
+NODES = np.array([[0, 0, 0, 0], [0, 0, 1, 1], [0, 0, 2, 2], [3, 0, 4, 0], [0, 0, 1, 2]], np.int32)
+"""Three leaves, and two nodes that ask whether a feature is at most 0."""
 
 
 def conv(**options: object) -> Build:
@@ -207,6 +212,16 @@ STRUCTURED: list[tuple[str, Build, list[Array]]] = [
         "gather nd batch",
         lambda *x: GatherNdOp.get(*x, batch_dims=1),
         [floats(2, 3, 4), integers(2, 5, 1, low=-3, high=3)],
+    ),
+    (
+        "tree ensemble",
+        lambda *x: TreeEnsembleOp.get(*x, "add", depth=2, tracks_missing=True),
+        [with_nan(floats(6, 2)), NODES, np.array([[3, 2], [4, 3]], np.int32), floats(3, 2)],
+    ),
+    (
+        "tree ensemble minimum",
+        lambda *x: TreeEnsembleOp.get(*x, "minimum", depth=1, tracks_missing=False),
+        [floats(4, 2), NODES, np.array([[4, 2]], np.int32), floats(3, 1)],
     ),
 ]
 

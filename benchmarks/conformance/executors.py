@@ -24,7 +24,9 @@ from benchmarks.conformance.peers import (
 from braid.analysis.interpreter import interpret
 from braid.dialects.braid.attribute_names import SYMBOLS
 from braid.dialects.braid.sizes import assumptions_of, symbols_attribute, symbols_used, value_sizes
+from braid.driver.sources.signature import boundary_of, signature_of
 from braid.frontends.onnx import ImportedModel, import_onnx
+from braid.runtime.boundary import BoundaryCall
 from braid.support.errors import UnsupportedError
 from braid.support.sizes.assumptions import Assumed
 
@@ -35,7 +37,16 @@ Executor = Callable[[ModelProto, Arrays], Arrays]
 
 def by_interpreter(model: ModelProto, inputs: Arrays) -> Arrays:
     imported, rest = imported_with(model, inputs)
-    return list(interpret(imported.module, rest, parameters=imported.parameters))
+    return interpreted(imported, rest)
+
+
+def interpreted(imported: ImportedModel, inputs: Arrays) -> Arrays:
+    """Interpret a module; text becomes the numbers that stand for it, and these text."""
+    call = BoundaryCall(boundary_of(imported.module))
+    takes, gives = signature_of(imported.module)
+    numbers = call.encoded(takes, inputs)
+    results = interpret(imported.module, numbers, parameters=imported.parameters)
+    return call.decoded(gives, results)
 
 
 def by_open_interpreter(model: ModelProto, inputs: Arrays) -> Arrays:

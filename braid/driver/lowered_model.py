@@ -15,6 +15,7 @@ from braid.dialects.braid.variants import program_functions
 from braid.driver.packaging.c_library import write_c_library
 from braid.driver.packaging.weights import aligned_bytes, fill_weights
 from braid.driver.read_source import chain_parameters
+from braid.driver.sources.signature import boundary_of
 from braid.driver.sources.source_model import Parameters, SourceModel
 from braid.lowering.host.codegen.link import link_shared_object
 from braid.lowering.host.descriptor import ModelDescription, ModelPort
@@ -116,6 +117,7 @@ def _manifest(lowered: LoweredModel, index: tuple[WeightSpec, ...]) -> Manifest:
         kernels=lowered.kernels,
         output_shapes=description.output_sizes,
         expanded_bytes=description.expanded_bytes,
+        boundary=boundary_of(lowered.model.module),
         phases=0 if description.phases is None else len(description.phases.phases),
     )
 

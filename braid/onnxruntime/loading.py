@@ -50,7 +50,9 @@ def open_model(given: object, options: SessionOptions) -> Opened:
             else:
                 artifact = artifact_of_bytes(source, "<bytes>")
                 model = model_of(artifact, artifact, threads)
-        return Opened(model, described(model.inputs), described(model.outputs))
+        kinds = model.boundary
+        outputs = described(model.outputs, kinds.outputs, is_output=True)
+        return Opened(model, described(model.inputs, kinds.inputs), outputs)
     return _compiled(source, options)
 
 
@@ -89,8 +91,8 @@ def _compiled(source: Path | bytes, options: SessionOptions) -> Opened:
             raise wrong or error from error
     return Opened(
         model,
-        header.inputs(model.inputs),
-        header.outputs(model.outputs),
+        header.inputs(model.inputs, model.boundary.inputs),
+        header.outputs(model.outputs, model.boundary.outputs),
         header.overridable(lambda number: type_text(dtype_name(number))),
         header.metadata,
     )

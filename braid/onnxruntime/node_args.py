@@ -10,13 +10,16 @@ from onnx import ModelProto, TensorShapeProto, ValueInfoProto
 from braid.frontends.onnx.wire import skeleton
 from braid.onnxruntime.element_types import type_text
 from braid.onnxruntime.errors import InvalidArgument, InvalidProtobuf, NoSuchFile
-from braid.runtime.manifest import TensorSpec
+from braid.runtime.manifest import PortKind, TensorSpec
 from braid.support.errors import BraidError
 from braid.support.input_files import map_regular
 
 Dim = int | str | None
 """A size, the name of an open dim, or None for one without a name."""
 
+
+Kinds = Mapping[str, PortKind]
+"""The inputs or outputs, by name, that are text or mappings."""
 
 _NO_VERSION = 2**63 - 1
 """What ONNX Runtime says of a model without a version."""
@@ -97,13 +100,13 @@ class Header:
             if not isinstance(_declared(dim), int)
         ]
 
-    def inputs(self, specs: Sequence[TensorSpec]) -> list[NodeArg]:
+    def inputs(self, specs: Sequence[TensorSpec], kinds: Kinds) -> list[NodeArg]:
         """Return what the model says of the inputs that it has when it is compiled."""
-        return _described(specs, self.model.graph.input)
+        return described(specs, kinds, self.model.graph.input)
 
-    def outputs(self, specs: Sequence[TensorSpec]) -> list[NodeArg]:
+    def outputs(self, specs: Sequence[TensorSpec], kinds: Kinds) -> list[NodeArg]:
         """Return the same of its outputs."""
-        return _described(specs, self.model.graph.output)
+        return described(specs, kinds, self.model.graph.output, is_output=True)
 
     def overridable(self, type_of: Callable[[int], str]) -> list[NodeArg]:
         """Return the inputs that have a weight as their default value."""
@@ -145,17 +148,30 @@ def read_header(source: Path | bytes) -> Header:
     return Header(model)
 
 
-def described(specs: Iterable[TensorSpec]) -> list[NodeArg]:
-    """Return what is known of the inputs or outputs of a compiled model."""
-    return [NodeArg(spec.name, _compiled_shape(spec), type_text(spec.dtype)) for spec in specs]
-
-
-def _described(specs: Sequence[TensorSpec], values: Sequence[ValueInfoProto]) -> list[NodeArg]:
+def described(
+    specs: Iterable[TensorSpec],
+    kinds: Kinds,
+    values: Iterable[ValueInfoProto] = (),
+    *,
+    is_output: bool = False,
+) -> list[NodeArg]:
+    """Return what is known of the inputs or outputs of a compiled model, and of what it says."""
     declared: Mapping[str, ValueInfoProto] = {value.name: value for value in values}
-    return [
-        NodeArg(spec.name, _shape(spec, declared.get(spec.name)), type_text(spec.dtype))
-        for spec in specs
-    ]
+    found: list[NodeArg] = []
+    for spec in specs:
+        kind = kinds.get(spec.name)
+        if kind is not None and kind.keys:
+            found.append(NodeArg(spec.name, [], _mapping_text(kind, spec.dtype, is_output)))
+            continue
+        type = type_text(spec.dtype) if kind is None else "tensor(string)"
+        found.append(NodeArg(spec.name, _shape(spec, declared.get(spec.name)), type))
+    return found
+
+
+def _mapping_text(kind: PortKind, dtype: str, is_output: bool) -> str:
+    key = "string" if isinstance(kind.keys[0], str) else "int64"
+    mapping = f"map({key},{type_text(dtype)})"
+    return f"seq({mapping})" if is_output else mapping
 
 
 def _shape(spec: TensorSpec, value: ValueInfoProto | None) -> list[Dim]:

@@ -42,6 +42,7 @@ from braid.dialects.braid.sized_ops import (
 from braid.dialects.braid.sizes import SizedLayoutAttr, SizesAttr, SymbolAttr
 from braid.dialects.braid.sorting import TopKOp
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
+from braid.dialects.braid.tree_ensemble import TreeEnsembleOp
 
 Braid = Dialect(
     "braid",
@@ -86,6 +87,7 @@ Braid = Dialect(
         SoftmaxOp,
         TopKOp,
         TransposeOp,
+        TreeEnsembleOp,
         YieldOp,
     ],
     [

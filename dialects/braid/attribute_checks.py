@@ -27,6 +27,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation
 
 from braid.dialects.braid.attribute_names import (
+    BOUNDARY,
     BRANCH_PROBABILITY,
     BRANCH_SIZE_CHECKS,
     CANDIDATES,
@@ -62,6 +63,7 @@ from braid.dialects.braid.attribute_names import (
 )
 from braid.dialects.braid.attributes import TargetAttr
 from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.ports import read_boundary
 from braid.dialects.braid.settings import SettingsAttr
 from braid.dialects.braid.sizes import SizesAttr, SymbolAttr
 
@@ -109,6 +111,14 @@ def _holds_times(attribute: Attribute) -> bool:
 def _holds_strings(attribute: Attribute) -> bool:
     elements = cast("ArrayAttr[Attribute]", attribute).data
     return all(isinstance(element, StringAttr) for element in elements)
+
+
+def _is_boundary(attribute: Attribute) -> bool:
+    try:
+        read_boundary(attribute)
+    except ValueError:
+        return False
+    return True
 
 
 def _holds_pairs(attribute: Attribute) -> bool:
@@ -195,6 +205,11 @@ _KINDS: Mapping[str, _Kind] = {
         _holds_times,
     ),
     MEASURED_WITH: _Kind((ArrayAttr,), "an array of names of ops, strings", _holds_strings),
+    BOUNDARY: _Kind(
+        (DictionaryAttr,),
+        'a dictionary, such as {texts = ["a"], inputs = {x}, outputs = {p = [0, 1]}}',
+        _is_boundary,
+    ),
     PHASE: _Kind((IntegerAttr,), "the number of a phase, such as 1 : i64"),
     PHASE_OUTPUTS: _Kind(
         (ArrayAttr,), 'for each output its name and that of a value, ["y", "v"]', _holds_pairs

@@ -12,6 +12,8 @@ NAMESPACE = "braid."
 
 NAME = "braid.name"
 """The stable names of an op: a string, or an array of them (see `names`)."""
+BOUNDARY = "braid.boundary"
+"""On the module: the inputs and outputs that are text or mappings, and the texts (see `ports`)."""
 PARAMETERS = "braid.parameters"
 """On the module: its parameter file, relative to the module's own file."""
 PAIRABLE = "braid.pairable"

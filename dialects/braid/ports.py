@@ -1,11 +1,23 @@
-"""Names of a model's inputs and outputs: `braid.name` on the arguments and results of `@main`."""
+"""A model's inputs and outputs: their names (`braid.name`), and which are text or mappings."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias, cast
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    IntegerAttr,
+    StringAttr,
+    UnitAttr,
+    i64,
+)
+from xdsl.ir import Attribute
 
 from braid.dialects.braid.attribute_names import NAME
+
+Kind: TypeAlias = tuple[str | int, ...] | None
+"""What an input or output is that is no array of numbers: text (None), or mappings of keys."""
 
 
 def input_names(function: func.FuncOp) -> tuple[str, ...]:
@@ -32,3 +44,53 @@ def _names(
         if isinstance(name, StringAttr):
             names[index] = name.data
     return tuple(names)
+
+
+def boundary_attribute(
+    texts: Iterable[str], inputs: Mapping[str, Kind], outputs: Mapping[str, Kind]
+) -> DictionaryAttr:
+    """Return `braid.boundary`: text is a unit attribute, and a mapping the array of its keys."""
+    kinds = {
+        side: DictionaryAttr({name: _kind_attribute(kind) for name, kind in ports.items()})
+        for side, ports in (("inputs", inputs), ("outputs", outputs))
+    }
+    return DictionaryAttr({"texts": ArrayAttr(map(StringAttr, texts)), **kinds})
+
+
+def _kind_attribute(kind: Kind) -> Attribute:
+    if kind is None:
+        return UnitAttr()
+    return ArrayAttr(StringAttr(k) if isinstance(k, str) else IntegerAttr(k, i64) for k in kind)
+
+
+def read_boundary(attribute: Attribute) -> "tuple[list[str], dict[str, Kind], dict[str, Kind]]":
+    """Return texts, and the kinds of inputs and of outputs. Raises ValueError for another form."""
+    if not isinstance(attribute, DictionaryAttr):
+        raise ValueError("expected a dictionary")
+    texts = attribute.data.get("texts")
+    if not isinstance(texts, ArrayAttr):
+        raise ValueError("expected an array of texts")
+    inputs, outputs = (_kinds_of(attribute.data.get(side)) for side in ("inputs", "outputs"))
+    return [str(_key_of(text)) for text in cast("ArrayAttr[Attribute]", texts)], inputs, outputs
+
+
+def _kinds_of(attribute: Attribute | None) -> dict[str, Kind]:
+    if not isinstance(attribute, DictionaryAttr):
+        raise ValueError("expected dictionaries of inputs and outputs")
+    return {name: _kind_of(own) for name, own in attribute.data.items()}
+
+
+def _kind_of(attribute: Attribute) -> Kind:
+    if isinstance(attribute, UnitAttr):
+        return None
+    if not isinstance(attribute, ArrayAttr):
+        raise ValueError("expected a unit attribute or an array of keys")
+    return tuple(_key_of(key) for key in cast("ArrayAttr[Attribute]", attribute))
+
+
+def _key_of(attribute: Attribute) -> str | int:
+    if isinstance(attribute, StringAttr):
+        return attribute.data
+    if isinstance(attribute, IntegerAttr):
+        return int(attribute.value.data)
+    raise ValueError("expected strings or integers")

@@ -5,6 +5,7 @@ from functools import cache
 
 import onnx
 from onnx import AttributeProto, NodeProto, TensorProto, helper
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.base import element_type_of
@@ -122,8 +123,12 @@ def _kind(kind: int) -> str:
 def _check_type(
     node: Node, what: str, formal: Formal, value: SSAValue, bound: dict[str, Attribute]
 ) -> None:
-    kind = element_type_of(value)
+    if node.is_mapping(value):
+        return  # which only few nodes read and make, see `boundary`
+    kind: Attribute = element_type_of(value)
     name = onnx_type(kind)
+    if node.is_text(value):
+        kind, name = StringAttr("text"), "string"
     if not (_allows(formal, name) or _is_allowed_later(node, formal, name)) and not admits(
         node.op_type, name
     ):
@@ -139,7 +144,8 @@ def _check_type(
     if first != kind:
         node.invalid(
             f"{what} has element type {name}, but another value of the same type variable "
-            f"'{formal.variable}' has {onnx_type(first)}",
+            f"'{formal.variable}' has "
+            f"{'string' if isinstance(first, StringAttr) else onnx_type(first)}",
             hint="convert one of them with a Cast",
         )
 

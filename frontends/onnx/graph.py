@@ -6,7 +6,7 @@ from collections.abc import MutableMapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
-from onnx import FunctionProto, GraphProto, NodeProto, ValueInfoProto
+from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -14,7 +14,7 @@ from braid.dialects.braid.attribute_names import NAME
 from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.names import set_names
-from braid.dialects.braid.relayout import Array
+from braid.frontends.onnx.boundary import check_text, is_text, moves_text
 from braid.frontends.onnx.building.builder import FOLDED_ELEMENTS, Builder
 from braid.frontends.onnx.building.node import (
     CALLED_OPSET,
@@ -73,7 +73,7 @@ class GraphImporter:
                 sizes = declared_shape(value)
                 self._declared[value.name] = tuple(d if isinstance(d, int) else None for d in sizes)
         for tensor in graph.initializer:
-            value = self._initializer(tensor.name, self._file.tensors.read(tensor))
+            value = self._initializer(tensor)
             scope[tensor.name] = value
             self._constants.add((tensor.name, value))
         if graph.sparse_initializer:
@@ -112,6 +112,15 @@ class GraphImporter:
         actual: Attribute | None = getattr(value.type, "element_type", None)
         if not declared or actual is None:
             return
+        if (value in self._builder.texts) != is_text(info):
+            raise InvalidModelError(
+                f"{what} is {'text' if value in self._builder.texts else 'no text'}, unlike its "
+                "declaration",
+                location=self._file.location,
+                hint="declare the type that it has",
+            )
+        if is_text(info):
+            return
         expected = self._file.tensors.dtype(declared, info.name)
         found = to_numpy(actual)
         if found != expected:
@@ -121,7 +130,12 @@ class GraphImporter:
                 hint="declare the type that it has, or convert it with a Cast",
             )
 
-    def _initializer(self, name: str, array: Array) -> SSAValue:
+    def _initializer(self, tensor: TensorProto) -> SSAValue:
+        if tensor.data_type == TensorProto.STRING:
+            codes = map(self._builder.texts.code, self._file.tensors.texts(tensor))
+            numbers = np.array(list(codes), np.int64).reshape(tuple(tensor.dims))
+            return self._builder.as_text(self._builder.constant(numbers))
+        name, array = tensor.name, self._file.tensors.read(tensor)
         is_integer = np.issubdtype(array.dtype, np.integer) or array.dtype == np.bool_
         if array.size <= (FOLDED_ELEMENTS if is_integer else _KNOWN_FLOATS):
             return self._builder.constant(array)
@@ -210,7 +224,11 @@ class GraphImporter:
         try:
             if known is not None:
                 check_given(node, known)
+            check_text(node, self._builder.texts)
             results = self._imported(node, importer, scope)
+            if moves_text(node, self._builder.texts):
+                texts = self._builder.as_text
+                results = [value if value is None else texts(value) for value in results]
             if known is not None:
                 check_made(node, known, results)
                 if not is_of_onnx_runtime(node.op_type, node.domain):

@@ -14,7 +14,7 @@ from onnx import (
     numpy_helper,
 )
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import element_type_of, extents_of
 from braid.frontends.onnx.admitted import ADMITTED_SCALARS
@@ -62,8 +62,14 @@ def check_inference(node: Node, opsets: Opsets, constants: Collection[Constant])
             return
         if node.op_type in ADMITTED_SCALARS and index == 0 and not extents_of(value):
             return
-        types[name] = _type_proto(element_type_of(value), tuple(extents_of(value)))
-        known = node.value_if_known(index) if (name, value) in constants else None
+        if node.is_mapping(value):
+            return
+        data_type = (
+            TensorProto.STRING if node.is_text(value) else onnx_data_type(element_type_of(value))
+        )
+        types[name] = _type_proto(data_type, tuple(extents_of(value)))
+        is_constant = (name, value) in constants and not node.is_text(value)
+        known = node.value_if_known(index) if is_constant else None
         if known is not None and known.size <= _MOST_ELEMENTS:
             values[name] = numpy_helper.from_array(known)
     asked = _question(node, types, values)
@@ -108,9 +114,9 @@ def _imports(versions: tuple[tuple[str, int], ...]) -> list[OperatorSetIdProto]:
 
 
 @lru_cache(maxsize=1024)
-def _type_proto(element_type: Attribute, shape: tuple[Extent, ...]) -> TypeProto:
+def _type_proto(data_type: int, shape: tuple[Extent, ...]) -> TypeProto:
     dims = [extent if isinstance(extent, int) and extent >= 0 else None for extent in shape]
-    return helper.make_tensor_type_proto(onnx_data_type(element_type), dims)
+    return helper.make_tensor_type_proto(data_type, dims)
 
 
 def _with_inputs(proto: NodeProto, names: Collection[str]) -> NodeProto:

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,15 +17,17 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
-from braid.dialects.braid.attribute_names import NAME, SYMBOLS, VALUE_SIZES
+from braid.dialects.braid.attribute_names import BOUNDARY, NAME, SYMBOLS, VALUE_SIZES
 from braid.dialects.braid.base import AnyTensor, tensor_type
-from braid.dialects.braid.dtypes import from_numpy
+from braid.dialects.braid.dtypes import from_numpy, i64
 from braid.dialects.braid.layout import DYNAMIC, MOST_DIMS
+from braid.dialects.braid.ports import Kind, boundary_attribute
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.size_evaluation import fixed_shape
 from braid.dialects.braid.size_limits import MOST_ELEMENTS
 from braid.dialects.braid.sizes import SizesAttr, symbols_attribute
 from braid.frontends.collector import collector_paused
+from braid.frontends.onnx.boundary import is_text, mapping_input
 from braid.frontends.onnx.building.builder import Builder, ParameterStore
 from braid.frontends.onnx.fixed_inputs import Fixed, FixedInputs, fix_inputs, shape_text
 from braid.frontends.onnx.graph import GraphImporter, Scope
@@ -106,6 +108,12 @@ def _import(
     importer = GraphImporter(builder, file)
     scope: Scope = {name: argument for argument, name in builder.inputs.items()}
     scope.update({name: builder.constant(a) for name, a in inputs.constants.items()})
+    for argument, name in builder.inputs.items():
+        declared = inputs.declared[name]
+        if (row := mapping_input(file, declared)) is not None:
+            builder.texts.mark_rows(argument, row[1])
+        elif is_text(declared):
+            builder.texts.mark(argument)
     results = _imported_graph(file, importer, scope)
     builder.insert(ReturnOp(*results))
     builder.new_ops.clear()
@@ -134,7 +142,23 @@ def _import(
     assumed = {name: own for name, own in builder.assumed.items() if own != Assumed()}
     if assumed:
         function.attributes[SYMBOLS] = symbols_attribute(assumed)
-    return ImportedModel(ModuleOp([function]), builder.parameters)
+    module = ModuleOp([function])
+    input_kinds = _kinds(builder, builder.inputs.values(), builder.inputs)
+    output_names = _distinct([value.name for value in file.proto.graph.output])
+    output_kinds = _kinds(builder, output_names, results)
+    if input_kinds or output_kinds:
+        texts = builder.texts.texts
+        module.attributes[BOUNDARY] = boundary_attribute(texts, input_kinds, output_kinds)
+    return ImportedModel(module, builder.parameters)
+
+
+def _kinds(builder: Builder, names: Iterable[str], values: Iterable[SSAValue]) -> dict[str, Kind]:
+    """Return which of some inputs or outputs are text, and which are mappings of which keys."""
+    kinds: dict[str, Kind] = {}
+    for name, value in zip(names, values, strict=True):
+        if value in builder.texts or builder.texts.keys_of(value) is not None:
+            kinds[name] = builder.texts.keys_of(value)
+    return kinds
 
 
 def _value_names(argument: SSAValue, name: str, inputs: FixedInputs) -> tuple[str, ...]:
@@ -213,6 +237,8 @@ def _input_types(file: ModelFile, inputs: FixedInputs, keep_open: bool) -> list[
 
 
 def _input_type(file: ModelFile, value: ValueInfoProto, shape: DeclaredShape | None) -> AnyTensor:
+    if (row := mapping_input(file, value)) is not None:
+        return row[0]
     # An optional tensor that is an input is one that is there.
     is_optional = value.type.HasField("optional_type")
     value_type = value.type.optional_type.elem_type if is_optional else value.type
@@ -244,6 +270,10 @@ def _input_type(file: ModelFile, value: ValueInfoProto, shape: DeclaredShape | N
             f"input '{value.name}' has shape {sizes}, expected at most {MOST_ELEMENTS} elements",
             location=file.location,
         )
-    dtype = file.tensors.dtype(value_type.tensor_type.elem_type, value.name)
+    element_type = (
+        i64
+        if is_text(value)
+        else from_numpy(file.tensors.dtype(value_type.tensor_type.elem_type, value.name))
+    )
     extents = [symbol(extent) if isinstance(extent, str) else extent for extent in shape]
-    return tensor_type(from_numpy(dtype), extents)
+    return tensor_type(element_type, extents)

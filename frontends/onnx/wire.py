@@ -45,6 +45,10 @@ _DESCENDED = {
 }
 _BYTES = 2
 _RAW_DATA = TensorProto.DESCRIPTOR.fields_by_name["raw_data"].number
+_LISTS = {
+    AttributeProto.DESCRIPTOR.fields_by_name[name].number for name in ("floats", "ints", "strings")
+}
+"""Lists whose every element is a field: one by one, a million of them would take seconds."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,11 @@ def _rewrite(
     reference: bytes = b""
     for field in _fields(data, begin, end):
         size = field.end - field.payload
+        if message is AttributeProto.DESCRIPTOR and field.number in _LISTS:
+            _require_size(end - field.begin, field.begin)
+            # An attribute has one value: what follows is more of the list, and holds no weights.
+            yield data[field.begin : end]
+            return
         kind = fields[field.number].message_type if field.number in fields else None
         if size <= _KEPT_BYTES:
             yield data[field.begin : field.end]
@@ -87,11 +96,7 @@ def _rewrite(
         elif message is TensorProto.DESCRIPTOR and field.number == _RAW_DATA:
             reference = _reference(location, field.payload, size)
         else:
-            if size > _LARGEST:
-                raise BraidError(
-                    f"a field of {size:,} bytes at byte {field.begin} is not a weight, expected at "
-                    f"most {_LARGEST:,} bytes"
-                )
+            _require_size(size, field.begin)
             if size > _NAME_BYTES and _is_name(fields.get(field.number)):
                 raise BraidError(
                     f"field '{fields[field.number].name}' of a {message.name} has {size:,} bytes, "
@@ -100,6 +105,14 @@ def _rewrite(
             yield data[field.begin : field.end]
     # Last, since the last field holds: the tensor may say itself that its data is here.
     yield reference
+
+
+def _require_size(size: int, begin: int) -> None:
+    if size > _LARGEST:
+        raise BraidError(
+            f"a field of {size:,} bytes at byte {begin} is not a weight, expected at most "
+            f"{_LARGEST:,} bytes"
+        )
 
 
 def _is_name(field: Any) -> bool:

@@ -29,6 +29,7 @@ from braid.lowering.cpu.kernels.scan import ScanFamily
 from braid.lowering.cpu.kernels.scatter import ScatterFamily
 from braid.lowering.cpu.kernels.tiled import TiledFamily
 from braid.lowering.cpu.kernels.top_k import TopKFamily
+from braid.lowering.cpu.kernels.trees import TreesFamily
 from braid.lowering.cpu.library.blas import OpenBlasFamily
 from braid.lowering.cpu.library.family import OneDnnFamily
 from braid.targets.kernels.kernel_family import KernelFamily
@@ -69,6 +70,7 @@ def cpu_families(
         TopKFamily(machine),
         NonMaxSuppressionFamily(machine),
         ArgReduceFamily(machine),
+        TreesFamily(machine),
         ElementwiseFamily(machine),
     )
     tiled = TiledFamily(machine, inner=(*families, generic))

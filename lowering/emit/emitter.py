@@ -258,6 +258,26 @@ class Emitter:
         self.effect(op)
         return op.results
 
+    def repeat(
+        self,
+        initial: Sequence[Value],
+        body: Callable[[Sequence[Value]], Sequence[Value]],
+        goes_on: Callable[[Sequence[Value]], Value],
+    ) -> Sequence[Value]:
+        """`scf.while` that runs `body` once, and again as long as `goes_on` says of the values.
+
+        Returns the values after the last iteration.
+        """
+        types = [value.type for value in initial]
+        before, after = Block(arg_types=types), Block(arg_types=types)
+        with self._inside(before):
+            results = body(before.args)
+            self.effect(scf.ConditionOp(goes_on(results), *results))
+        after.add_op(scf.YieldOp(*after.args))
+        op = scf.WhileOp(list(initial), types, [before], [after])
+        self.effect(op)
+        return op.results
+
     def branch(
         self, index: Index, bound: Index, below: Callable[[], None], otherwise: Callable[[], None]
     ) -> None:

@@ -63,7 +63,7 @@ def bench(
     ranges = ranges_of_inputs(model, options, left)
     likely = {**likely_values(model, options, left), **sizes}
     arrays = bind_inputs(specs, (), random_inputs(specs, seed, given, ranges, likely))
-    figures = measure_runs(lambda: opened.run(arrays), runs, warmup)
+    figures = measure_runs(lambda: opened.run_numbers(arrays), runs, warmup)
     flow = measure_stream(opened, arrays, runs, warmup) if stream else None
     data = {"model": str(model), "threads": options.threads}
     data |= figures.to_json(opened.arena_bytes)

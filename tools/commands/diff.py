@@ -239,7 +239,7 @@ def _runner(side: _Side, model: "Model") -> "Any":
     ranges = ranges_of_inputs(side.path, side.options, model.inputs)
     likely = likely_values(side.path, side.options, model.inputs)
     arrays = bind_inputs(model.inputs, (), random_inputs(model.inputs, 0, {}, ranges, likely))
-    return lambda: model.run(arrays)
+    return lambda: model.run_numbers(arrays)
 
 
 def _show(sides: "tuple[_Side, _Side]", found: "CompiledDifference") -> None:

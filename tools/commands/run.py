@@ -173,13 +173,20 @@ def _trace_to(path: Path, model: "Model") -> None:
 def _run(
     opened: "Model", values: "Mapping[str, NDArray[Any]]", runs: int
 ) -> "Mapping[str, NDArray[Any]]":
-    """Return the outputs of the last of several runs; of more than one, one more warms up first."""
+    """Return the outputs of the last of several runs; of more than one, one more warms up first.
+
+    Text is the numbers that stand for it, which files hold.
+    """
+    from braid.runtime.binding import bind_inputs
+
+    arrays = bind_inputs(opened.inputs, (), values)
     if runs > 1:
-        opened.run_named(values)
+        opened.run_numbers(arrays)
         opened.reset_profile()
     for _ in range(runs - 1):
-        opened.run_named(values)
-    return opened.run_named(values)
+        opened.run_numbers(arrays)
+    names = (spec.name for spec in opened.outputs)
+    return dict(zip(names, opened.run_numbers(arrays), strict=True))
 
 
 def _profile_json(

@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from braid.runtime.binding import bind_inputs
 from braid.runtime.model import load
 from braid.support.errors import BraidError
 from braid.tools.service.usage import over_limit, restrict_process
@@ -46,7 +47,9 @@ def main() -> int:
     restrict_process(memory, output)
     try:
         arrays: dict[str, Any] = dict(read_arrays(inputs))
-        results = load(artifact).run_named(arrays)
+        model = load(artifact)
+        found = model.run_numbers(bind_inputs(model.inputs, (), arrays))
+        results = {spec.name: array for spec, array in zip(model.outputs, found, strict=True)}
         known = {
             name: array.astype(np.float32) if array.dtype == ml_dtypes.bfloat16 else array
             for name, array in results.items()

@@ -10,13 +10,14 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from braid.analysis.diagnostics.locations import source_location
+from braid.dialects.braid.attribute_names import BOUNDARY
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.dtypes import to_numpy
-from braid.dialects.braid.ports import input_names, output_names
+from braid.dialects.braid.ports import input_names, output_names, read_boundary
 from braid.dialects.braid.sizes import DYNAMIC, extents_of_type, value_sizes
 from braid.dialects.braid.variants import public_functions, variant_sizes
-from braid.runtime.manifest import UNBOUNDED, TensorSpec
+from braid.runtime.manifest import NUMBERS_ALONE, UNBOUNDED, Boundary, PortKind, TensorSpec
 from braid.support.errors import BraidError, Note
 from braid.support.sizes.expression import Extent, Size, Symbol, atom_alone
 
@@ -75,6 +76,22 @@ def signature_of_function(
     told = value_sizes(function)
     inputs = tuple(replace(spec, values=own) for spec, own in zip(inputs, told, strict=True))
     return inputs, _specs(function, output_names(function), types.outputs.data)
+
+
+def boundary_of(module: ModuleOp) -> Boundary:
+    """Return which inputs and outputs are text or mappings."""
+    attribute = module.attributes.get(BOUNDARY)
+    if attribute is None:
+        return NUMBERS_ALONE
+    texts, *sides = read_boundary(attribute)
+    inputs, outputs = (
+        {
+            name: PortKind(is_text=True) if keys is None else PortKind(keys=keys)
+            for name, keys in side.items()
+        }
+        for side in sides
+    )
+    return Boundary(tuple(texts), inputs, outputs)
 
 
 def check_model(module: ModuleOp) -> None:

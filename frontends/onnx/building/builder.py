@@ -23,6 +23,7 @@ from braid.dialects.braid.size_evaluation import (
     is_sized,
 )
 from braid.dialects.braid.sized_ops import SizeValuesOp
+from braid.frontends.onnx.building.text_values import TextTable
 from braid.support.sizes.assumptions import Assumed
 from braid.support.sizes.expression import Extent, Size, symbol, symbols_of
 
@@ -98,6 +99,7 @@ class Builder:
         """If set, a branch that cannot be imported is an error at once, not where it is taken."""
         self.has_leftovers = False
         """Set once a block was given up, so that ops may be left over that were never inserted."""
+        self.texts = TextTable()
         self.size_names: set[str] = set()
         """Names of sizes that are taken."""
         self._outermost = block
@@ -282,6 +284,15 @@ class Builder:
         """A known value of a type that has no constants: a bitcast of one of bytes."""
         bytes_ = self.constant(array.view(np.uint8))
         return self._wait(elementwise("bitcast", bytes_, element_type=from_numpy(array.dtype)))
+
+    def as_text(self, value: SSAValue) -> SSAValue:
+        """Return a value whose elements stand for texts; other numbers may equal a known one."""
+        known = self._known.get(value)
+        if known is not None:
+            value = self._wait(ConstantOp.of(known))
+            self._known[value] = known
+        self.texts.mark(value)
+        return value
 
     def parameter(self, key: str, array: Array) -> SSAValue:
         """A weight whose array costs nothing to hold (a view of a file, or there anyway)."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
-from onnx import AttributeProto, GraphProto, NodeProto, helper
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper
 from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.base import extents_of
@@ -124,6 +124,14 @@ class Node:
         if value is None:
             self.fail(f"input {index} is missing")
         return value
+
+    def is_text(self, value: SSAValue) -> bool:
+        """Return whether the elements of a value stand for texts."""
+        return value in self._builder.texts
+
+    def is_mapping(self, value: SSAValue) -> bool:
+        """Return whether the rows of a value stand for mappings."""
+        return self._builder.texts.keys_of(value) is not None
 
     def optional(self, index: int) -> SSAValue | None:
         """Input `index`, None where it is left out."""
@@ -291,6 +299,13 @@ class Node:
     def tensor(self, name: str) -> Array:
         """Return a tensor attribute."""
         return self._tensors.read(self._attribute(name, AttributeProto.TENSOR, None))
+
+    def text_tensor(self, name: str) -> list[str] | None:
+        """Return the texts of a tensor attribute, None where it holds something else."""
+        tensor = self._attribute(name, AttributeProto.TENSOR, None)
+        if tensor.data_type != TensorProto.STRING:
+            return None
+        return self._tensors.texts(tensor)
 
     def dtype(self, name: str) -> np.dtype[Any]:
         """Return an attribute that is an element type, as numpy's dtype."""

@@ -45,6 +45,22 @@ class TensorReader:
         except (ValueError, TypeError) as error:
             raise self._error(f"tensor '{tensor.name}': {error}") from error
 
+    def texts(self, tensor: TensorProto) -> list[str]:
+        """Return the elements of a tensor of texts, in row-major order.
+
+        Raises BraidError where they are no UTF-8, or as many as the shape says.
+        """
+        self._check_shape(tensor)
+        if len(tensor.string_data) != math.prod(tensor.dims):
+            raise self._error(
+                f"tensor '{tensor.name}' has {len(tensor.string_data)} texts, expected "
+                f"{math.prod(tensor.dims)}"
+            )
+        try:
+            return [text.decode() for text in tensor.string_data]
+        except UnicodeDecodeError as error:
+            raise self._error(f"tensor '{tensor.name}' has text that is no UTF-8") from error
+
     def _check_shape(self, tensor: TensorProto) -> None:
         if len(tensor.dims) > _RANK or min(tensor.dims, default=0) < 0:
             shown = f"{len(tensor.dims)} dims" if len(tensor.dims) > _RANK else list(tensor.dims)

@@ -10,6 +10,7 @@ from braid.frontends.onnx.ops import (
     fourier,
     indexing,
     linear_algebra,
+    ml,
     movement,
     ngrams,
     normalization,
@@ -23,7 +24,6 @@ from braid.frontends.onnx.ops import (
     scan,
     selection,
     shape,
-    tree_ensemble,
 )
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "fourier",
     "indexing",
     "linear_algebra",
+    "ml",
     "movement",
     "ngrams",
     "normalization",
@@ -49,5 +50,4 @@ __all__ = [
     "scan",
     "selection",
     "shape",
-    "tree_ensemble",
 ]
