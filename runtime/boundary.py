@@ -1,7 +1,7 @@
-"""What a model takes and gives beside arrays of numbers: text, and mappings.
+"""Convert text and mappings at the boundary of a model, whose code computes with numbers.
 
-Code computes with numbers. Each text that the model holds has one, and text that only a call brings
-has the numbers behind these, for that call; a mapping is a row with a column for each of its keys.
+Each text that the model holds has a number, and text that only a call brings has the numbers after
+these, for that call; a mapping is a row with a column for each of its keys.
 """
 
 from collections.abc import Mapping, Sequence

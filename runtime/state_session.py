@@ -1,7 +1,7 @@
 """Calls of a model that hand its state on: outputs of one call are inputs of the next."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +10,18 @@ from braid.runtime.dtypes import numpy_dtype
 from braid.runtime.manifest import TensorSpec
 from braid.support.errors import BraidError, did_you_mean
 
-if TYPE_CHECKING:
-    from braid.runtime.model import Model
-
 Array = NDArray[Any]
+
+
+class Runnable(Protocol):
+    """A model as a session needs it."""
+
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+
+    def run_named(self, inputs: Mapping[str, object]) -> dict[str, Array]:
+        """Run on inputs by name and return the outputs by name."""
+        ...
 
 
 class StateSession:
@@ -24,7 +32,7 @@ class StateSession:
     serves one thread at a time; sessions of one model are independent of each other.
     """
 
-    def __init__(self, model: "Model", state: Mapping[str, str]) -> None:
+    def __init__(self, model: Runnable, state: Mapping[str, str]) -> None:
         """Let outputs of `model` be its next inputs; `Model.session` describes `state`."""
         self._model = model
         self._outputs = matched_state(model.inputs, model.outputs, state)
@@ -102,7 +110,8 @@ class StateSession:
         """Return the state before the first call."""
         sizes: dict[str, int] = {}
         for spec in self._given:
-            shape = np.shape(inputs[spec.name]) if spec.name in inputs else ()  # pyright: ignore[reportArgumentType, reportCallIssue]
+            given: Any = inputs.get(spec.name, ())
+            shape = cast(tuple[int, ...], np.shape(given))
             sizes |= {n: size for n, size in zip(spec.dims, shape, strict=False) if n}
         return {
             spec.name: np.zeros(_shape(spec, sizes), numpy_dtype(spec.dtype))
@@ -137,7 +146,7 @@ def matched_state(
     of_input = {spec.name: spec for spec in inputs}
     of_output = {spec.name: spec for spec in outputs}
     found: dict[str, str] = {}
-    for pattern, target in state.items():
+    for pattern, target in cast(Mapping[object, object], state).items():
         names = [(name, own) for name in of_input if (own := _star(str(pattern), name)) is not None]
         if not names:
             raise _unknown("input", str(pattern), of_input)

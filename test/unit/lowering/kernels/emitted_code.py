@@ -25,6 +25,7 @@ from xdsl.ir import Attribute
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import set_boxes, set_overlap, set_strides
 from braid.dialects.braid.arg_reduction import ArgReduceOp
+from braid.dialects.braid.box_selection import NonMaxSuppressionOp
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import elementwise
@@ -40,6 +41,7 @@ from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.scan import ScanOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
 from braid.dialects.braid.sorting import TopKOp
+from braid.dialects.braid.tree_ensemble import TreeEnsembleOp
 from braid.lowering.cpu.families import cpu_families
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.targets.kernels.kernel_family import LIBRARIES, KernelFamily
@@ -185,6 +187,12 @@ def _mirrored(x: Any) -> Any:
     columns = ConstantOp.of(np.array([2, 1, *range(9), 7]))
     first = GatherOp.get(x, rows.output, 0)
     return chain(rows, first, columns, GatherOp.get(first.output, columns.output, 1))
+
+
+def _suppressed(boxes: Any, scores: Any) -> Any:
+    overlap, least = (ConstantOp.of(np.full(1, n, np.float32)) for n in (0.5, 0.1))
+    op = NonMaxSuppressionOp.get(boxes, scores, overlap, least, 20)
+    return [overlap, least, op], [op.indices, op.counts]
 
 
 def _top_k(x: Any, k: int, dim: int) -> Any:
@@ -400,6 +408,14 @@ CASES = (
     ),
     Case(
         "elementwise", "doubles", [(7, 37)], _functions, ["ab"] * 2, {"unroll": 1}, types=(f64,)
+    ),
+    Case(
+        "non-max-suppression", "boxes", [(1, 90, 4), (1, 3, 90)], _suppressed, ["abc"] * 3 + ["ab"]
+    ),
+    Case(
+        "trees", "sums", [(40, 3), (15, 4), (1, 2), (8, 2)],
+        lambda *x: chain(TreeEnsembleOp.get(*x, "add", depth=3, tracks_missing=True)),
+        ["ab"] * 4 + ["abc"], types=(f32, i32, i32, f32),
     ),
     Case("top-k", "doubles", [(400, 3)], lambda x: _top_k(x, 40, 0), ["ab"] * 3, types=(f64,)),
     Case(
