@@ -1,6 +1,6 @@
 """`select-likely-sizes`: the sizes at which decisions about open ones are made."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import cast
@@ -8,18 +8,20 @@ from typing import cast
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.dialects.braid.attribute_names import BRANCH_SIZE_CHECKS, SIZE_CHECKS, SYMBOLS
 from braid.dialects.braid.base import extents_of
+from braid.dialects.braid.decided_sizes import phases_of
 from braid.dialects.braid.sizes import (
     SizesAttr,
     assumptions_of,
     is_open,
     likely_sizes,
     symbols_attribute,
+    symbols_used,
 )
 from braid.support.sizes.assumptions import Assumed
 from braid.support.sizes.evaluation import evaluate
@@ -58,25 +60,41 @@ class SelectLikelySizesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Write the likely sizes of every function with open ones."""
+        phases = phases_of(op)
         functions = [each for each in op.ops if isinstance(each, FuncOp) and is_open(each)]
+        if phases:  # a size has one likely value in all of them
+            self._select(op, phases)
+            return
         for function in functions:
-            guess = likely_sizes(function)
-            checks = _Checks.of(function)
+            self._select(function, [function])
+
+    def _select(self, root: Operation, functions: Sequence[FuncOp]) -> None:
+        """Write the likely sizes of functions, which are all that `root` is or has."""
+        guess = likely_sizes(root)
+        if guess:
+            checks = _Checks.of(functions)
             tried = [{**sizes, **checks.fixed} for sizes in _candidates(guess)]
             repaired = filter(None, map(checks.repaired, tried[:_MOST_REPAIRED]))
             possible = filter(checks.hold, tried)
-            sizes = min(possible, key=_Extents.of(function).short, default=None)
+            sizes = min(possible, key=_Extents.of(functions).short, default=None)
             sizes = sizes or next(repaired, guess)
-            assumed = assumptions_of(function).by_name
-            likely = {
-                name: replace(assumed.get(name, Assumed()), likely=(size,))
-                for name, size in sizes.items()
-            }
-            function.attributes[SYMBOLS] = symbols_attribute(
-                dict(sorted({**assumed, **likely}.items()))
-            )
+            for function in functions:
+                _write(function, sizes)
             said = ", ".join(f"{name} = {size}" for name, size in sizes.items())
-            emit_remark(function, self.name, f"decisions are made at {said}", **sizes)
+            emit_remark(functions[0], self.name, f"decisions are made at {said}", **sizes)
+
+
+def _write(function: FuncOp, sizes: Mapping[str, int]) -> None:
+    """Write the likely sizes of the symbols that a function uses."""
+    assumed = assumptions_of(function).by_name
+    likely = {
+        name: replace(assumed.get(name, Assumed()), likely=(sizes[name],))
+        for name in symbols_used(function) & sizes.keys()
+    }
+    if likely:
+        function.attributes[SYMBOLS] = symbols_attribute(
+            dict(sorted({**assumed, **likely}.items()))
+        )
 
 
 def _candidates(guess: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
@@ -94,9 +112,10 @@ class _Extents:
     sizes: tuple[Extent, ...]
 
     @staticmethod
-    def of(function: FuncOp) -> "_Extents":
+    def of(functions: Sequence[FuncOp]) -> "_Extents":
         """Return the sizes in the types of all results, but not of those in inner regions."""
-        results = (result for op in function.body.block.ops for result in op.results)
+        ops = (op for function in functions for op in function.body.block.ops)
+        results = (result for op in ops for result in op.results)
         tensors = (result for result in results if isinstance(result.type, TensorType))
         sizes = (size for value in tensors for size in extents_of(value))
         return _Extents(tuple(dict.fromkeys(size for size in sizes if not isinstance(size, int))))
@@ -122,17 +141,20 @@ class _Checks:
     assumed: Mapping[str, Assumed]
 
     @staticmethod
-    def of(function: FuncOp) -> "_Checks":
-        """Return the checks of a function and of its branches."""
-        held = [function.attributes.get(SIZE_CHECKS, ArrayAttr([]))]
-        for op in function.walk():
-            held += cast("ArrayAttr[Attribute]", op.attributes.get(BRANCH_SIZE_CHECKS, ()))
+    def of(functions: Sequence[FuncOp]) -> "_Checks":
+        """Return the checks of functions and of their branches."""
+        held: list[Attribute] = []
+        for function in functions:
+            held.append(function.attributes.get(SIZE_CHECKS, ArrayAttr([])))
+            for op in function.walk():
+                held += cast("ArrayAttr[Attribute]", op.attributes.get(BRANCH_SIZE_CHECKS, ()))
         found: list[tuple[Extent, bool]] = []
         for entry in (entry for each in held for entry in cast("ArrayAttr[DictionaryAttr]", each)):
             size = entry.data["size"]
             assert isinstance(size, SizesAttr)
             found.append((size.get_values()[0], "zero" in entry.data))
-        return _Checks(tuple(found), assumptions_of(function).by_name)
+        assumed = {name: own for f in functions for name, own in assumptions_of(f).symbols}
+        return _Checks(tuple(dict.fromkeys(found)), assumed)
 
     @property
     def fixed(self) -> dict[str, int]:
@@ -163,7 +185,11 @@ class _Checks:
                 return sizes if self._allow(sizes) else None
             first = failing[0]
             names = sorted(symbols_of(first[0]) & sizes.keys())
-            options = ({**sizes, name: number} for name in names for number in _NUMBERS)
+            options = (
+                {**sizes, name: number}
+                for name in names
+                for number in (*_roots(first[0], name, sizes), *_NUMBERS)
+            )
             allowed = (each for each in options if _holds(*first, each) and self._allow(each))
             possible = list(islice(allowed, _MOST_OPTIONS))
             if not possible:
@@ -176,6 +202,17 @@ class _Checks:
 
     def _failing(self, sizes: Mapping[str, int]) -> list[tuple[Extent, bool]]:
         return [check for check in self.checked if not _holds(*check, sizes)]
+
+
+def _roots(size: Extent, name: str, sizes: Mapping[str, int]) -> Iterator[int]:
+    """Yield the value of a symbol at which a size is 0, if it is linear in the symbol there."""
+    try:
+        offset, first = (evaluate(size, {**sizes, name: number}) for number in (0, 1))
+    except SizeError:
+        return
+    slope = first - offset
+    if slope != 0 and -offset % slope == 0 and -offset // slope >= 0:
+        yield -offset // slope
 
 
 def _holds(size: Extent, is_zero: bool, sizes: Mapping[str, int]) -> bool:

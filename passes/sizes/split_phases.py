@@ -46,7 +46,7 @@ from braid.dialects.braid.sizes import (
 )
 from braid.dialects.braid.variants import public_functions
 from braid.support.errors import BraidError, UnsupportedError
-from braid.support.sizes.expression import Size, Symbol, atom_alone, symbol
+from braid.support.sizes.expression import Size, Symbol, atom_alone, symbol, symbols_of
 
 
 @dataclass(frozen=True)
@@ -165,19 +165,25 @@ class _Levels:
 
     of_op: dict[Operation, int]
     of_symbol: dict[str, int]
+    decided: set[SSAValue]
+    """The values whose elements are sizes."""
 
     @staticmethod
     def of(function: FuncOp) -> "_Levels":
         """Find the levels. Raises BraidError for symbols that are used before they are decided."""
         block = function.body.block
         decided = {n for op in block.ops if isinstance(op, DecideSizesOp) for n in op.names}
-        levels = _Levels({}, {})
+        of_inputs = {name for names in value_sizes(function) for name in names}
+        for argument in block.args:
+            sizes = (e for e in extents_of(argument) if isinstance(e, Size))
+            of_inputs |= symbols_of(*sizes)
+        levels = _Levels({}, {}, set())
         for op in block.ops:
             if isinstance(op, ReturnOp):
                 continue
             mentioned = symbols_mentioned(op)
             if isinstance(op, DecideSizesOp):
-                levels._decide(op)
+                levels._decide(op, of_inputs)
                 continue
             if early := sorted((mentioned & decided) - levels.of_symbol.keys()):
                 raise BraidError(
@@ -189,7 +195,20 @@ class _Levels:
             levels.of_op[op] = max(before, default=0)
         return levels
 
-    def _decide(self, op: DecideSizesOp) -> None:
+    def _decide(self, op: DecideSizesOp, of_inputs: set[str]) -> None:
+        if op.values in self.decided:
+            raise BraidError(
+                "the elements of a tensor are decided twice",
+                location=source_location(op),
+                hint="use the sizes of the first op",
+            )
+        self.decided.add(op.values)
+        if taken := sorted(of_inputs & set(op.names)):
+            raise BraidError(
+                f"size '{taken[0]}' is decided, and is one of an input",
+                location=source_location(op),
+                hint="give it another name",
+            )
         for name in op.names:
             if name in self.of_symbol:
                 raise BraidError(

@@ -226,6 +226,7 @@ class CInterface:
             listed = ", ".join(given or ["NULL"])
             return f"  void *out[] = {{{listed}}};\n  return braid_context_run(own, in, out);"
         lines = ["  if (braid_context_run(own, in, NULL) != 0)", "    return 1;"]
+        lines.append("  if (outputs == NULL)\n    return 0;")
         for number, name in enumerate(names):
             lines.append(f"  outputs->{name} = braid_context_output(own, {number});")
         return "\n".join([*lines, "  return 0;"])

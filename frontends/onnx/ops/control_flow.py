@@ -334,9 +334,10 @@ def _counted_by_data(b: Builder, node: Node) -> Sequence[SSAValue]:
     graph, most = node.graph("body"), _most_iterations(b, node)
     name = next((n for n in node.proto.output[len(carried) :] if n), node.proto.name)
     count, results = _until_condition(b, node, most)
+    is_collected = len(results) > len(carried)
     counted = b.insert(tensor.FromElementsOp(count, result_type=TensorType(i64, [1])))
     (steps,) = decided(b, counted.results[0], name or "iterations").reshape(-1).tolist()
-    if most is not None:
+    if is_collected:
         collected = [slice_dim(b, value, 0, 0, steps) for value in results[len(carried) :]]
         return [*results[: len(carried)], *collected]
 
@@ -352,8 +353,22 @@ def _counted_by_data(b: Builder, node: Node) -> Sequence[SSAValue]:
     return counted_loop(b, steps, carried, body, loop_keys(node, graph))
 
 
-MOST_ROWS = 1 << 12
-"""Rows that are allocated for what a loop collects before it is known how many there are."""
+MOST_ROWS, MOST_ROW_ELEMENTS = 1 << 12, 1 << 16
+"""Rows and elements that are allocated for what a loop collects before it is known how many there
+are; of an open number of rows, each has at most 64 elements."""
+_MOST_OPEN_ROW = 64
+
+
+def _is_small(most: Extent, row: Sequence[Extent]) -> bool:
+    """Return whether rows of these extents may be allocated for all iterations."""
+    elements = 1
+    for extent in row:
+        if isinstance(extent, Size):
+            return False
+        elements *= extent
+    if isinstance(most, Size):
+        return elements <= _MOST_OPEN_ROW
+    return elements * most <= MOST_ROW_ELEMENTS
 
 
 def _most_iterations(b: Builder, node: Node) -> Extent | None:
@@ -390,8 +405,8 @@ def _until_condition(
 ) -> tuple[SSAValue, Sequence[SSAValue]]:
     """Insert a loop that its condition ends; the number of its iterations, and its other results.
 
-    These are the carried values, and where there are at most `most` iterations what it collects,
-    with that many rows.
+    These are the carried values, and where there are at most `most` iterations, and rows for all of
+    them are small, what it collects, with that many rows.
     """
     graph, condition = node.graph("body"), node.optional(1)
     limit = None if (trip_count := node.optional(0)) is None else extracted(b, trip_count)
@@ -405,7 +420,10 @@ def _until_condition(
         proceed, *results = node.import_subgraph(graph, [number, after.args[1], *carried])
         names = [value.name for value in graph.input[2:]]
         values = next_carried(b, node, names, carried, results[: len(carried)])
-        for value in results[len(carried) :] if most is not None else ():
+        rows = results[len(carried) :]
+        if most is None or not all(_is_small(most, extents_of(row)) for row in rows):
+            rows = []
+        for value in rows:
             assert most is not None
             type = tensor_type(element_type_of(value), [_rows(most), *extents_of(value)])
             collection = after.insert_arg(type, len(after.args))

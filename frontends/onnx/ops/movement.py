@@ -220,21 +220,22 @@ def slice_node(b: Builder, node: Node) -> SSAValue:
     axes, steps = node.known_integers(3), node.known_integers(4)
     if steps is not None and 0 in steps:
         node.fail(f"steps are {list(steps)}, expected none to be 0")
-    is_forward = all(step > 0 for step in steps or ())
-    starts, ends = (
-        _decided_places(b, node, index, axes) if is_forward else node.known_sizes(index) or ()
-        for index in (1, 2)
-    )
+    starts, ends = (_decided_places(b, node, index, axes, steps) for index in (1, 2))
     return slice_along(b, node.input(0), starts, ends, axes, steps)
 
 
 def _decided_places(
-    b: Builder, node: Node, index: int, axes: Sequence[int] | None
+    b: Builder,
+    node: Node,
+    index: int,
+    axes: Sequence[int] | None,
+    steps: Sequence[int] | None,
 ) -> Sequence[Extent]:
-    """Return the starts or ends of a slice that goes forward.
+    """Return the starts or ends of a slice.
 
     Where data decide them, they are first brought into the range of their dim: negative ones are
-    counted from its end.
+    counted from its end. The end of a slice that goes back may be before the first element; such a
+    place is as far before the beginning of the dim as it has elements, and one more.
     """
     value = node.input(index)
     if b.sizes_of(value) is not None or not may_decide(b, value):
@@ -246,18 +247,29 @@ def _decided_places(
             places.append(place)
             continue
         extent = shape[normalized(number if axes is None else axes[number], len(shape))]
-        within = _within(b, element_value(b, place), extent)
+        is_end_of_backward = index == 2 and steps is not None and steps[number] < 0
+        within = _within(b, element_value(b, place), extent, before=is_end_of_backward)
         most = extent if isinstance(extent, int) else None
-        places += decided(b, within, node.proto.input[index], most=most).reshape(-1).tolist()
+        (size,) = decided(b, within, node.proto.input[index], most=most).reshape(-1).tolist()
+        # Zero stands for the place before the first element, others for those one less.
+        places.append(
+            select(is_equal(size, 0), -1 - extent, size - 1) if is_end_of_backward else size
+        )
     return places
 
 
-def _within(b: Builder, place: SSAValue, extent: Extent) -> SSAValue:
-    """Return a place `[1]` in a dim, from its end where it is negative, and inside of it."""
+def _within(b: Builder, place: SSAValue, extent: Extent, *, before: bool) -> SSAValue:
+    """Return a place `[1]` in a dim, from its end where it is negative, and inside of it.
+
+    With `before` it is one more than the place, 0 for that before the first element.
+    """
     place = cast(b, place, i64)
     zero, most = scalar(b, 0, place), size_scalar(b, extent, place)
     is_negative = apply(b, "lt", place, zero)
     place = apply(b, "select", is_negative, apply(b, "add", place, most), place)
+    if before:
+        last = apply(b, "sub", most, scalar(b, 1, most))  # so that one more does not overflow
+        place = apply(b, "add", apply(b, "minimum", place, last), scalar(b, 1, place))
     return apply(b, "minimum", apply(b, "maximum", place, zero), most)
 
 

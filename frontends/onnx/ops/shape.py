@@ -121,11 +121,14 @@ def _decided_range(b: Builder, node: Node) -> SSAValue:
     """Import numbers of which data decide how many there are; counted in f64, as peers do."""
     kind = element_type_of(node.input(0))
     start, limit, delta = (reshape(b, node.input(i), [1]) for i in range(3))
+    if not is_float(kind):  # a difference of integers may not fit their type
+        start, limit = (cast(b, value, f64) for value in (start, limit))
     distance = cast(b, apply(b, "sub", limit, start), f64)
     steps = apply(b, "ceil", apply(b, "div", distance, cast(b, delta, f64)))
     count = cast(b, apply(b, "maximum", steps, scalar(b, 0, steps)), i64)
     extents = decided(b, count, node.proto.output[0]).reshape(-1).tolist()
     positions = b.emit(IotaOp.of(0, tensor_type(kind, extents)))
+    start = reshape(b, node.input(0), [1])
     return apply(b, "add", start, apply(b, "mul", positions, delta))
 
 

@@ -29,7 +29,7 @@ struct braid_context {
   braid_plan *plan; /* the last one of an open model; NULL at first */
   bool is_planned;  /* whether it is that for `input_shapes` */
   braid_staging staging;
-  braid_launches *launches; /* NULL for a model without devices */
+  braid_launches *launches;    /* NULL for a model without devices */
   struct braid_phases *phases; /* NULL for a model without phases */
   char failure[512];
 };

@@ -94,7 +94,8 @@ static bool read_value(braid_context_t *context, int64_t number, const char *dat
     memcpy(&value, data + own->element * (int64_t)sizeof value, sizeof value);
   }
   if (value < 0) {
-    braid_set_error("input '%s': element %lld is %lld, expected a size, at least 0", input->name,
+    braid_set_error("%s '%s': element %lld is %lld, expected a size, at least 0",
+                    context->model->is_phase ? "value" : "input", input->name,
                     (long long)own->element, (long long)value);
     return false;
   }
@@ -188,7 +189,8 @@ static bool check_inputs(const braid_context_t *context) {
     for (int64_t d = 0; d < descriptor->inputs[i].rank; ++d) {
       int64_t size = expected[i][d] < 0 ? 0 : context->plan->sizes[expected[i][d]];
       if (expected[i][d] >= 0 && size != context->input_shapes[i][d])
-        return braid_fail_at(descriptor, context->sizes, "input '%s': dim %lld is %lld, expected %lld",
+        return braid_fail_at(descriptor, context->sizes,
+                             "input '%s': dim %lld is %lld, expected %lld",
                              descriptor->inputs[i].name, (long long)d,
                              (long long)context->input_shapes[i][d], (long long)size);
     }

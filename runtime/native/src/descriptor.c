@@ -85,7 +85,8 @@ static bool check_tensors(const char *what, int64_t count, const braid_tensor_v2
   if (!is_list(count, tensors))
     return malformed(what, count);
   for (int64_t i = 0; i < count; ++i)
-    if (!check_tensor(&tensors[i], descriptor->dim_count, descriptor->open != NULL || descriptor->phases != NULL))
+    if (!check_tensor(&tensors[i], descriptor->dim_count,
+                      descriptor->open != NULL || descriptor->phases != NULL))
       return malformed(what, i);
   return true;
 }
@@ -494,6 +495,5 @@ bool braid_check_descriptor(const braid_model_v2 *descriptor) {
          check_tensors("output", descriptor->output_count, descriptor->outputs, descriptor) &&
          check_variants(descriptor) && check_devices(descriptor) && check_stages(descriptor) &&
          (descriptor->open == NULL || check_open(descriptor)) && check_expansions(descriptor) &&
-         check_features(descriptor) &&
-         (descriptor->phases == NULL || check_phases(descriptor));
+         check_features(descriptor) && (descriptor->phases == NULL || check_phases(descriptor));
 }

@@ -41,13 +41,13 @@ struct braid_model {
   braid_loaded_device *devices; /* as many as the descriptor has; NULL for none */
   struct braid_plans *plans;    /* NULL unless it is an open model */
   braid_section weights;
-  struct braid_model **phases;  /* models of the phases; NULL where there are none */
-  bool is_phase;            /* whether it reads weights, expanded ones too, of a whole model */
-  void *expanded;           /* the weights that are expanded; NULL where there are none */
-  atomic_int weights_state; /* whether their digest was checked, and held */
-  void *library;            /* from dlopen; NULL when the code was already in the process */
-  char *name;               /* of the artifact, for messages; NULL without one */
-  const void *file;         /* mapped; NULL unless opened from a path */
+  struct braid_model **phases; /* models of the phases; NULL where there are none */
+  bool is_phase;               /* whether it reads weights, expanded ones too, of a whole model */
+  void *expanded;              /* the weights that are expanded; NULL where there are none */
+  atomic_int weights_state;    /* whether their digest was checked, and held */
+  void *library;               /* from dlopen; NULL when the code was already in the process */
+  char *name;                  /* of the artifact, for messages; NULL without one */
+  const void *file;            /* mapped; NULL unless opened from a path */
   size_t file_bytes;
   atomic_int references; /* the opener and every context */
 };

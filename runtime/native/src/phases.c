@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * A phase is a model of its own: it has a plan for the sizes at hand, and an arena. What phases hand
- * on to later ones lies in memory of the context, which grows to what runs need.
+ * A phase is a model of its own: it has a plan for the sizes at hand, and an arena. What phases
+ * hand on to later ones lies in memory of the context, which grows to what runs need.
  */
 #include "phases.h"
 
@@ -59,7 +59,8 @@ static size_t most_ports(const braid_phases_v1 *described) {
   int64_t most = 1;
   for (int64_t i = 0; i < described->count; ++i) {
     const braid_model_v2 *own = described->phases[i].model;
-    most = own->input_count + own->output_count > most ? own->input_count + own->output_count : most;
+    most =
+        own->input_count + own->output_count > most ? own->input_count + own->output_count : most;
   }
   return (size_t)most;
 }

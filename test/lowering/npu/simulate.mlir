@@ -36,7 +36,7 @@
 // TABLE-NEXT: store
 // TABLE-NEXT: total
 // TABLE-NEXT: scratchpad {{[0-9]+}} of 2097152 bytes
-// HTML: "kind":"timeline"
+// HTML: "timelines":[{"title":"Timeline"
 // HTML-SAME: "label":"product"
 // MISSING: error: cannot read the stream
 // HOST: error: the stream was made for target 'npu-small', not for 'host'

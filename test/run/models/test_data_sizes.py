@@ -216,7 +216,7 @@ def test_sizes_that_cannot_be() -> None:
             "(float[1] x, float[1] q) => (float[] y) { k = Cast <to = 7> (q) y = Expand (x, k) }"
         )
     )
-    with pytest.raises(BraidError, match="input 'k': element 0 is -2, expected a size"):
+    with pytest.raises(BraidError, match="value 'k': element 0 is -2, expected a size"):
         model(f32(1), f32(-2))
     with pytest.raises(BraidError, match=r"out of memory|too large"):
         model(f32(1), f32(2.0**60))

@@ -191,7 +191,7 @@ def test_inputs_that_sizes_are_computed_from(dtype: str) -> None:
     for count in (0, 1, 7):
         k = np.array([count], {"float": np.float32}.get(dtype, dtype))
         assert model(floats(1), k).shape == (count,)
-    with pytest.raises(BraidError, match="input 'i': element 0 is -3, expected a size"):
+    with pytest.raises(BraidError, match="value 'i': element 0 is -3, expected a size"):
         model(floats(1), np.array([-3], {"float": np.float32}.get(dtype, dtype)))
 
 
