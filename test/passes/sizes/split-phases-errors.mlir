@@ -44,3 +44,20 @@ func.func @main(%c: tensor<1xf32>) -> tensor<1xf32> {
   braid.decide_sizes %c {sizes = #braid.sizes<["n"]>} : tensor<1xf32>
   return %c : tensor<1xf32>
 }
+
+// -----
+
+func.func @main(%x: tensor<?xf32, #braid.sizes<["n"]>>, %c: tensor<1xi64>) -> tensor<1xi64> {
+  // expected-error @below {{size 'n' is decided, and is one of an input}}
+  braid.decide_sizes %c {sizes = #braid.sizes<["n"]>} : tensor<1xi64>
+  return %c : tensor<1xi64>
+}
+
+// -----
+
+func.func @main(%c: tensor<1xi64>) -> tensor<1xi64> {
+  braid.decide_sizes %c {sizes = #braid.sizes<["n"]>} : tensor<1xi64>
+  // expected-error @below {{the elements of a tensor are decided twice}}
+  braid.decide_sizes %c {sizes = #braid.sizes<["m"]>} : tensor<1xi64>
+  return %c : tensor<1xi64>
+}

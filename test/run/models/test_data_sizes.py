@@ -92,6 +92,39 @@ MODELS: dict[str, tuple[str, list[Inputs]]] = {
             for a, b in ((-4, 6), (1, -1), (-9, 99), (4, 2), (0, 0))
         ],
     ),
+    "Slice that goes back": (
+        """(float[N,4] x, int64[2] a, int64[2] b) => (float[] y)
+          <int64[2] axes = {0, 1}, int64[2] steps = {-2, 1}> {
+            y = Slice (x, a, b, axes, steps) }""",
+        [
+            {"x": floats(n, 4), "a": numbers(*a), "b": numbers(*b)}
+            for n, a, b in ((6, (-1, -2), (-99, 4)), (6, (4, 0), (1, 2)), (0, (3, 1), (-9, -1)))
+        ],
+    ),
+    "Range whose difference its type does not hold": (
+        "(int16 a, int16 b, int16 d) => (int16[] y) { y = Range (a, b, d) }",
+        [{"a": scalar(-20000, "i2"), "b": scalar(20000, "i2"), "d": scalar(1000, "i2")}],
+    ),
+    "Split into three": (
+        "(float[N] x, int64[3] p) => (float[] a, float[] b, float[] c) { a, b, c = Split (x, p) }",
+        [{"x": floats(sum(p)), "p": numbers(*p)} for p in ((1, 2, 3), (0, 3, 0))],
+    ),
+    "a mask after a mask": (
+        """(float[N,3] x) => (float[] u) <float zero = {0}> {
+          m = Greater (x, zero)  n = NonZero (m)  t = Transpose (n)  y = GatherND (x, t)
+          u = Unique (y) }""",
+        [{"x": floats(n, 3)} for n in (5, 1, 0)],
+    ),
+    "a detector": (
+        """(float[N,4] b, float[N] s) => (float[] o)
+          <float zero = {0.2}, int64[1] first = {0}, int64[2] both = {0, 1}, int64[1] most = {5},
+           float[1] overlap = {0.5}, float[1] least = {0.1}, int64 two = {2}> {
+            g = Greater (s, zero)  kept = Compress <axis = 0> (b, g)
+            scores = Compress <axis = 0> (s, g)  c = Unsqueeze (kept, first)
+            t = Unsqueeze (scores, both)  n = NonMaxSuppression (c, t, most, overlap, least)
+            w = Gather <axis = 1> (n, two)  o = Gather (kept, w) }""",
+        [{"b": np.abs(floats(n, 4)), "s": RANDOM.random(n, np.float32)} for n in (9, 1, 30)],
+    ),
     "Reshape by computed extents": (
         """(float[N,M] x, float[1] q) => (float[] y) <int64[1] rest = {-1}, int64[1] last = {2}> {
           k = Cast <to = 7> (q)  s = Concat <axis = 0> (rest, k, last)  y = Reshape (x, s) }""",
