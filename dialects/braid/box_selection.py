@@ -39,8 +39,8 @@ class NonMaxSuppressionOp(TensorOp):
 
     ```mlir
     %boxes, %count = braid.non_max_suppression %b, %s, %overlap, %least {centered = false}
-        : (tensor<1x9x4xf32>, tensor<1x2x9xf32>, tensor<1xf32>, tensor<1xf32>)
-        -> (tensor<1x2x5xi64>, tensor<1x2xi64>)
+        : (tensor<1x9x4xf32>, tensor<1x2x9xf32>, tensor<1xf32>, tensor<1xf32>) ->
+        (tensor<1x2x5xi64>, tensor<1x2xi64>)
     ```
     """
 

@@ -45,7 +45,11 @@ class DecideSizesOp(IRDLOperation):
     another number of sizes, and for sizes that are no symbols.
 
     ```mlir
-    braid.decide_sizes %count {sizes = #braid.sizes<["n"]>} : tensor<1xi64>
+    func.func @main(%count: tensor<1xi64>) -> tensor<1xi64> {
+      braid.decide_sizes %count {sizes = #braid.sizes<["n"]>} : tensor<1xi64>
+      %n = braid.size_values {values = #braid.sizes<["n"]>} : tensor<1xi64>
+      return %n : tensor<1xi64>
+    }
     ```
     """
 

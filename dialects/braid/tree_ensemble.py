@@ -132,7 +132,8 @@ class TreeEnsembleOp(IndirectOp):
             ("weights", self.weights, type),
         ):
             actual, shape = element_type_of(value), shape_of(value)
-            require(actual == expected, f"the {what} have element type {actual}, not {expected}")
+            message = "the {} have element type {}, not {}"
+            require(actual == expected, message, what, actual, expected)
             require(
                 len(shape) == 2 and min(shape) > 0,
                 f"the {what} have shape {list(shape)}, expected two dims that are known, not 0",

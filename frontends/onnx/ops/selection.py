@@ -86,6 +86,8 @@ def _unique_of_data(b: Builder, node: Node) -> Sequence[SSAValue]:
 def non_max_suppression(b: Builder, node: Node) -> SSAValue:
     """Rows of batch, class and box: the best boxes of each class that overlap none before."""
     boxes, scores = node.input(0), node.input(1)
+    for index in (0, 1):
+        _known_or_decided(b, node, index)
     count = extents_of(scores)[2]
     wanted = 0 if node.optional(2) is None else node.known_size(2)
     least_count = max(wanted, 0) if isinstance(wanted, int) else wanted

@@ -138,9 +138,11 @@ def test_no_bank_conflicts(element: Any) -> None:
 
 
 def _one_more(patch: pytest.MonkeyPatch) -> None:
-    original = transposed_nest._behind
+    original = transposed_nest._index_plus
     patch.setattr(
-        transposed_nest, "_behind", lambda b, index, n: original(b, index, n + 1 if n == 1 else n)
+        transposed_nest,
+        "_index_plus",
+        lambda b, index, n: original(b, index, n + 1 if n == 1 else n),
     )
 
 
