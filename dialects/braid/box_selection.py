@@ -80,7 +80,8 @@ class NonMaxSuppressionOp(TensorOp):
         for value in self.operands:
             require(element_type_of(value) == f32, "operands are not all of f32")
         boxes, scores = extents_of(self.boxes), extents_of(self.scores)
-        require(len(boxes) == 3 and boxes[2] == 4, f"boxes have shape {list(boxes)}, not [b, n, 4]")
+        is_fit = len(boxes) == 3 and may_equal(boxes[2], 4)
+        require(is_fit, f"boxes have shape {list(boxes)}, not [b, n, 4]")
         require(
             len(scores) == 3 and may_equal(scores[0], boxes[0]) and may_equal(scores[2], boxes[1]),
             f"scores have shape {list(scores)} for boxes {list(boxes)}, expected [b, classes, n]",
