@@ -35,7 +35,7 @@ _TURNS = 7
 
 @dataclass(frozen=True)
 class Row:
-    """Seconds of a step after a cache of so many tokens: medians over all turns."""
+    """The seconds of a step after a cache of `past` tokens, medians over all turns."""
 
     past: int
     braid: float
@@ -143,7 +143,7 @@ def greedy(step: Any, prompt: NDArray[Any], tokens: int) -> Iterator[int]:
 
 
 def cache_of(layers: int, width: int, past: int) -> dict[str, NDArray[Any]]:
-    """Return a random cache of so many tokens."""
+    """Return a random cache of `past` tokens."""
     random, shape = np.random.default_rng(past), (1, width // HEAD_WIDTH, past, HEAD_WIDTH)
     names = [f"past.{layer}.{part}" for layer in range(layers) for part in ("key", "value")]
     return {name: random.standard_normal(shape).astype(np.float32) for name in names}

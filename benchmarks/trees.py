@@ -34,7 +34,7 @@ _KINDS = ("regression", "classes")
 
 @dataclass(frozen=True)
 class Row:
-    """Seconds of a call with so many rows."""
+    """The seconds of a call with `rows` rows."""
 
     kind: str
     rows: int

@@ -46,7 +46,7 @@ def title(model: str) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Return a number with so many significant digits, and commas between thousands."""
+    """Return a number with `digits` significant digits, and commas between thousands."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     places = max(0, digits - 1 - math.floor(math.log10(abs(value))))

@@ -12,11 +12,18 @@ import onnx
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.structure.loop_nests import op_name
 from braid.analysis.structure.model_context import ModelContext
 from braid.analysis.structure.undefined_ops import refuse_undefined
 from braid.analysis.structure.verification import verify_module
-from braid.dialects.braid.attribute_names import BRANCH_SIZE_CHECKS, SIZE_CHECKS, SYMBOLS
+from braid.dialects.braid.attribute_names import (
+    BRANCH_SIZE_CHECKS,
+    PHASE,
+    PHASE_OUTPUTS,
+    SIZE_CHECKS,
+    SYMBOLS,
+)
 from braid.dialects.braid.profile_keys import write_profile_keys
 from braid.dialects.braid.settings import write_settings
 from braid.dialects.braid.sizes import assumptions_of, has_open_dims, symbols_attribute
@@ -88,6 +95,7 @@ def read_source(
     with collector_paused():
         verify_module(model.module)
         refuse_undefined(model.module)
+    _refuse_phases(model.module)
     _drop_size_checks(model.module)
     if target is None and isinstance(source, bytes | str | os.PathLike):
         confine_target(model.module, None if isinstance(source, bytes) else Path(source))
@@ -102,6 +110,17 @@ def read_source(
     if isinstance(context, ModelContext):
         context.parameters = model.parameters
     return model
+
+
+def _refuse_phases(module: ModuleOp) -> None:
+    """Refuse what `split-phases` makes: which values phases hand on is not checked again."""
+    for op in module.walk():
+        if PHASE in op.attributes or PHASE_OUTPUTS in op.attributes:
+            raise UnsupportedError(
+                "the module was split into phases, which a model is while it is compiled",
+                location=source_location(op),
+                hint="compile the module that split-phases was run on",
+            )
 
 
 def _drop_size_checks(module: ModuleOp) -> None:

@@ -1,7 +1,8 @@
 """`split-phases`: one function for each phase of a model whose data decide sizes."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count
 
 from xdsl.context import Context
 from xdsl.dialects import tensor
@@ -87,9 +88,32 @@ class SplitPhasesPass(ModulePass):
                 location=source_location(decisions[0]),
                 hint="make the functions that are not the model private",
             )
+        _check_body(functions[0])
         for decision in decisions:
             _check_place(decision, functions[0])
         _split(op, functions[0])
+
+
+def _check_body(function: FuncOp) -> None:
+    """Raise BraidError for a function that is no straight line of ops with named tensors."""
+    location = source_location(function)
+    if len(function.body.blocks) != 1 or not isinstance(function.body.block.last_op, ReturnOp):
+        raise BraidError(
+            "data decide sizes in a function of several blocks",
+            location=location,
+            hint="mlir-opt --lift-cf-to-scf makes scf.if and scf.while of branches",
+        )
+    for argument in function.body.block.args:
+        if not isinstance(argument.type, TensorType):
+            raise BraidError(
+                f"data decide sizes in a function with an argument of type {argument.type}, "
+                "expected tensors",
+                location=location,
+                hint="take a tensor and read it with tensor.extract",
+            )
+    names = input_names(function)
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise BraidError(f"two arguments are named '{repeated[0]}'", location=location)
 
 
 def _check_place(decision: DecideSizesOp, function: FuncOp) -> None:
@@ -177,7 +201,8 @@ class _Levels:
         for argument in block.args:
             sizes = (e for e in extents_of(argument) if isinstance(e, Size))
             of_inputs |= symbols_of(*sizes)
-        levels = _Levels({}, {}, set())
+        pairs = zip(block.args, value_sizes(function), strict=True)
+        levels = _Levels({}, {}, {argument for argument, names in pairs if names})
         for op in block.ops:
             if isinstance(op, ReturnOp):
                 continue
@@ -231,8 +256,9 @@ class _Levels:
 
 def _captured(op: Operation) -> Iterator[SSAValue]:
     """Yield the values from outside of an op that it, or what is inside of it, reads."""
-    inside = set(op.walk())
-    for operand in (operand for each in inside for operand in each.operands):
+    ops = list(op.walk())
+    inside = set(ops)
+    for operand in (operand for each in ops for operand in each.operands):
         owner = operand.owner
         if (owner.parent_op() if isinstance(owner, Block) else owner) not in inside:
             yield operand
@@ -262,7 +288,7 @@ class _ValueNames:
 
     def free(self, wanted: str) -> str:
         """Return a name that no value has yet."""
-        names = (wanted, *(f"{wanted}_{n}" for n in range(2, len(self._taken) + 3)))
+        names = chain([wanted], (f"{wanted}_{n}" for n in count(2)))
         name = next(each for each in names if each not in self._taken)
         self._taken.add(name)
         return name
@@ -306,7 +332,6 @@ class _SizeSources:
 
     def _hold(self, value: SSAValue, names: Sequence[str]) -> None:
         if names:
-            # A tensor that two ops name has the names of the second one; both are sizes.
             self.symbols[value] = tuple(names)
             self.holders |= dict.fromkeys(names, value)
 
@@ -320,7 +345,7 @@ class _SizeSources:
                 taken[value] = None
         known = {name for value in taken for name in _symbols_alone(value)}
         known |= {name for value in taken for name in self.symbols.get(value, ())}
-        for name in sorted(self._mentioned(phase, taken) - known):
+        for name in sorted(self._mentioned(phase) - known):
             holder = self.holders.get(name)
             if holder is None:
                 holder = self._size_of_input(name)
@@ -334,7 +359,7 @@ class _SizeSources:
         for op in (*phase.ops, *_leaves(phase)):
             yield from (value for value in _captured(op) if _leaf(value) is None)
 
-    def _mentioned(self, phase: _Phase, taken: Iterable[SSAValue]) -> set[str]:
+    def _mentioned(self, phase: _Phase) -> set[str]:
         ops = (*phase.ops, *_leaves(phase))
         return {name for op in ops for name in symbols_mentioned(op)}
 

@@ -329,13 +329,12 @@ class Builder:
             block.erase_op(op, safe_erase=False)
 
     def give_up(self, before: int) -> None:
-        """Erase the ops that were appended since there were `before` new ones."""
-        ops = self.new_ops[before:]
+        """Erase the ops that were appended to the block since there were `before` new ones."""
+        ops = [op for op in self.new_ops[before:] if op.parent is self.block]
         del self.new_ops[before:]
         self.has_leftovers = True
-        for op in reversed(ops):
-            op.detach()
-            op.erase(safe_erase=False)
+        for op in reversed(ops):  # what is inside of an op goes with it
+            self.block.erase_op(op, safe_erase=False)
 
     @contextmanager
     def requiring_branches(self) -> Generator[None]:

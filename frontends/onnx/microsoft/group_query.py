@@ -151,14 +151,14 @@ def _with_cache(b: Builder, node: Node, new: SSAValue, index: int, before: SSAVa
     past = node.optional(index)
     if past is None and total == length:
         return new
-    room: Extent = 0
+    capacity: Extent = 0
     if past is not None:
-        room = extents_of(past)[2] if len(extents_of(past)) == 4 else 0
-        expected = [batch, heads, room, size]
+        capacity = extents_of(past)[2] if len(extents_of(past)) == 4 else 0
+        expected = [batch, heads, capacity, size]
         if not fits(extents_of(past), expected):
             node.fail(f"input {index} has shape {list(extents_of(past))}, expected {expected}")
         past = with_extents(b, past, expected)
-    total = maximum(total, room)
+    total = maximum(total, capacity)
     zero = b.constant(np.zeros((1, 1, 1, 1), to_numpy(element_type_of(new))))
     rows = [new, broadcast(b, zero, [batch, heads, 1, size])]
     if past is not None:
@@ -167,8 +167,8 @@ def _with_cache(b: Builder, node: Node, new: SSAValue, index: int, before: SSAVa
     fresh = apply(b, "sub", keys, before)
     is_old = apply(b, "lt", fresh, scalar(b, 0, fresh))
     is_new = apply(b, "lt", fresh, size_scalar(b, length, fresh))
-    moved = apply(b, "add", fresh, size_scalar(b, room, fresh))
-    nothing = size_scalar(b, room + length, fresh)
+    moved = apply(b, "add", fresh, size_scalar(b, capacity, fresh))
+    nothing = size_scalar(b, capacity + length, fresh)
     source = apply(b, "select", is_old, keys, apply(b, "select", is_new, moved, nothing))
     source = broadcast(b, source, [batch, heads, total, size])
     return b.emit(GatherElementsOp.get(concat(b, rows, 2), source, 2))

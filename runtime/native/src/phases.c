@@ -135,16 +135,21 @@ void braid_phases_trim(braid_phases *phases) {
 
 /* ---- Runs ---- */
 
-/* Lets a value have so many bytes, whatever they are; one that grows does so by half at least. */
+static bool allocate(value *own, size_t bytes) {
+  size_t lines = bytes / BRAID_WEIGHTS_ALIGN + 1;
+  own->memory = aligned_alloc(BRAID_WEIGHTS_ALIGN, lines * BRAID_WEIGHTS_ALIGN);
+  own->bytes = own->memory != NULL ? lines * BRAID_WEIGHTS_ALIGN : 0;
+  return own->memory != NULL;
+}
+
+/* Gives a value memory of at least `bytes`, of any content; false and the error set where there is
+ * none. Memory that grows does so by half, as far as there is as much. */
 static bool reserve(value *own, size_t bytes, const char *name) {
   if (own->memory == NULL || own->bytes < bytes) {
     size_t ample = own->bytes + own->bytes / 2;
     free(own->memory);
-    size_t wanted = bytes > ample ? bytes : ample;
-    wanted = wanted > 0 ? (wanted + BRAID_WEIGHTS_ALIGN - 1) & -(size_t)BRAID_WEIGHTS_ALIGN
-                        : BRAID_WEIGHTS_ALIGN;
-    own->memory = aligned_alloc(BRAID_WEIGHTS_ALIGN, wanted);
-    own->bytes = own->memory != NULL ? wanted : 0;
+    if (ample <= bytes || !allocate(own, ample))
+      allocate(own, bytes);
   }
   own->data = own->memory;
   if (own->memory == NULL)

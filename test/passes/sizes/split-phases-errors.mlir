@@ -1,6 +1,7 @@
 // RUN: braid-opt %s --split-input-file --verify-diagnostics -p split-phases
 
-func.func @main(%c: tensor<1xi64>, %p: i1) -> tensor<1xi64> {
+func.func @main(%c: tensor<1xi64>, %q: tensor<i1>) -> tensor<1xi64> {
+  %p = tensor.extract %q[] : tensor<i1>
   %r = scf.if %p -> (tensor<1xi64>) {
     // expected-error @below {{data decide a size inside of control flow}}
     braid.decide_sizes %c {sizes = #braid.sizes<["n"]>} : tensor<1xi64>
@@ -59,5 +60,31 @@ func.func @main(%c: tensor<1xi64>) -> tensor<1xi64> {
   braid.decide_sizes %c {sizes = #braid.sizes<["n"]>} : tensor<1xi64>
   // expected-error @below {{the elements of a tensor are decided twice}}
   braid.decide_sizes %c {sizes = #braid.sizes<["m"]>} : tensor<1xi64>
+  return %c : tensor<1xi64>
+}
+
+// -----
+
+// expected-error @below {{data decide sizes in a function with an argument of type i1}}
+func.func @main(%p: i1, %c: tensor<1xi64>) -> tensor<1xi64> {
+  braid.decide_sizes %c {sizes = #braid.sizes<["n"]>} : tensor<1xi64>
+  return %c : tensor<1xi64>
+}
+
+// -----
+
+// expected-error @below {{data decide sizes in a function of several blocks}}
+func.func @main(%c: tensor<1xi64>) -> tensor<1xi64> {
+  braid.decide_sizes %c {sizes = #braid.sizes<["n"]>} : tensor<1xi64>
+  cf.br ^bb1
+^bb1:
+  return %c : tensor<1xi64>
+}
+
+// -----
+
+func.func @main(%c: tensor<1xi64> {braid.value_sizes = #braid.sizes<["m"]>}) -> tensor<1xi64> {
+  // expected-error @below {{the elements of a tensor are decided twice}}
+  braid.decide_sizes %c {sizes = #braid.sizes<["n"]>} : tensor<1xi64>
   return %c : tensor<1xi64>
 }

@@ -156,6 +156,16 @@ MODELS: dict[str, tuple[str, list[Inputs]]] = {
     ),
     "a loop that collects": (LOOP % (20, "m"), LOOP_INPUTS),
     "a loop that collects without a bound": (LOOP % (20, ""), LOOP_INPUTS),
+    "a loop with control flow that collects": (
+        """(float[N] x, float l) => (float last, float[] rows) <bool t = {1}, float z = {0}> {
+          last, rows = Loop (, t, z) <body = b (int64 i, bool c, float a)
+              => (bool d, float e, float r) {
+            one = Constant <value_float = 1.0> ()  f = Add (a, one)  p = Less (f, l)
+            e = If (p) <then_branch = q () => (float u) { u = Mul (f, one) },
+              else_branch = o () => (float v) { v = Add (f, one) }>
+            d = Less (e, l)  r = Mul (e, e) }> }""",
+        [{"x": floats(2), "l": scalar(limit)} for limit in (7, -1)],
+    ),
     "a computed number of iterations": (
         """(float[N] x) => (float[] y) <bool t = {1}> {
           s = ReduceSum <keepdims = 0> (x)  k = Cast <to = 7> (s)
@@ -254,6 +264,17 @@ def test_sizes_that_cannot_be() -> None:
     with pytest.raises(BraidError, match=r"out of memory|too large"):
         model(f32(1), f32(2.0**60))
     assert model(f32(1), f32(3)).shape == (3,)  # what failed leaves nothing behind
+
+
+def test_phases_are_not_read() -> None:
+    text = """
+    func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {braid.phase = 0 : i64} {
+      %y = braid.exp %x : (tensor<4xf32>) -> tensor<4xf32>
+      return %y : tensor<4xf32>
+    }"""
+    for read in (braid.compile, braid.interpret):
+        with pytest.raises(BraidError, match="the module was split into phases"):
+            read(text.encode())
 
 
 @pytest.mark.parametrize("target", ["gpu-emulated", "npu-small"])
