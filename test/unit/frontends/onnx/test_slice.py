@@ -7,7 +7,7 @@ from onnx import TensorProto, helper
 
 from braid.dialects.braid.size_evaluation import fixed
 from braid.frontends.onnx import import_onnx
-from braid.frontends.onnx.ops.movement import sliced
+from braid.frontends.onnx.ops.slicing import sliced
 from braid.support.errors import BraidError
 
 FAR = (-(2**63), -(2**31), 2**31, 2**63 - 2)
