@@ -1,4 +1,4 @@
-"""What kernels say to LLVM about their functions."""
+"""Set attributes of functions that steer how LLVM compiles kernels."""
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.dialects.func import FuncOp

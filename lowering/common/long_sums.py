@@ -1,4 +1,4 @@
-"""How many numbers are added one by one, and into which parts longer sums are cut. No IR.
+"""Limit the numbers that are added one by one, and cut longer sums into parts, without IR.
 
 A sum of n rounded additions is wrong by n half units in the last place at worst, and by a fourth of
 that where all numbers are the same: a sum of 4 million tenths by 4 %. With parts that are added up,

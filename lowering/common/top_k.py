@@ -89,7 +89,7 @@ Ranked: TypeAlias = tuple[SSAValue, SSAValue]
 
 
 class Order:
-    """Which of two elements comes first: by value, then by index. NaN is above every number."""
+    """An order of elements, by value and then by index; NaN is above every number."""
 
     def __init__(self, builder: Builder, element_type: Attribute, largest: bool) -> None:
         self._builder = builder
@@ -117,7 +117,7 @@ class Order:
 
 @dataclass(frozen=True)
 class _Source:
-    """What the op selects from: a row-major tensor, with its type in braid."""
+    """The tensor that the op selects from, row-major, with its type in braid."""
 
     op: TopKOp
     tensor: SSAValue
@@ -130,7 +130,7 @@ class _Source:
 
     @property
     def extent(self) -> int:
-        """How many elements are compared."""
+        """The number of elements that are compared."""
         return self.type.get_shape()[self.dim]
 
     @property

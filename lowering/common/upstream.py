@@ -9,7 +9,7 @@ from braid.support.errors import BraidError
 from braid.support.mlir_bindings import ir, llvm, passmanager
 
 _TEXT_OF_A_CONTEXT = 1 << 24
-"""How many characters a context reads before there is a new one: it forgets nothing."""
+"""The characters that a context reads before there is a new one, since it forgets nothing."""
 
 
 class _Session(threading.local):
@@ -111,7 +111,7 @@ def _lowered(text: str, passes: Sequence[str], *, verifies: bool = True) -> Gene
 
 
 _IN_RESULTS = "eliminate-empty-tensors"
-"""What is written into a slice or into the result is computed there."""
+"""The pass that lets what is written into a slice or into the result be computed there."""
 
 
 def bufferization_passes(results: int) -> tuple[str, ...]:
