@@ -44,7 +44,7 @@ class LoadedKernel:
         self.scratch_bytes = scratch_bytes
         own = scratch_bytes + ALIGNMENT if isinstance(scratch_bytes, int) else 0
         self.scratch = np.empty(own, np.uint8)
-        """What the kernel keeps during a call; its bytes are arbitrary before each."""
+        """The memory that the kernel uses during a call; its bytes are arbitrary before each."""
         self._sizes = sizes
 
     def __call__(

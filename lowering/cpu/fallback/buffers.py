@@ -1,4 +1,4 @@
-"""What is left to do on a kernel after bufferization: its scratch memory and its grid."""
+"""Finish a kernel after bufferization: give it its scratch memory and its grid."""
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp

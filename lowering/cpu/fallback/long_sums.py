@@ -36,7 +36,7 @@ _f32 = Float32Type()
 
 _Bound = int | SSAValue
 _Place = Callable[[Builder, SSAValue | None], Element]
-"""Where the sum is for an index of the row."""
+"""Returns the element that holds the sum for an index of the row."""
 
 
 def long_sums_as_loops(function: FuncOp) -> None:

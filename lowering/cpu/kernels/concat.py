@@ -30,8 +30,8 @@ _CHUNK_BYTES = 64 << 10
 """The most bytes of one grid iteration: enough to hide the call, few enough to share."""
 
 _PIECE_BYTES, _MOST_OPERANDS = 8 << 10, 8
-"""What all operands have next to each other in the result, on average, and how many there are.
-Others are left to loops that the compiler sees through."""
+"""The fewest bytes that operands have next to each other in the result, on average, and the most
+operands. Others are left to loops that the compiler sees through."""
 
 
 @dataclass(frozen=True)

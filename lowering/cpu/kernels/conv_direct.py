@@ -45,7 +45,7 @@ _FAR_CHANNELS_FACTOR = 1.15
 """Slowdown where the input's channels are a whole image apart."""
 
 _LINES_FACTOR, _WINDOWED_LINES_FACTOR = 1.05, 1.15
-"""How much slower vectors over positions are, measured: of one pixel, and of larger windows."""
+"""The slowdowns of vectors over positions, as measured for windows of one pixel and larger ones."""
 
 _MOST_OF_A_LINE = 0.98
 """The most of a line of the products along a line those that are not with zeros, up to which the

@@ -45,7 +45,7 @@ _POINTWISE_FLOPS = 1 / 8
 _REDUCTION_FLOPS = 1 / 32
 _MOVING = 3.0
 _BLOCKED_FACTOR = 1.1
-"""How much longer it takes with channels in blocks, measured on paddings."""
+"""The factor on the time of moving data with channels in blocks, measured on paddings."""
 
 
 @dataclass(frozen=True)

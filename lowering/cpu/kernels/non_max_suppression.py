@@ -44,7 +44,7 @@ _WORD = i32
 _LINE = 16
 """Words of a line of the cache."""
 _ROWS = 5
-"""Of what is kept of a box: two corners and the area."""
+"""The numbers that are kept of a box, in a row each: two corners and the area."""
 
 _LOOKED = 3.0
 """Cycles for a box whose score is looked at."""

@@ -90,7 +90,7 @@ class _Pool(WindowCandidate):
 
     @property
     def _is_wide(self) -> bool:
-        """Whether windows overlap so much that many outputs pay."""
+        """Return whether windows overlap so much that tiles of many outputs pay."""
         return self.op.windows.strides[-1] == 1 and self.op.windows.size[-1] >= _WIDE
 
     def arithmetic_seconds(self, choice: LayoutChoice) -> float:

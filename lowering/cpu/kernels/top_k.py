@@ -39,7 +39,7 @@ _COMPARED = 6.0
 """Cycles for a vector to be looked at."""
 
 _STRIDED = 16.0
-"""How many times as long that takes where its elements are apart."""
+"""The factor on the cycles of looking at a vector where its elements are apart in memory."""
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ _FEW_STEPS = 10
 """Walks of trees that are no deeper take all steps; in deeper ones few paths are that long."""
 
 _STEP_CYCLES = 4.0
-"""Of one step of one walk."""
+"""The cycles of one step of one walk."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Which layout oneDNN would like its weights in, and whether it has a primitive at all."""
+"""Ask oneDNN which layout it prefers for its weights, and whether it has a primitive at all."""
 
 import ctypes
 from collections.abc import Sequence

@@ -23,7 +23,7 @@ _WEIGHT_ARGUMENTS = {"convolution": (33,), "matmul": (33,), "layer_norm": (51, 5
 
 
 class Kind(StrEnum):
-    """What a primitive computes."""
+    """A kind of primitive of oneDNN, by what it computes."""
 
     CONVOLUTION = "convolution"
     MATMUL = "matmul"

@@ -43,7 +43,7 @@ Body = Callable[[Emitter, Sequence[Buffer], Index], None]
 
 @dataclass(frozen=True)
 class Prepared:
-    """What each run of `iterations` neighbouring iterations of a grid shares.
+    """The preparation that each run of `iterations` neighbouring iterations of a grid shares.
 
     `write` emits it for the run of a number. A call runs it before the first iteration of each run
     that it has iterations of, so that one thread prepares everything once, however finely the grid

@@ -29,7 +29,7 @@ Point = Sequence[Index]
 
 @dataclass(frozen=True, eq=False)
 class Tensor(ABC):
-    """What gives the element at an index, in the type that upstream computes in."""
+    """A tensor that gives the element at an index, in the type that upstream computes in."""
 
     extents: tuple[Extent, ...]
     element_type: Attribute

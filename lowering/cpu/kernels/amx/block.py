@@ -30,7 +30,7 @@ class Block:
 
     @property
     def fits(self) -> bool:
-        """Whether there are registers for the sums, the fewer operands, and one of the others."""
+        """Return whether registers hold the sums, the fewer operands, and one of the others."""
         held = min(self.row_tiles, self.column_tiles)
         return self.products + held + 1 <= amx.REGISTERS
 
@@ -105,7 +105,7 @@ class BlockedProduct:
 
     @cached_property
     def stores_sums(self) -> bool:
-        """Whether the result is the sums themselves."""
+        """Return whether the result is the sums themselves."""
         return stores_sums(self.nest)
 
     @property
@@ -125,7 +125,7 @@ class BlockedProduct:
 
     @cached_property
     def registers(self) -> Registers:
-        """Which registers hold what."""
+        """The tile registers that hold A and B of a block."""
         return Registers.of(self.block)
 
     @property

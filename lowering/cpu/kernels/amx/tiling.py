@@ -1,4 +1,4 @@
-"""Which blocks of tile registers a contraction is computed with, and how long that takes. No IR.
+"""Choose the blocks of tile registers of a contraction, and estimate their time, without IR.
 
 Cycles are those of a core, measured on Emerald Rapids (2.8 GHz).
 """
@@ -38,10 +38,11 @@ _EXPOSED = 0.25
 """The share of the shorter one of two overlapping kinds of work that is not hidden."""
 
 _SPLIT_FACTOR = 2.5
-"""How much longer loading takes where rows lie across two lines of the first cache."""
+"""The factor on the cycles of loading where rows lie across two lines of the L1 cache."""
 
 _CONFLICT_FACTOR, _SET_STRIDE = 3.0, 4096
-"""How much longer it takes where all rows fall on the same set of the first cache."""
+"""The factor on the cycles of loading where all rows fall on the same set of the L1 cache, and the
+bytes after which addresses do."""
 
 _STORE_CYCLES, _RESULT_CYCLES = 2.0, 5.5
 """The cycles per row of a register that is stored: to scratch memory, and to a result in the L2
@@ -71,12 +72,12 @@ BLOCK_COLUMNS = (1, 2, 3, 4)
 """Tiles of columns in a block of B."""
 
 _PROMISING = (2, 16, 48)
-"""How many blocks and orders the levels of the schedule space have."""
+"""The numbers of blocks with loop orders up to the end of each level of the schedule space."""
 
 
 @dataclass(frozen=True)
 class AmxSize:
-    """What the time of a contraction depends on; the depth counts steps.
+    """The size of a contraction, on which its time depends; the depth counts steps.
 
     `lines` of `rows` rows each, `loops` of `depth` steps that are neighbours in A, `a_row` bytes
     between rows, `c_bytes` of results. `has_epilogue` says whether vectors read the sums.
@@ -94,7 +95,7 @@ class AmxSize:
 
     @property
     def row_bytes(self) -> int:
-        """That are multiplied for a number of the result: of a row of A, and of a column of B."""
+        """The bytes of a row of A, and of a column of B, that are multiplied for a number of C."""
         return self.loops * self.depth * amx.STEP_BYTES
 
     def result_is_far(self, cache_bytes: int) -> bool:

@@ -1,4 +1,4 @@
-"""How the kernel of a contraction multiplies: floats by ones, bf16 by twos, bytes by fours."""
+"""Emit the products of a contraction's kernel: floats by ones, bf16 by twos, bytes by fours."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass

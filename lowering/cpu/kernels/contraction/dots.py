@@ -33,7 +33,7 @@ results, adding up its sum; what surrounds such a vector. 4 to 16 rows of 64 num
 columns take 1.3 to 2.0 times as long as of packed B, on Zen 5 (predicted 1.8 to 2.0)."""
 
 _FAR_FACTOR = 3.0
-"""How much longer lines of B take that come from beyond the first cache than those of packed B,
+"""The factor by which lines of B from beyond the L1 cache take longer than those of packed B,
 whose columns are one stream: one row times 3072 x 768 takes 1.14 of the time, of f16 1.40."""
 
 _LONG_COLUMN, _LONG_COLUMN_FACTOR = 1024, 1.5

@@ -59,7 +59,7 @@ class ContractionKernel(Generic[KnownOrOpen]):
 
     @property
     def reads_rows_once(self) -> bool:
-        """Whether rows of A follow each other in memory, and all columns take them at once."""
+        """Return whether rows of A are contiguous in memory, and all columns take them at once."""
         nest, group = self.nest, self.arithmetic.group
         is_dense = nest.row.strides[0] == nest.depth * group
         is_dense = is_dense and [dim.strides[0] for dim in nest.reduction] == [group]
@@ -69,7 +69,7 @@ class ContractionKernel(Generic[KnownOrOpen]):
 
     @property
     def _batches(self) -> int:
-        """How many leading outer dims change B."""
+        """The number of leading outer dims up to the last one that changes B."""
         changing = [i for i, dim in enumerate(self.nest.outer) if dim.strides[1] != 0]
         return changing[-1] + 1 if changing else 0
 

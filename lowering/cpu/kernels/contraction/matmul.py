@@ -1,4 +1,4 @@
-"""What the families of matrix products ask about one: its size, conversions and layouts."""
+"""Answer what families of matrix products ask about one: its size, conversions and layouts."""
 
 import math
 

@@ -23,14 +23,14 @@ from braid.lowering.emit.long_sums import carry_sums
 from braid.support.sizes.expression import Extent
 
 VECTORS = (1, 2, 3, 4)
-"""How many vectors of columns a tile may have."""
+"""The numbers of vectors of columns that a tile may have."""
 
 WIDE_VECTORS = 8
 """The vectors of a row alone by whole rows of B, of which more is read at a time: 0.78 of the time
 of 4 where rows lie 4 KiB apart."""
 
 _AHEAD_BYTES = 8192
-"""How far ahead of its use B is asked for. Weights come from beyond the
+"""The bytes by which prefetches of B are ahead of its use. Weights come from beyond the
 second-level cache, and what processors ask for on their own ends at each page: with prefetches a
 Winograd convolution of 256 channels, 14 x 14, took 0.40 of the time on Zen 5 (1 KiB: 0.75, 2 KiB:
 0.59, 4 KiB: 0.48, 16 KiB: 0.45), and ResNet-50 0.86."""
@@ -55,7 +55,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class TileOperands:
-    """Where a tile reads: row r of A starts at `a_base + r · a_row`, B's columns at `b_base`.
+    """The operands of a tile: row r of A is at `a_base + r · a_row`, B's columns at `b_base`.
 
     `masks` has one entry per vector of B: None, or the columns that exist (only where B is not
     padded to whole tiles). With `next_rows`, those of the next tile follow in memory, and are not

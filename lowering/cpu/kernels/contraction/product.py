@@ -1,4 +1,4 @@
-"""What matrix products and convolutions are to what multiplies: a product and how it is stored.
+"""Describe matrix products and convolutions to what multiplies: a product and its storage.
 
 A family (`gemm`, `conv`) finds the product in a group and says how it may be stored. An arithmetic
 (floats by multiply-adds, numbers of 8 and 16 bits, AMX) makes its kernel; neither knows the other.
@@ -27,7 +27,7 @@ from braid.targets.machines.machine import Machine
 
 @dataclass(frozen=True)
 class ProductStorage(ABC):
-    """How the tensors of a product may be stored: A is its left operand, B the right one.
+    """The ways to store the tensors of a product: A is its left operand, B the right one.
 
     Their extents are those that `extents_of` gives, numbers or sizes.
     """
@@ -36,7 +36,7 @@ class ProductStorage(ABC):
     extents_of: ExtentsOf = shape_of
 
     may_overlap: ClassVar = False
-    """Whether the result may be written over A."""
+    """True where the result may be written over A."""
 
     @abstractmethod
     def float_choices(
@@ -86,7 +86,7 @@ class StoredProduct(ABC):
 
     @property
     def exists(self) -> bool:
-        """Whether vectors are contiguous in these layouts."""
+        """Return whether vectors are contiguous in these layouts."""
         return self._narrow is not None
 
     @property
@@ -97,7 +97,7 @@ class StoredProduct(ABC):
     @property
     @abstractmethod
     def size(self) -> ContractionSize:
-        """How large it is."""
+        """The size of the product, on which the time of a tile depends."""
 
     @property
     @abstractmethod
@@ -107,7 +107,7 @@ class StoredProduct(ABC):
     @property
     @abstractmethod
     def positions(self) -> Positions:
-        """Those of A that B has orders of."""
+        """The positions of A that B has orders of."""
 
     @property
     @abstractmethod
@@ -116,7 +116,7 @@ class StoredProduct(ABC):
 
     @property
     def slowdown(self) -> float:
-        """How much longer floats take in these layouts than the tiles say."""
+        """The factor by which floats take longer in these layouts than the tiles say."""
         return 1.0
 
     @abstractmethod
@@ -149,7 +149,7 @@ def loops_of(stored: StoredProduct, block: int) -> Contraction:
 
 @dataclass(frozen=True)
 class ProductArithmetic(ABC):
-    """How products are multiplied and added up: of which element types, on which machines.
+    """A way to multiply and add up products, for some element types, on some machines.
 
     `gemm` and `conv` are the names in records of both families with this arithmetic, and their
     versions: see `KernelFamily`. With `accumulates`, sums have a type of their own.

@@ -33,7 +33,7 @@ class RowBlock:
 
 @dataclass(frozen=True)
 class Piece:
-    """What a block of rows reads of A: bytes that follow each other, once for each of `far`.
+    """The part of A that a block of rows reads: contiguous bytes, for each point of `far`.
 
     `far` are dims of the reduction whose steps are longer than `span` bytes.
     """
@@ -123,7 +123,7 @@ class StagedContraction(ABC):
 
     @cached_property
     def piece(self) -> Piece:
-        """What a block reads."""
+        """The piece of A that a block of rows reads."""
         return Piece.of(self.nest, self.block, self.arithmetic.group)
 
     @property
@@ -217,7 +217,7 @@ class StagedContraction(ABC):
 
     @cached_property
     def _last_begin(self) -> int:
-        """Where the last of the pieces begins that end within A."""
+        """The offset in A of the last of the pieces that end within A."""
         near = [dim for dim in self.nest.reduction if dim not in self.piece.far]
         dims = (*self.nest.outer, self.nest.row, *near)
         end = self.arithmetic.group + sum((dim.extent - 1) * dim.strides[0] for dim in dims)

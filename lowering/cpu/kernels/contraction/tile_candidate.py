@@ -21,7 +21,7 @@ class TileCandidate(ScheduledCandidate[TileSchedule]):
     dense: dict[LayoutChoice, StoredProduct] = field(
         default_factory=dict[LayoutChoice, StoredProduct], init=False
     )
-    """What there is to compute on tensors without strides, of what was asked so far."""
+    """The products on tensors without strides, by their layouts, that were asked for so far."""
 
     @abstractmethod
     def arithmetic(self, choice: LayoutChoice) -> Arithmetic:

@@ -1,4 +1,4 @@
-"""Which tile a contraction is computed with, and how long that should take. No IR."""
+"""Choose the tiles of a contraction, and estimate how long they take, without IR."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -26,16 +26,16 @@ _TILE_CYCLES = 30.0
 """Cycles around a tile: its coordinates, zeroing, filling the pipeline."""
 
 _STRIDED_B_FACTOR, _STRIDED_B_MOVING_FACTOR, _LONG_ROW = 1.25, 2.5, 2048
-"""How much slower B is read from whole rows than from packed blocks, where a row has at least so
-many bytes; and how much slower B moves where that is what takes the time (1 row, 1280 x
-1000: 383 us instead of 150). Of shorter rows nothing was measured (attention, 512 bytes)."""
+"""The slowdown of reading B from whole rows instead of packed blocks; that of moving B where this
+takes the time (1 row, 1280 x 1000: 383 us instead of 150); and the fewest bytes of a row with
+which they apply. Of shorter rows nothing was measured (attention, 512 bytes)."""
 
 _UNALIGNED_B_FACTOR = 1.25
-"""How much slower B is read from rows that are no whole vectors, so that loads cross lines of the
+"""The slowdown of reading B from rows that are no whole vectors, so that loads cross lines of the
 cache: 1.0 to 2.0 times, measured."""
 
 _ONE_VECTOR_FACTOR = 1.12
-"""How much slower a tile of one column vector is: every broadcast serves one product, and loads
+"""The slowdown of a tile of one column vector: every broadcast serves one product, and loads
 that wait delay it. With tiles of two vectors products took 0.83 to 0.94 of the time."""
 
 _LARGE_TILE, _LARGE_TILE_CYCLES = 20, 4.0
@@ -48,8 +48,9 @@ _FIRST_CACHE_BYTES = 32 << 10
 """The bytes of the L1 cache that A or B may use between two uses."""
 
 _FAR_LINE_BYTES, _FAR_LINE_CYCLES = 64, 1.5
-"""What a line takes that comes from the second-level cache, beside its multiply-adds: where B does,
-tiles of 5 rows took 1.06 to 1.17 times as long as those of 13, on Emerald Rapids and on Zen 5."""
+"""The bytes of a cache line, and the cycles that one takes that comes from the second-level cache,
+beside its multiply-adds: where B does, tiles of 5 rows took 1.06 to 1.17 times as long as those of
+13, on Emerald Rapids and on Zen 5."""
 
 _WIDENING_CYCLES = 0.25
 """The cycles of a vector of B that is converted to f32 as it is loaded: products of 16 rows take
@@ -68,12 +69,13 @@ _ROW_FACTORS = (1, 4, 16)
 """Multiples of the likely number of rows that tiles are compared at where that is open."""
 
 _PROMISING = (3, 12, 32)
-"""How many tiles the levels of the schedule space have: beyond them `cycles` sees no chance."""
+"""The numbers of tiles up to the end of each level of the schedule space; beyond them `cycles` sees
+no chance."""
 
 
 @dataclass(frozen=True)
 class TileSchedule(Schedule):
-    """How a contraction is cut into tiles of the result.
+    """A cut of a contraction into tiles of the result.
 
     A tile has `rows` rows and `vectors` vectors of columns; `unroll` steps of the reduction are in
     the loop body. With `columns_outside` the loop over columns is around that over rows.

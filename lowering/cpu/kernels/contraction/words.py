@@ -61,12 +61,12 @@ class WordArithmetic(LowPrecisionArithmetic):
 
     @property
     def is_quad(self) -> bool:
-        """Whether words are of bytes, of which one operand's are unsigned."""
+        """Return whether words are of bytes, of which one operand's are unsigned."""
         return not isinstance(self.inner, PairArithmetic)
 
     @property
     def turned(self) -> bool:
-        """Whether A is moved by 128: both operands are of one kind."""
+        """Return whether A is moved by 128, as both operands hold bytes of one kind."""
         return self.is_quad and self.unsigned[0] == self.unsigned[1]
 
     def zero(self, e: Emitter, a: Buffer) -> Value:

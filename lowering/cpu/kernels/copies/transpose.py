@@ -36,12 +36,12 @@ class TransposeLoops:
 
     @property
     def interleaves(self) -> bool:
-        """Whether a few lines are woven into one contiguous piece of the target."""
+        """Return whether a few lines are woven into one contiguous piece of the target."""
         return self._are_few(self.columns) and self.lines.strides[1] == self.columns.extent
 
     @property
     def deinterleaves(self) -> bool:
-        """Whether a contiguous piece of the source is taken apart into a few lines."""
+        """Return whether a contiguous piece of the source is taken apart into a few lines."""
         few = self._are_few(self.lines) and not self.interleaves
         return few and self.columns.strides[0] == self.lines.extent
 

@@ -1,4 +1,4 @@
-"""What a group moves to and from memory, for estimates of its time."""
+"""Compute the bytes that a group moves to and from memory, to estimate its time."""
 
 from collections.abc import Sequence
 

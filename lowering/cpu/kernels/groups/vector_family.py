@@ -1,4 +1,4 @@
-"""What the kernel families for the vector unit of a CPU have in common."""
+"""Define what the kernel families for the vector unit of a CPU have in common."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ class VectorFamily(KernelFamily):
 
     @cached_property
     def unit(self) -> VectorUnit:
-        """What kernels are emitted for."""
+        """The vector unit that kernels are emitted for."""
         return VectorUnit.of(self.machine)
 
     @cached_property

@@ -18,7 +18,7 @@ Accumulators = list[list[Value]]
 
 @dataclass(frozen=True)
 class Epilogue:
-    """What happens to the values of `anchor` before they are stored.
+    """The ops on the values of `anchor` before they are stored.
 
     `row_strides` and `vector_steps` have one entry per leaf of `points` and one for the results:
     the elements to the next row, and to the next vector of columns; 0 for what is repeated.
@@ -45,7 +45,7 @@ def tile_masks(e: Emitter, extent: int, number: Index, vectors: int) -> list[Val
 
 @dataclass(frozen=True)
 class TileStore:
-    """Where a tile goes: row 0 of leaf i is at `bases[i]`, of the results at `bases[-1]`.
+    """A store of a tile: row 0 of leaf i is at `bases[i]`, of the results at `bases[-1]`.
 
     `masks` has one entry per vector of the tile: None, or the columns that exist.
     """

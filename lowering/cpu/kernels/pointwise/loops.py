@@ -128,7 +128,7 @@ class PointwiseLoops:
 
     @property
     def _streams_results(self) -> bool:
-        """Whether results are so large that nobody finds them in a cache, and can go past them."""
+        """Return whether results are too large to be found in a cache, and can go past them."""
         kinds = [element_type_of(result) for result in self.nest.points.results]
         size = sum(map(bytes_of, kinds)) * product_of(dim.extent for dim in self.nest.dims)
         return (
@@ -156,7 +156,7 @@ class PointwiseLoops:
 
     @property
     def _streams_one(self) -> bool:
-        """Whether the first of the operands alone is read along the innermost dim."""
+        """Return whether the first of the operands alone is read along the innermost dim."""
         along = [stride != 0 for stride in self.nest.dims[-1].strides[: self.nest.reads]]
         return along[:1] == [True] and not any(along[1:]) and bool(self.nest.points.leaves)
 

@@ -93,7 +93,7 @@ class ReductionLoops:
 
     @property
     def has_results(self) -> bool:
-        """Whether each lane of an accumulator is a result."""
+        """Return whether each lane of an accumulator is a result."""
         return self.nest.has_columns or self.nest.is_interleaved
 
     @property

@@ -42,7 +42,7 @@ class SoftmaxLoops:
 
     @property
     def _are_together(self) -> bool:
-        """Whether columns are so few that a vector holds several elements of each."""
+        """Return whether columns are so few that a vector holds several elements of each."""
         length, few = self.nest.lines.extent, self.unit.lanes // 2
         is_long = not isinstance(length, int) or length >= self.unit.lanes
         return isinstance(self._columns, int) and self._columns <= few and is_long

@@ -29,7 +29,7 @@ _FEW = 64
 """Candidates up to which counting those before each takes less time than digits."""
 
 _AT_ONCE = 4
-"""How many times as many as are collected are sorted at once by digits."""
+"""The most elements that are sorted at once by digits, for each that is collected otherwise."""
 
 _DIGITS_MEASURED = 4
 """Digits of the keys that sorts were measured with."""
@@ -63,7 +63,7 @@ class SelectionScratch:
 
     @property
     def are_few(self) -> bool:
-        """Whether candidates are sorted by counting."""
+        """Return whether candidates are sorted by counting."""
         return self.collected <= _FEW
 
     @property

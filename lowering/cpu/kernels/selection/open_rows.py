@@ -36,7 +36,7 @@ _BLOCK = 1024
 """Elements of a block, at least."""
 
 _TIMES = 4
-"""How many times as many as are selected it has, at least."""
+"""The fewest elements of a block, in multiples of those that are selected."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ class Words:
 
     @property
     def word(self) -> IntegerType:
-        """What they are."""
+        """The integer type of a word, as wide as the elements of `scratch`."""
         return IntegerType(8 * bytes_of(self.scratch.element_type))
 
     def load(self, e: Emitter, at: Index) -> Value:

@@ -47,7 +47,7 @@ class TileCode:
 
     @property
     def arena_offset(self) -> int:
-        """Where the arena begins."""
+        """The byte of the scratch memory at which the arena begins."""
         return sum(aligned(_bytes(port)) for port in self.copied)
 
     @property

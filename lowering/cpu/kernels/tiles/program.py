@@ -35,7 +35,7 @@ class Port:
 
     @property
     def is_copied(self) -> bool:
-        """Whether the tile works on a copy."""
+        """Return whether the tile works on a copy of the box."""
         return self.permutation is not None or not self._is_contiguous
 
     @property

@@ -135,7 +135,7 @@ class WindowChannels:
 
     @property
     def _blocks_lie_apart(self) -> bool:
-        """Whether the next vector of channels is further away than the next line.
+        """Return whether the next vector of channels is further away than the next line.
 
         The distance of vectors is open only where it is that of whole images of open extents.
         """

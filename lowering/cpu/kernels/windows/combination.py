@@ -1,4 +1,4 @@
-"""How code combines the elements of windows, and which of them it combines for several outputs."""
+"""Emit code that combines elements of windows, and choose what several outputs share of it."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""What the families of depthwise convolution and pooling share: all but match and cost."""
+"""Define what the families of depthwise convolution and pooling share: all but match and cost."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -51,12 +51,12 @@ class WindowCandidate(ScheduledCandidate[WindowSchedule]):
 
     @property
     def has_lines(self) -> bool:
-        """Whether vectors run along lines, in the types of the group."""
+        """Return whether vectors run along lines, in the types of the group."""
         return has_lines(self.op.points.shape, stored_choice(self.group).results[0])
 
     @property
     def is_near(self) -> bool:
-        """Whether the input, as the group has it, stays in the second-level cache.
+        """Return whether the input, as the group has it, stays in the second-level cache.
 
         One image of it counts where there are any number; they are far where they have any extents.
         """

@@ -52,5 +52,5 @@ class ProductCandidate(WindowCandidate):
 
     @property
     def is_strided(self) -> bool:
-        """Whether windows of neighbouring outputs are more than a pixel apart."""
+        """Return whether windows of neighbouring outputs are more than a pixel apart."""
         return self.op.windows.strides[-1] > 1

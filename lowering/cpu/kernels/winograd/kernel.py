@@ -271,7 +271,7 @@ class _Block:
 
 @dataclass(frozen=True)
 class _Results:
-    """Where the results of the tile at `place` of `image` go, one vector of channels."""
+    """A store of the results of the tile at `place` of `image`, for one vector of channels."""
 
     block: _Block
     image: Sequence[Index]

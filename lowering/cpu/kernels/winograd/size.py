@@ -1,4 +1,4 @@
-"""How long Winograd's algorithms should take for a convolution. No code."""
+"""Estimate how long Winograd's algorithms take for a convolution, without emitting code."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
