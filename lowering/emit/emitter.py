@@ -38,7 +38,7 @@ _KNOWN = int, Size
 
 
 class Vectors(Protocol):
-    """What code is emitted for: the vector registers of a machine."""
+    """The vector registers of a machine, which code is emitted for."""
 
     @property
     def lanes(self) -> int:
@@ -47,7 +47,7 @@ class Vectors(Protocol):
 
     @property
     def has_fma(self) -> bool:
-        """Whether one instruction multiplies and adds with one rounding."""
+        """Return whether one instruction multiplies and adds with one rounding."""
         ...
 
     @property
