@@ -135,7 +135,7 @@ class StreamStage:
 
 @dataclass(frozen=True)
 class ChannelEntry:
-    """What a stage hands on: so many buffers of so many bytes."""
+    """A channel for what a stage hands on: `slots` buffers of `nbytes` bytes each."""
 
     nbytes: int
     slots: int
@@ -173,7 +173,7 @@ class ModelPhases:
 
 @dataclass(frozen=True)
 class ModelDescription:
-    """What the descriptor says; without variants and phases, a model is the program `entry`.
+    """The contents of a descriptor; without variants and phases, a model is the program `entry`.
 
     `output_sizes` are the texts of the sizes of each output where sizes are open, else empty.
     """

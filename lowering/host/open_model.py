@@ -1,4 +1,4 @@
-"""What the runtime needs of a model with open sizes: which sizes to compute, place and check."""
+"""Describe a model with open sizes to the runtime: which sizes to compute, place and check."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

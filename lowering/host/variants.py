@@ -89,7 +89,7 @@ def model_functions(module: ModuleOp) -> list[func.FuncOp]:
 
 @dataclass(frozen=True)
 class DeviceFacts:
-    """What is known of a device on which functions run.
+    """The facts about a device on which functions run.
 
     `on_host` is whether the host has code for them, `seconds` what one launch of each takes.
     """
