@@ -17,7 +17,7 @@ from xdsl.ir import Attribute
 from braid.dialects.braid.attribute_names import NAME
 
 Kind: TypeAlias = tuple[str | int, ...] | None
-"""What an input or output is that is no array of numbers: text (None), or mappings of keys."""
+"""The kind of an input or output that is no array of numbers: text (None), or mappings of keys."""
 
 
 def input_names(function: func.FuncOp) -> tuple[str, ...]:
