@@ -1,4 +1,4 @@
-"""When to stop: one object for a whole solver, looked at in every loop that may take long."""
+"""Stop a solver in time: one object for all of it, looked at in every loop that may take long."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Work:
 
 
 PATIENCE = 10.0
-"""How many times as long as its limit a search that goes by work may take."""
+"""The most seconds of `time.monotonic` that a search by work takes, per second of its limit."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Deadline:
 
     @property
     def passed(self) -> bool:
-        """Whether no time is left."""
+        """Return whether no time is left."""
         return self.clock() >= self.at
 
     def check(self) -> None:

@@ -17,7 +17,7 @@ MOST_LOOPS = 6
 
 @dataclass(frozen=True)
 class Reads:
-    """What each pass reads: `addresses[pass, bank]`, and for each lane that it gives the lane
+    """The reads of each pass: `addresses[pass, bank]`, and for each lane that it gives the lane
     `lanes[pass, i]` of the word of bank `banks[pass, i]`.
     """
 

@@ -1,4 +1,4 @@
-"""Which iterations of a nest read and write which FIFO."""
+"""Compute which iterations of a nest read and write which FIFO."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -22,7 +22,7 @@ class Affine:
 
     @property
     def variables(self) -> frozenset[str]:
-        """That its value depends on."""
+        """Return the names of the variables that the value depends on."""
         return frozenset(name for name, _ in self.terms)
 
     def __add__(self, other: "Affine") -> "Affine":

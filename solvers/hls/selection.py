@@ -44,7 +44,8 @@ class Selection:
 
 Stages = Sequence[Sequence[Choice]]
 Measure = Callable[[int, int], Uses]
-"""What choice number two of stage number one really takes."""
+"""A function from the numbers of a stage and of one of its choices to the resources that the choice
+really takes."""
 
 
 def total(stages: Stages, picked: Sequence[int]) -> Uses:

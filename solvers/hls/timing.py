@@ -1,4 +1,6 @@
-"""When pipelines that stall on FIFOs end: exact times of every token, without simulating cycles.
+"""Compute when pipelines that stall on FIFOs end.
+
+The times of every token are exact, and no cycles are simulated.
 
 A pipeline that waits for a token stands still as a whole (Vitis's default, `stp`). So a process has
 a clock of its own, which only runs where nothing waits: what it reads and writes happens at fixed
@@ -24,7 +26,7 @@ class Deadlock(Exception):
 
 @dataclass(frozen=True)
 class Tokens:
-    """What a process does to FIFO number `fifo`: a token at each of these ticks, ascending."""
+    """The reads or writes of FIFO number `fifo` by a process, one at each of `ticks`, ascending."""
 
     fifo: int
     writes: bool

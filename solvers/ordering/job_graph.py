@@ -1,4 +1,4 @@
-"""What the units of a chip do in every order, and the jobs of one of them.
+"""Derive the work that the units of a chip do in every order, and the jobs of one of them.
 
 Ops of one unit that share all operands but one form a group. Where the operands and the result of
 any of them leave too little memory for the other one's own operand, that operand comes onto the

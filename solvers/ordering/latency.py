@@ -153,7 +153,7 @@ class LatencyProblem:
 
     @cached_property
     def bounds(self) -> "LatencyBounds":
-        """What holds for every order."""
+        """Return the bounds that hold for every order."""
         from braid.solvers.ordering.latency_bounds import (
             LatencyBounds,  # large, and for chips alone
         )

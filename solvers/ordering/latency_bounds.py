@@ -1,4 +1,4 @@
-"""What no order of issue can be faster than, before any is searched.
+"""Compute lower bounds on the time of every order of issue, before any is searched.
 
 Every unit is a machine that executes its stages one at a time, each with a head (the earliest
 time at which it can start) and a tail (the least time from its end to the end of all). Heads and

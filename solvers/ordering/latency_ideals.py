@@ -20,7 +20,7 @@ _Job = tuple[int, float, float]
 
 @dataclass(frozen=True, slots=True)
 class IssueState:
-    """What the rest depends on once the ops of `ideal` are issued.
+    """The state on which the rest depends once the ops of `ideal` are issued.
 
     `ends` has the ops that still have successors to issue, and under -1 - leaf the loads that
     still have readers; `bound` holds for every completion.
@@ -62,7 +62,7 @@ class IssueSearch:
         traffic, slots = problem.traffic, problem.slots
         one_way = traffic is not None and traffic.load_unit == traffic.store_unit
         self.apart = range(0)
-        """Where the times of stores are that no load waits for."""
+        """The places in `IssueState.free` of the times of stores that no load waits for."""
         if traffic is not None and one_way and len(problem.aheads) > 1:
             self.apart = range(len(slots), len(slots) + slots.counts[traffic.store_unit])
         self.shared = [units for units in (*slots.ranges, self.apart) if len(units) > 1]

@@ -96,7 +96,7 @@ class MemoryProblem:
 
     @cached_property
     def user_counts(self) -> tuple[int, ...]:
-        """How many ops must have run before each tensor dies."""
+        """Return by tensor the number of ops that must have run before it dies."""
         return tuple(max(len(set(tensor.consumers)), 1) for tensor in self.tensors)
 
     @cached_property

@@ -99,7 +99,7 @@ class NativeChip:
         self._shift = PRECISION - frexp(self._longest)[1]
         self.struct = self._struct_of(graph, stages, traffic or NO_TRAFFIC, slots, units)
         self.rounded = sum(map(len, stages)) + 2 * self.struct.values
-        """How many times were rounded to ticks."""
+        """The number of durations that were rounded to ticks."""
 
     def ticks(self, seconds: float) -> int:
         """Return a time in ticks, a later one than any schedule ends at as that."""

@@ -34,7 +34,7 @@ class ProcessorSchedule:
 
     @property
     def gap(self) -> float:
-        """How far the bound is below the value, as a fraction of the value."""
+        """Return how far the bound is below the value, as a fraction of the value."""
         return 1 - self.lower_bound / self.value if self.value else 0.0
 
 

@@ -163,7 +163,7 @@ class ProcessorProblem:
 
     @cached_property
     def bounds(self) -> ProcessorBounds:
-        """What holds for every schedule."""
+        """Return the bounds that hold for every schedule."""
         return ProcessorBounds(self.graph, self.alone, self.together, self.processors)
 
     def evaluate(self, choice: Choice) -> float:

@@ -1,4 +1,4 @@
-"""What must be loaded between the last of some ops and one that waits for all of them.
+"""Compute what must be loaded between the last of some ops and one that waits for all of them.
 
 Values that an op reads, or what they are made from, exist once the last op of a set has run; a
 value on the way from each of these ops to the reader is then still needed. What does not fit
@@ -33,7 +33,7 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class _Need:
-    """What an op needs of what exists after ops of one unit.
+    """The values that an op needs of those that exist after ops of one unit.
 
     `loaded` are operands that no op makes. For each job in `made` there are values of which each,
     or one that is no smaller, is needed once the job is done. All of these are among `values`.
@@ -46,7 +46,7 @@ class _Need:
 
 @dataclass(frozen=True)
 class Reloads:
-    """What must be loaded before jobs of one problem, by as many units together."""
+    """The loads that must come before jobs of one problem, by `units` units together."""
 
     jobs: JobGraph
     traffic: Traffic

@@ -1,4 +1,4 @@
-"""What is issued for a given order: loads, spills and reloads as `residency_plan` plans them.
+"""Issue the ops of a given order, with loads, spills and reloads as `residency_plan` plans them.
 
 A result may lie over an operand of its size that dies with its op: it takes over the memory.
 
@@ -19,7 +19,7 @@ Token = TypeVar("Token")
 
 
 class Sink(Protocol[Token]):
-    """What executes the steps of an order. A token says when something has ended."""
+    """A sink that executes the steps of an order. A token says when something has ended."""
 
     @property
     def start(self) -> Token:

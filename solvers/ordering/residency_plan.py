@@ -1,4 +1,4 @@
-"""Which values are on the chip when, for a given order, whatever time anything takes.
+"""Plan which values are on the chip when, for a given order, whatever time anything takes.
 
 Values are loaded for their first reader and stay until their last; where memory is full, the
 one whose next use is furthest away goes (L. Belady, "A study of replacement algorithms for a
@@ -28,7 +28,7 @@ ahead, and what comes as early as it can may be in the way of what is needed soo
 
 @dataclass(slots=True)
 class PlanStep:
-    """What is done for the op at one place of an order, field by field.
+    """The actions for the op at one place of an order, field by field.
 
     Values are `evicted`, stored first where that is said, and `loads` issued. What the op makes
     takes `made` bytes or lies `over` a value. `early` are loads for later ops while it runs, and
@@ -47,7 +47,7 @@ class PlanStep:
 
 @dataclass(slots=True)
 class PlanState:
-    """What the plan of the next steps depends on.
+    """The state on which the plan of the next steps depends.
 
     `resident` says of what is on the chip whether it is dirty, that is nowhere else, and
     `touched` at which place it was made or read last; `outside` from which place on what has been

@@ -24,7 +24,7 @@ class Slots:
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
-        """How many units there are of each kind."""
+        """Return the number of units of each kind."""
         return tuple(len(units) for units in self.ranges)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What moves between the memory outside a chip and the one on it, which holds only so much."""
+"""Describe the traffic between the memory outside a chip and the one on it, which is limited."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ class Value:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether every order has to load it."""
+        """Return whether every order has to load the value."""
         return self.producer is None and not self.present
 
 

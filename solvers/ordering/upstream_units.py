@@ -1,4 +1,4 @@
-"""What a unit cannot have done by some time because another one has not fed it yet.
+"""Bound the work that a unit can have done by some time, since another one must feed it first.
 
 Ops of one unit wait for jobs of an upstream unit, such as loads: by a time, only those can have run
 whose jobs fit into the time since the first of these could start. The most work of such ops is a

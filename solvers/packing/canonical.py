@@ -49,7 +49,7 @@ _WIDTH = 16
 """Width of the first beams; twice as wide in each round, up to `_WIDEST`."""
 _WIDEST = 1024
 _WASTES = (3, 9, 18)
-"""What empty space costs in the beams of a round: a step of the skyline costs 1 to 11."""
+"""The costs of empty space in the beams of a round: a step of the skyline costs 1 to 11."""
 _BEAMS = 3
 """Beams of each waste in a round."""
 _FILLING = 32

@@ -1,4 +1,4 @@
-"""Which items cannot be where, relative to each other."""
+"""Find the places that items cannot have relative to each other."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

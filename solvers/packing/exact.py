@@ -19,7 +19,7 @@ from braid.solvers.packing.problem import Item
 
 @dataclass(frozen=True)
 class Search:
-    """How long to search, with how many threads, and from which seed."""
+    """The settings of a search: a limit in seconds, a number of threads and a seed."""
 
     time_limit: float
     seed: int = 0

@@ -35,7 +35,7 @@ def first_fit(items: Sequence[Item], deadline: Deadline) -> list[int]:
 
 
 class _Ground:
-    """What is placed: `lifetimes` and bytes of it, and where each moment is free from."""
+    """The lifetimes and bytes of placed items, and the offset from which each moment is free."""
 
     def __init__(self, items: Sequence[Item]) -> None:
         parts = [part for item in items for part in item.parts]

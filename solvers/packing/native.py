@@ -15,7 +15,7 @@ from braid.solvers.packing.placement import Placer
 _LONGEST = 1e8
 """Seconds from which on a limit counts as none."""
 NONE, FOUND, CUT = range(3)
-"""What a search ends with: a proof that there is no packing, a packing, or neither."""
+"""The ways in which a search ends: a proof that there is no packing, a packing, or neither."""
 
 
 class CPacking(ctypes.Structure):

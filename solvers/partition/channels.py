@@ -1,4 +1,4 @@
-"""How many slots the channels of a pipeline need, so that none of its stages waits for a slot.
+"""Compute the slots that the channels of a pipeline need, so that no stage waits for a slot.
 
 A stage works on one request at a time, in order, and holds a slot of each channel that it writes
 from when it begins until the last reader of that slot has ended: then the stage can take it again
@@ -27,7 +27,7 @@ from itertools import combinations
 _FEW = 64
 """Requests that a simulation of shared workers passes before and while it measures."""
 _ROUNDS = 8
-"""How often all depths grow by one where workers that are shared still wait."""
+"""The most times that all depths grow by one where workers that are shared still wait."""
 _NEAR = 1.001
 """Two intervals are the same within this factor."""
 
@@ -73,7 +73,7 @@ class Pipeline:
 
     @property
     def shares_workers(self) -> bool:
-        """Whether a worker has several stages that take time."""
+        """Return whether a worker has several stages that take time."""
         busy = [w for s, time in enumerate(self.times) if time for w in self.workers_of(s)]
         return len(busy) > len(set(busy))
 

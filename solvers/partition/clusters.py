@@ -1,4 +1,4 @@
-"""As few clusters as possible: ops of one color that run as one, none waiting for each other.
+"""Find as few clusters as possible: ops of one color that run as one, none waiting for each other.
 
 The number is bounded from below by alternation: two ops with one of another color on a path between
 them are in two clusters. Of as few clusters, those are taken between which least is transferred:

@@ -33,7 +33,7 @@ class Groups:
 
     @property
     def count(self) -> int:
-        """How many groups there are."""
+        """Return the number of groups."""
         return len(self.bytes)
 
     @staticmethod

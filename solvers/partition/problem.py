@@ -1,4 +1,4 @@
-"""What is partitioned: ops in topological order, and what they and their values take where."""
+"""Describe partitioning: ops in topological order, and what they and their values take where."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ Seconds = NDArray[np.float64]
 
 
 class Objective(StrEnum):
-    """What of the loads of devices counts.
+    """The figure of the loads of devices that is minimized.
 
     With `THROUGHPUT` it is the largest: devices work on several requests at once, and the busiest
     one says how often a request is done. With `LATENCY` it is their sum: on one request they take
@@ -58,17 +58,17 @@ class PartitionProblem:
 
     @property
     def ops(self) -> int:
-        """How many ops there are."""
+        """Return the number of ops."""
         return len(self.operands)
 
     @property
     def devices(self) -> int:
-        """How many devices there are, with replicas."""
+        """Return the number of devices, with replicas."""
         return len(self.start)
 
     @property
     def single(self) -> int:
-        """How many devices are not replicas."""
+        """Return the number of devices that are not replicas."""
         return self.devices - len(self.replicas)
 
     def on(self, device: int) -> Sequence[int]:

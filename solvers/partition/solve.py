@@ -46,7 +46,7 @@ class Partition:
 
     @property
     def proven(self) -> bool:
-        """Whether none is better, up to the rounding of the search."""
+        """Return whether no assignment is better, up to the rounding of the search."""
         return self.gap <= _TOLERANCE
 
 

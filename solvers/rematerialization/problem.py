@@ -1,4 +1,4 @@
-"""What a rematerialization instance and its answer are."""
+"""Describe rematerialization instances and their answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

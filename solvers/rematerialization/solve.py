@@ -76,7 +76,7 @@ def solve(
 
 @dataclass(frozen=True)
 class _RematerializationSearch:
-    """What `solve` was asked for, and when; parts are scheduled alone until `composed`."""
+    """The arguments of `solve`, and when it began; parts are scheduled alone until `composed`."""
 
     begin: float
     time_limit: float

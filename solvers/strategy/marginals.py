@@ -1,4 +1,4 @@
-"""What every other choice would have cost: min-marginals of a strategy problem."""
+"""Compute min-marginals of a strategy problem: what every other choice would have cost."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ TABLE_LIMIT = 1 << 22
 """Largest table, in cells, that dynamic programming builds for a component."""
 
 ROUNDING = 1e-13
-"""What adding up costs in another order changes, per unit of their absolute values."""
+"""The change of a sum by adding up in another order, per unit of the terms' absolute values."""
 
 _DEARER = (1.0, 1.02, 1.1, 1.5, 4.0)
 """Factors of the prices at which choices are mended, until one can be."""
@@ -46,7 +46,7 @@ SLICE_CELLS = 50_000
 
 @dataclass
 class Limits:
-    """How long and with what to search.
+    """The limits of a search in time and sizes, with its threads and its source of randomness.
 
     Attributes:
         deadline: when to stop.
@@ -118,7 +118,7 @@ class Minimizer:
 
     @property
     def proven(self) -> bool:
-        """Whether nothing better than `cost` can exist."""
+        """Return whether nothing better than `cost` can exist."""
         return self.cost < inf and self.cost - self.bound <= self._tolerance()
 
     def run(self) -> None:

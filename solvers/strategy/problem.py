@@ -56,7 +56,7 @@ class StrategyProblem:
 
     @property
     def num_nodes(self) -> int:
-        """How many nodes choose a strategy."""
+        """Return the number of nodes, each of which chooses a strategy."""
         return len(self.node_costs)
 
     def is_integral(self) -> bool:

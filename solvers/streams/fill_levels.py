@@ -1,4 +1,4 @@
-"""How many beats channels hold, cycle by cycle."""
+"""Count the beats that channels hold, cycle by cycle."""
 
 import numpy as np
 

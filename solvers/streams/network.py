@@ -13,7 +13,7 @@ SINK = "sink"
 
 @dataclass(frozen=True)
 class Process:
-    """What repeats for every image.
+    """A process that repeats for every image.
 
     `iterations` an image, of which `reads` (ascending) take one beat from each channel that comes
     in, and `writes` give one to each that goes out, `latency` cycles after they began. One

@@ -1,4 +1,4 @@
-"""When iterations begin: the earliest times that beats and places in channels allow.
+"""Compute when iterations begin: the earliest times that beats and places in channels allow.
 
 Times are longest paths (max-plus algebra): all iterations of a process are one prefix maximum, so
 that a sweep over a network takes as long as numpy takes for its beats. With bounded channels,
