@@ -88,7 +88,8 @@ class KernelMeter(Protocol):
 
     @property
     def quantity(self) -> str:
-        """What the seconds are, for people and records: `measured time`, `simulated time`, ….
+        """Return the quantity that the seconds are, for people and records: `measured time`,
+        `simulated time`, ….
 
         It stands in records.
         """
@@ -96,7 +97,10 @@ class KernelMeter(Protocol):
 
     @property
     def is_exact(self) -> bool:
-        """Whether a kernel always takes the same time, as in a simulator: it then runs once."""
+        """Return whether a kernel always takes the same time, as in a simulator.
+
+        It then runs once.
+        """
         ...
 
     def compiled(self, kernels: Sequence[Kernel], group: FusedOp) -> Sequence[Any | None]:
@@ -152,7 +156,7 @@ class Preparation:
 
 @dataclass(frozen=True)
 class KernelNeeds:
-    """What memory planning and the host program must know of a kernel; `Kernel` has the meanings.
+    """The facts on a kernel for memory planning and the host program; `Kernel` has the meanings.
 
     `status` is the symbol of a function `int32_t status(const braid_env *)` of the code, which the
     program calls when it ends. It returns 0, or calls `fail` of the environment and returns another
@@ -241,7 +245,7 @@ class Backend(ABC):
     stages: tuple[str, ...]
 
     supports_dynamic_shapes: bool = False
-    """Whether its kernels can be made for sizes that are known when the model runs."""
+    """True where its kernels can be made for sizes that are known only when the model runs."""
 
     schedule_pass: str = ""
     """The name of the pass that selects the schedules of `groups`; empty without any.
@@ -303,7 +307,7 @@ class Backend(ABC):
 
     @property
     def analytic_scheduling(self) -> str | None:
-        """How schedules are chosen without measuring, in words; None if `braid tune`
+        """Return how schedules are chosen without measuring, in words; None if `braid tune`
         searches them.
         """
         return None

@@ -1,4 +1,4 @@
-"""What is checked of the answers of backends of other packages; see `checked_calls.py`."""
+"""Check the answers of backends of other packages; see `checked_calls.py`."""
 
 import math
 from collections.abc import Generator, Mapping, Sequence
@@ -43,7 +43,8 @@ FORMER_NAMES: FormerNames = {
     "supports_dynamic_shapes": "takes_open_sizes",
     "unsupported_reason": "refusal",
 }
-"""What backends of other packages may still call parts of `Backend` and of `KernelMeter`."""
+"""The former names of parts of `Backend` and of `KernelMeter`, which backends of other packages may
+still use."""
 
 
 def checked_backend(name: str, found: object) -> Backend:

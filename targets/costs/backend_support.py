@@ -1,4 +1,4 @@
-"""Which ops a backend supports, with which priority, by its mapping list."""
+"""Decide which ops a backend supports, with which priority, by its mapping list."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,7 +32,7 @@ from braid.targets.machines.target import BackendDescription
 
 _KNOWN = {op.name for op in Braid.operations}
 RELU = "relu"
-"""What `maximum` with 0 may be called too."""
+"""Another name of `maximum` with 0, for mapping lists and pins."""
 _LONG = 3
 """The shortest name for which a misspelling is suggested."""
 

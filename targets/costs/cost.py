@@ -1,4 +1,4 @@
-"""What something costs, and who knew."""
+"""Describe what something costs, and which source knew."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Source(StrEnum):
-    """Who knew a figure.
+    """The source that knew a figure.
 
     `CORRECTED` ones are predictions, by a family or the roofline, times what others of their kind
     took for what they were predicted to. `UNKNOWN` ones count as 0: the resource has no costs.

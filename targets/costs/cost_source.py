@@ -1,4 +1,4 @@
-"""What one run of an op costs on a device, from the first source that knows: the one place.
+"""Find what one run of an op costs on a device, from the first source that knows: only here.
 
 In order: what is declared on the op, what was measured (a profile of the op, or a record of its
 kernel), what the kernel family predicts that would make it, and the roofline of the device: the

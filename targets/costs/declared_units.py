@@ -1,4 +1,4 @@
-"""What a declared cost says about the units of a backend: read here for costs and simulators."""
+"""Read what a declared cost says about the units of a backend, for costs and simulators."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

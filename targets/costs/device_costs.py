@@ -1,4 +1,4 @@
-"""What one run of an op costs on one device: from the first source that knows.
+"""Find what one run of an op costs on one device, from the first source that knows.
 
 The sources stand in `DeviceCosts.__init__` in the order in which they are asked. Of a group it is
 what its kernel costs, measured or as its family predicts: `kernel_choice.py` says which kernel.
@@ -86,7 +86,7 @@ class DeviceCosts(DeviceRates):
             self._of_parts,
             self._of_roofline,
         )
-        """Who is asked, in this order, until one knows."""
+        """The sources that are asked, in this order, until one knows."""
         self._forms = GroupForms()
         self._known: dict[Hashable, dict[LayoutChoice, Cost]] = {}
         """The memo: what is predicted of equal groups, and of reorders."""

@@ -1,4 +1,4 @@
-"""How fast a device is: the one place where amounts of a resource become seconds.
+"""Turn amounts of a resource into seconds, by how fast a device is: the one place that does.
 
 Rates of a backend's units are those of the target's file; a unit without one, and what starting
 and joining take, are facts of the device's machine, first those that were measured of it.
@@ -22,7 +22,7 @@ class DeviceRates:
         self.machine = backend.machine
         """The device's machine, with what was measured of it."""
         self.launch_seconds = backend.launch_seconds or self.machine.fact("launch_seconds", 0.0)
-        """What starting a kernel takes."""
+        """The seconds that starting a kernel takes."""
         self._rates: dict[tuple[str, str], float] = {}
 
     def rate(self, resource: str, element_type: str = "f32") -> float:

@@ -1,4 +1,4 @@
-"""Which kernel a group gets, such as one with a convolution: of which family, in which schedule.
+"""Choose the kernel that a group gets, such as one with a convolution: its family and schedule.
 
 It is the cheapest one, or what `braid.schedule` names (see `select-schedules`). All ask here, so
 that they get the same answer: `select-layouts` for the best kernel in each choice of layouts,
@@ -69,7 +69,7 @@ class KernelChoice:
         Raises BraidError for a family that lacks a part.
         """
         self.matches = GroupMatches(families)
-        """What families find in groups."""
+        """The matches that families find in groups."""
         self._measurements = measurements or Measurements(load_records())
         self.likely = likely
         """The sizes that groups with open dims are looked at with."""

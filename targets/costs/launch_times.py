@@ -1,4 +1,4 @@
-"""What launching a function takes: on its device, and on the links to it and back."""
+"""Compute what launching a function takes: on its device, and on the links to it and back."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ def link_seconds(target: Target, source: str, destination: str, size: float) -> 
 
 @dataclass(frozen=True)
 class LaunchTimes:
-    """What functions of a module take on the devices of `target`.
+    """The times that functions of a module take on the devices of `target`.
 
     `functions` are those of the module by name.
     """

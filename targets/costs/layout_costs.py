@@ -1,4 +1,4 @@
-"""In which layouts an op can run, and what each choice and each reorder costs.
+"""Find the layouts in which an op can run, and what each choice and each reorder costs.
 
 What is declared is read here, a table of reorders among it; every time comes from `CostSource`,
 and what starting a kernel takes is added to that of each.

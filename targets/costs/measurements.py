@@ -1,4 +1,4 @@
-"""What records of this user say of the kernels of a device: made once, then only looked up.
+"""Look up what records of this user say of kernels of a device, in tables that are made once.
 
 The seconds of a kernel in a choice of layouts were measured; a search for schedules found what it
 gains over the default one; and of groups that ran in a model it is known how far the prediction was
@@ -35,7 +35,7 @@ from braid.targets.machines.machine import Machine
 from braid.targets.machines.target import BackendDescription
 
 _PARTS_OF_CACHE = 2
-"""What a core uses of the last cache, in parts for each core, while others do not need theirs."""
+"""The per-core parts of the last cache that a core uses, while others do not need theirs."""
 
 
 class Factor(NamedTuple):
@@ -46,7 +46,7 @@ class Factor(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What is known of a kernel: `seconds` of one run, or None.
+    """The measured `seconds` of one run of a kernel, None where none are known.
 
     `gain` is what a run takes by the schedule that was found, as a part of that by the default one.
     """

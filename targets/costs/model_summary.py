@@ -1,4 +1,4 @@
-"""What a model consists of: its ops with their shapes, weights, arithmetic and traffic."""
+"""Summarize a model: its ops with their shapes, weights, arithmetic and traffic."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What an op moves and computes, from its types and structure, and of which kind it is.
+"""Count what an op moves and computes, from its types and structure, and name its kinds.
 
 Predictions of one kind are off alike. What they leave out depends on who makes the kernel, and on
 where its time goes: a product that uses each weight once waits for memory, one that uses it a
@@ -43,7 +43,7 @@ _SIZES = 4.0
 
 @dataclass(frozen=True)
 class Amounts:
-    """How much an op takes of each resource of units, by name.
+    """The amounts that an op takes of each resource of units, by name.
 
     `matrix` and `vector` are scalar operations, `flops` both together. `load` and `store` are the
     bytes of its operands and results, which a chip moves whole; `bytes` those that it reads and

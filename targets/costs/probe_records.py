@@ -1,4 +1,4 @@
-"""What was tried on devices by `braid targets calibrate --model`, in this user's record store.
+"""Keep what was tried on devices by `braid targets calibrate --model`, in this user's record store.
 
 A record is about one thing, by its text: an op of a model on its own (`of_op`), which records
 whether the device runs it and how fast, or a group of a model that ran as a whole, in which it
@@ -30,7 +30,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Probe:
-    """What came of running one thing `runs` times, of which `failures` did not end well.
+    """The outcome of running one thing `runs` times, of which `failures` did not end well.
 
     `text` says what it is, `what` says that to people; `op` and `type` are the kind of its main op
     and what this computes with. `seconds` is the median of the runs that ended well, `spread` the
@@ -54,7 +54,7 @@ class Probe:
 
     @property
     def works(self) -> bool:
-        """Whether it ran at all."""
+        """Return whether at least one run ended well."""
         return self.runs > self.failures
 
 

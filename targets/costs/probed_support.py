@@ -1,4 +1,4 @@
-"""Which backends of a target run an op, and in which order, by mapping lists and by trying.
+"""Decide which backends of a target run an op, and in which order, by mapping lists and by trying.
 
 Of support, whoever is more specific wins: `braid.candidates` on the op, and the `backends` of an
 opaque one; then an entry of the mapping list that names the op; then what was tried; then an entry
@@ -38,7 +38,7 @@ _LEAST = 1e-6
 
 @dataclass(frozen=True)
 class ProbedSupport:
-    """What mapping lists and trying say of the backends of a target; make one for each pass."""
+    """The ops that a target's backends run, by mapping lists and trying; make one for each pass."""
 
     target: Target
     _refusals: dict[tuple[Operation, str], str | None] = field(

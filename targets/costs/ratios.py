@@ -1,4 +1,4 @@
-"""How far predictions of a kind are off, by others of the kind that were measured. No IR.
+"""Estimate how far predictions of a kind are off, by others of the kind that were measured. No IR.
 
 What was measured of a sample, divided by what was predicted, is taken in logarithms: half as long
 and twice as long are equally wrong. Kinds are nested, from coarse to fine, such as all convolutions
@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 STRENGTH = 2.0
-"""How many samples the coarser kind counts as."""
+"""The number of samples that the coarser kind counts as."""
 
 FURTHEST = 1000.0
 """Ratios beyond this, or below one part in this many, count as it: what moves nothing takes 0."""

@@ -17,12 +17,12 @@ from braid.targets.kernels.searched_groups import SCHEDULE_KIND
 from braid.targets.machines.identity import processor_name
 
 MEASURED = "measured time"
-"""What the seconds of records are that say nothing else."""
+"""The quantity of the seconds in records that name no other."""
 
 
 @dataclass(frozen=True)
 class TunedKernel:
-    """What a search ended with: `seconds` of one run, and those of the default before it.
+    """The result of a search: `seconds` of one run, and those of the default before it.
 
     `chosen` is None where the default schedule is the best that was found. `version` is that of the
     family. `what` describes the kernel for people. `library` are the seconds of a vendor's kernel
@@ -50,7 +50,7 @@ class TunedKernel:
 
     @property
     def gain(self) -> float:
-        """What a generated kernel takes now, as a part of what it takes by default."""
+        """Return what a generated kernel takes now, as a part of what it takes by default."""
         return self.seconds / self.baseline if self.baseline else 1.0
 
 
@@ -62,14 +62,14 @@ def load_tuned(store: RecordStore | None = None) -> Mapping[str, TunedKernel]:
 
 
 class _Loaded(NamedTuple):
-    """What rows say."""
+    """The rows of a store, with the kernels that valid ones describe."""
 
     rows: Mapping[str, Fields]
     kernels: Mapping[str, TunedKernel]
 
 
 _loaded: list[_Loaded] = []
-"""What was read last."""
+"""The rows that were read last; empty before the first reading."""
 
 
 def _read_from(store: RecordStore) -> _Loaded:

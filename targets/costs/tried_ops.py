@@ -1,4 +1,4 @@
-"""What was tried on the devices of a target, by the kind of op, for people."""
+"""List what was tried on the devices of a target, by the kind of op, for people."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What is asked once of equal groups, such as those of the equal layers of a transformer."""
+"""Ask once about equal groups, such as those of the equal layers of a transformer."""
 
 from collections.abc import Callable, Hashable, Iterator
 from typing import Generic, TypeVar

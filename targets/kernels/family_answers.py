@@ -1,4 +1,4 @@
-"""What is checked of the answers of families of other packages; see `checked_calls.py`."""
+"""Check the answers of families of other packages; see `checked_calls.py`."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -41,7 +41,8 @@ FORMER_NAMES: FormerNames = {
     "supports_schedule": "takes",
     "supports_strides": "takes_strides",
 }
-"""What families of other packages may still call parts of `KernelFamily` and of candidates."""
+"""The former names of parts of `KernelFamily` and of candidates, which families of other packages
+may still use."""
 
 
 def check_families(families: Iterable[KernelFamily]) -> None:

@@ -1,4 +1,4 @@
-"""Which kernel families take a group, each asked once."""
+"""Find the kernel families that take a group, each asked once."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -175,7 +175,7 @@ class KernelFamily(ABC):
     version: int
 
     is_approximate: ClassVar[bool] = False
-    """Whether results differ from the exact ones by more than the order of sums; such families are
+    """True where results differ from exact ones by more than the order of sums; such families are
     left out where `numerics` are strict."""
 
     anchors: ClassVar[tuple[type[Operation], ...] | None] = None

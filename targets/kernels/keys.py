@@ -32,7 +32,7 @@ from braid.targets.machines.identity import machine_text
 from braid.targets.machines.machine import Machine
 
 NUMERICS = "f32 accumulation, contracted multiply-adds"
-"""What kernels may do to results in the same layouts; approximate algorithms have their own."""
+"""The numerics that kernels may have in the same layouts; approximate algorithms have their own."""
 
 _NOTES = "braid."
 """Names of what passes note on ops begin so; it changes nothing that they compute."""
@@ -70,7 +70,7 @@ def stored_text(group: FusedOp, choice: LayoutChoice | None = None, body: str | 
 
 @dataclass(frozen=True)
 class GroupKey:
-    """What a kernel is to do: `stored` is the `stored_text` of the group, `machine` its text.
+    """The key of a kernel's task: `stored` is the `stored_text` of the group, `machine` its text.
 
     `threads` run it at once. `likely` are the values of symbols at which a kernel for all sizes was
     decided on.

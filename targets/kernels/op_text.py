@@ -1,4 +1,4 @@
-"""Which op it is: text that is equal for ops that compute the same."""
+"""Identify an op by text that is equal for ops that compute the same."""
 
 from xdsl.ir import Operation
 

@@ -1,4 +1,4 @@
-"""What was measured of the machine that braid runs on, by `braid targets calibrate`.
+"""Keep what `braid targets calibrate` measured of the machine that braid runs on.
 
 A calibration gives facts that `Machine` explains; they stand before those that braid ships. It is
 kept in the record store under a digest of what was measured: the processor, how many of its cores

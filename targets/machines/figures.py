@@ -24,7 +24,7 @@ class Figure:
 
     @property
     def value(self) -> float | None:
-        """What costs are made of."""
+        """Return the value that costs are made of: the measured one, else the shipped one."""
         return self.shipped if self.measured is None else self.measured
 
 

@@ -1,4 +1,4 @@
-"""What a machine is, as text: for keys of what was made for it or measured on it."""
+"""Describe a machine as text, for keys of what was made for it or measured on it."""
 
 import platform
 from functools import cache

@@ -7,7 +7,7 @@ from braid.support.errors import BraidError
 
 @dataclass(frozen=True)
 class Machine:
-    """What code is made for: a model of a CPU, a GPU's architecture, the part of an FPGA.
+    """A machine that code is made for: a model of a CPU, a GPU's architecture, the part of an FPGA.
 
     `triple`, `cpu` and `features` (`+avx2,-sse4a,…`) are in LLVM's spelling and empty where LLVM
     makes no code. `facts` are figures by name that kernels and costs ask for, in bytes and per

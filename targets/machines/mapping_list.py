@@ -42,12 +42,12 @@ class MappingEntry:
 
     @property
     def takes_every_op(self) -> bool:
-        """Whether nothing restricts it."""
+        """Return whether the entry takes every op, without any condition."""
         return self.operation == EVERY_OP and not self.conditions
 
     @property
     def conditions(self) -> str:
-        """What it asks for, such as `i8, kernel ≤ 5`; empty for nothing."""
+        """Return what the entry asks for, such as `i8, kernel ≤ 5`; empty for nothing."""
         parts = [" or ".join(self.types)] if self.types else []
         parts += [f"{name} ≥ {value:g}" for name, value in self.at_least]
         parts += [f"{name} ≤ {value:g}" for name, value in self.at_most]

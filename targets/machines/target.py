@@ -50,7 +50,7 @@ class SharedPort:
 
 @dataclass(frozen=True)
 class Issue:
-    """How instructions reach the units: in order, `instruction_bytes` each, through `port`."""
+    """The way of instructions to the units: in order, `instruction_bytes` each, through `port`."""
 
     instruction_bytes: int
     port: str
@@ -121,12 +121,12 @@ class Device:
 
     @property
     def executes_streams(self) -> bool:
-        """Whether its plugin executes instruction streams; others get kernels of the host."""
+        """Return whether its plugin runs instruction streams; others get kernels of the host."""
         return self.plugin == "npu-sim"
 
     @property
     def machine(self) -> Machine:
-        """What code for it is made for, with what was measured of it.
+        """Return the machine that its code is made for, with what was measured of it.
 
         Raises `BraidError` for an unknown CPU.
         """
@@ -140,7 +140,7 @@ class Device:
 
 @dataclass(frozen=True)
 class BackendDescription:
-    """What a target says about a backend: what it can run, and how fast its devices are.
+    """A target's description of a backend: what it can run, and how fast its devices are.
 
     `operations` is its mapping list: the ops it can run, and how much it is preferred for each.
     `launch_seconds` is what starting a kernel costs, 0 for what the machine of the device takes. An
@@ -162,7 +162,7 @@ class BackendDescription:
 
     @property
     def machine(self) -> Machine:
-        """What its code is made for here; a machine without facts where no device is known."""
+        """Return the machine for its code here, one without facts where no device is known."""
         return Machine(self.name) if self.device is None else self.device.machine
 
     def memory_of(self, unit: Unit) -> Memory | None:
@@ -257,7 +257,7 @@ class Target:
 
     @property
     def default_device(self) -> Device:
-        """Where ops run that name no device: the only one of another backend, else the host."""
+        """Return the device for ops without one: the only one of another backend, else the host."""
         own = self.host_device.backend
         others = [device for device in self.devices if device.backend != own]
         return others[0] if len(others) == 1 else self.host_device

@@ -1,4 +1,4 @@
-"""Which buffers on the chip the value of an op is made of, seen through addressing."""
+"""Find the buffers on the chip that the value of an op is made of, seen through addressing."""
 
 from collections.abc import Iterator
 

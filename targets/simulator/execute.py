@@ -21,7 +21,7 @@ from braid.targets.simulator.simulate import simulate
 
 Bytes = NDArray[np.uint8]
 Kernel = Callable[[Sequence[Bytes]], Sequence[Bytes]]
-"""What a kernel of a stream computes: the bytes of its results for those of its operands."""
+"""A kernel of a stream, which computes the bytes of its results from those of its operands."""
 
 POISON = 0xFF
 """The byte of all that must not be read: a NaN as a number of any width, -1 as an integer."""

@@ -1,4 +1,4 @@
-"""What the units of a chip and the syncs of a stream order, however long anything takes.
+"""Derive the order that a chip's units and a stream's syncs keep, however long anything takes.
 
 A unit executes its instructions one after the other and a sync holds it, so that for every
 instruction there is for each unit a last one that has ended before it begins: a vector clock

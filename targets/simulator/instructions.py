@@ -36,7 +36,7 @@ from braid.support.option_names import option_text
 
 
 class Kind(IntEnum):
-    """What an instruction does; the value is its opcode."""
+    """The kind of an instruction, by what it does; the value is its opcode."""
 
     LOAD = 0
     STORE = 1
@@ -75,7 +75,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Access:
-    """What an instruction reads and writes: ranges on the chip, and `tensors` outside.
+    """The reads and writes of an instruction: ranges on the chip, and `tensors` outside.
 
     A load reads the tensors and a store writes its one. `kernel` names what is computed, "" for a
     copy. Of an op for which several units work one after the other each has a `step`, from 1 to
@@ -107,7 +107,7 @@ class Instruction:
     amount: int
     op: int
     seconds: float | None = None
-    """What it takes in all where that is declared, whatever the amount."""
+    """The seconds that it takes in all, whatever the amount, where they are declared."""
     access: Access | None = None
     """None for a sync, and in streams that are only simulated."""
 

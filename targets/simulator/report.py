@@ -29,7 +29,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Report:
-    """What a simulation says, as plain data for charts and files (`dataclasses.asdict`)."""
+    """The results of a simulation, as plain data for charts and files (`dataclasses.asdict`)."""
 
     seconds: float
     peak_bytes: int

@@ -20,7 +20,7 @@ from braid.targets.simulator.instructions import Instruction, Kind, Stream
 
 @dataclass(frozen=True)
 class Span:
-    """When an instruction ran on a unit, in seconds; `index` is its number in the stream."""
+    """The time of an instruction on a unit, in seconds; `index` is its number in the stream."""
 
     index: int
     unit: int
@@ -38,7 +38,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Timeline:
-    """When everything ran. Times are seconds, per unit in the order of the backend's units."""
+    """The times of all that ran, in seconds; those by unit in the order of the backend's units."""
 
     spans: tuple[Span, ...]
     seconds: float
@@ -48,7 +48,7 @@ class Timeline:
     peak_bytes: int = 0
     """The most that buffers on the chip take at one time."""
     events: tuple[Event, ...] = ()
-    """What happened, in order; at equal times too, what waits for an end comes after it."""
+    """The events, in order; at equal times too, what waits for an end comes after it."""
 
 
 def fetch_seconds(backend: BackendDescription) -> float:
@@ -113,7 +113,7 @@ def _check(stream: Stream, backend: BackendDescription) -> None:
 
 @dataclass
 class _Active:
-    """What a unit is executing: seconds of start-up left, then an amount left."""
+    """The instruction that a unit is executing: seconds of start-up left, then an amount left."""
 
     index: int
     start: float

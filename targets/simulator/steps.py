@@ -1,4 +1,4 @@
-"""What an op does on the units of a chip: the amounts for instructions and fast estimates."""
+"""Compute what an op does on the units of a chip: amounts for instructions and fast estimates."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -16,7 +16,7 @@ FORMAT = 3
 
 
 class Action(IntEnum):
-    """What an event is; `Event.subject` is what it does this to."""
+    """The action of an event, which it does to `Event.subject`."""
 
     ENTER = 0
     """An op of an earlier object has ended, and what it made and handed on is on the chip."""
@@ -94,7 +94,7 @@ class StreamObject:
 
 @dataclass(frozen=True)
 class Placement:
-    """What the numbers of an object mean in the whole: its `ops` and `values`.
+    """The meaning of an object's numbers in the whole: its `ops` and `values`.
 
     A value can be loaded once its `sources` are stored. `names` are the ops'; one that
     ends in `#` gets a number. `reads` are the values, by the numbers of the whole, that each op
