@@ -1,4 +1,4 @@
-"""How long the kernels of a model are searched: each by its part of what they take together."""
+"""Limit how long kernels of a model are searched: each by its part of what all take together."""
 
 import time
 from collections.abc import Callable, Sequence

@@ -25,7 +25,7 @@ from braid.tuning.timing_worker import timing_worker
 ROUNDS = 3
 _KERNEL_SECONDS = 0.15
 _REPEATED_BYTES = 1 << 26
-"""What a copy moves in one call, so that the call itself does not count."""
+"""The bytes that a copy moves in one call, so that the call itself does not count."""
 _REPEATED_OPS = 100_000
 _LAUNCHES = 48
 _LAUNCHING_RUNS = 800

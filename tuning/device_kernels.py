@@ -46,7 +46,7 @@ class DeviceRunner:
     ending: ExitStack
     process: WorkerProcess | None = field(default=None, init=False)
     refusal: str = field(default="", init=False)
-    """Why the last run came to nothing, for people."""
+    """The reason why the last run came to nothing, for people."""
 
     def run(
         self, text: str, runs: int = 1, operands: Sequence[Array] | None = None

@@ -61,7 +61,7 @@ class KernelTask:
 
     @property
     def runs(self) -> float:
-        """How often a run of the model is expected to run it."""
+        """Return how often a run of the model is expected to run the kernel."""
         return self.seconds / max(self.default[0].candidate.seconds(self.choice), 1e-12)
 
     def with_runs(self, runs: float, *counters: str) -> "KernelTask":
@@ -211,7 +211,7 @@ def _backend_task(
 
 @dataclass(frozen=True)
 class _OnDevice:
-    """What a device's kernels are for, and which ones there are."""
+    """The machine that a device's kernels are for, and the choice among them."""
 
     machine: Machine
     choice: KernelChoice

@@ -1,4 +1,4 @@
-"""What layout selection would like to know of a model: kernels of all groups in all layouts."""
+"""List the kernels that layout selection asks about: those of all groups in all layouts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class Candidate:
 
     @property
     def is_generic(self) -> bool:
-        """Whether the generic lowering makes the kernel."""
+        """Return whether the generic lowering makes the kernel."""
         return self.family is None or self.family.name == GENERIC
 
     def describe(self) -> str:

@@ -21,7 +21,7 @@ Measure = Callable[[TimingRequest], float | None]
 
 @dataclass
 class MeasuringReport:
-    """How many kernels were measured, known before, not to be had, or left for lack of time."""
+    """A count of kernels: measured, known before, not to be had, or left for lack of time."""
 
     measured: int = 0
     known: int = 0

@@ -1,4 +1,4 @@
-"""Who measures the kernels of a search: a process of this machine, or workers on several."""
+"""Measure the kernels of a search: in a process of this machine, or by workers on several."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager

@@ -22,7 +22,7 @@ _SOFTMAX_FOR_PRODUCTS = 16
 
 
 class ModelClass(StrEnum):
-    """What models are made of: which kernels take their time."""
+    """The class of a model, by which kernels take its time."""
 
     CNN = "cnn"
     TRANSFORMER = "transformer"

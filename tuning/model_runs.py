@@ -57,7 +57,7 @@ class Turns:
 
 
 class Programs:
-    """What was sent, by its number."""
+    """The programs that were sent, by number."""
 
     def __init__(self, clock: Callable[[], float] = time.thread_time) -> None:
         """Measure seconds by `clock`: those of this thread, without what other processes take."""

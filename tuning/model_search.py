@@ -39,7 +39,7 @@ _CENTRAL = 2
 
 @dataclass(frozen=True)
 class ModelRule:
-    """How a space is searched.
+    """The rule by which a space is searched.
 
     At most `trials` points are measured, `first` of them before there is a model, and then `batch`
     at a time. Of these the part `explored` is taken at random, and the part `varied` from what

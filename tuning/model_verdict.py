@@ -1,4 +1,4 @@
-"""Which of the schedules found for a model's kernels stay, by what the model takes as a whole.
+"""Decide which schedules found for a model's kernels stay, by what the model takes as a whole.
 
 Kernels are timed by themselves, with arguments that lie in no cache of the core. In the model their
 operands may have just been written, their weights may come from memory, and the layouts that they
@@ -43,7 +43,7 @@ class InModel:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What of `changed` stays, and seconds of one run of the model; `gain` is their quotient.
+    """The kept part of `changed`, and seconds of one run of the model; `gain` is their quotient.
 
     `found` is the gain with all that was found; `slower` are the kernels that took longer in the
     model. `noise` is that of the quotients, so far as a gain is claimed by them.
@@ -61,7 +61,7 @@ class Verdict:
 
     @property
     def is_claimed(self) -> bool:
-        """Whether what stays makes the model faster beyond the noise."""
+        """Return whether what stays makes the model faster beyond the noise."""
         return bool(self.kept) and self.gain > 1 + self.noise
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""How long one run of a module takes on this machine."""
+"""Measure how long one run of a module takes on this machine."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.tuning.synthetic_inputs import synthetic_inputs, synthetic_lengths, synthetic_parameters
 
 AFTER_ORDER = "select-storage,outline-kernels"
-"""What the default pipeline runs when the order is fixed."""
+"""The passes that the default pipeline runs once the order is fixed."""
 
 Run = Callable[[], float]
 """Runs once; returns the seconds that it took."""

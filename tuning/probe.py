@@ -49,7 +49,7 @@ Notify = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Limits:
-    """How many seconds a trial of an op, or of a model, may take, and how long it is timed."""
+    """The seconds that a trial of an op, or of a model, may take, and for which it is timed."""
 
     op: float = 60.0
     model: float = 600.0
@@ -59,7 +59,7 @@ class Limits:
 
 @dataclass
 class DeviceReport:
-    """What was tried on a device: ops, and the groups of the model as a whole.
+    """A report of what was tried on a device: ops, and the groups of the model as a whole.
 
     `absent` says why nothing was, `failures` by what was tried why that failed; `known` ops were
     found to work before.

@@ -1,4 +1,4 @@
-"""What measuring more of a space may gain, by the spread of what was measured of it.
+"""Estimate what measuring more of a space may gain, by the spread of what was measured of it.
 
 Logarithms of times count as a random sample of a normal distribution whose mean and variance are
 not known, so that the next one follows Student's t (Gelman et al., "Bayesian Data Analysis", 3rd

@@ -37,7 +37,7 @@ up there."""
 
 @dataclass(frozen=True)
 class Announcement:
-    """What an actor says of its node: the processor's own words, its name, and LLVM's terms."""
+    """A description of an actor's node: the processor's own words, its name, and LLVM's terms."""
 
     processor: str
     name: str
@@ -83,7 +83,7 @@ class MeasuringActor:
 
 
 Ask = Callable[[TimingRequest | RunRequest], Any]
-"""What an actor answers. Raises LostWorkerError."""
+"""A function that returns an actor's answer to a request. Raises LostWorkerError."""
 
 
 class RayWorkers:

@@ -1,4 +1,4 @@
-"""Which records this braid does not use, and why: `braid records check`.
+"""Find the records that this braid does not use, with the reasons: `braid records check`.
 
 A key is a digest of what a record is about, so that a record without a model to look it up shows
 only by its value and its row whether it can count. Records of other machines are theirs to judge.
@@ -118,7 +118,7 @@ _HOLDS: Mapping[str, Callable[[Record], bool]] = {
     PROBE: lambda record: probe_of(record.value) is not None,
     TRIALS: lambda record: trials_of(record.value) != ([], []),
 }
-"""Whether a record of a kind says what it should."""
+"""A check for each kind of record, which returns whether one says what it should."""
 
 _OF_A_VERSION = frozenset({COST, PROBE})
 """Kinds whose keys name the version of braid."""

@@ -43,7 +43,7 @@ _EQUALITIES = {"braid.eq", "braid.ne"}
 _REACHES = {"braid.acosh": 4.0, "braid.ceil": 20.0, "braid.floor": 20.0, "braid.round": 20.0}
 _MOVEMENTS = (BroadcastOp, ReshapeOp, SliceOp, TransposeOp)
 _QUANTIZED = 100
-"""What the largest number becomes, before the zero point is added."""
+"""The most that the largest number becomes, before the zero point is added."""
 
 
 def random_values(group: FusedOp, seed: int) -> Values | None:

@@ -1,4 +1,4 @@
-"""Which results may be others by the order of sums: those of ops that make steps of floats.
+"""Find results that may differ by the order of sums: those of ops that make steps of floats.
 
 A sum of floats is another one in another order, by a few units in the last place. What is rounded
 to an integer, compared or searched may then be the next integer, the other answer or another

@@ -29,7 +29,7 @@ _LEAST_OF_LEVEL = 2
 
 
 class Stop(StrEnum):
-    """Why a search went no further than a level; the words are for people."""
+    """The reason why a search went no further than a level; the words are for people."""
 
     BELOW = "the ratio is below the threshold"
     LAST = "there is no finer level"
@@ -53,7 +53,7 @@ class Final(StrEnum):
 
 @dataclass(frozen=True)
 class Rule:
-    """When a search goes on.
+    """A rule for when a search goes on.
 
     `thresholds` are those of levels 0, 1, …; later levels have the last one and `RAISE` for each
     level more. At most `trials` points are measured, and at most `levels` levels looked at. While
@@ -123,7 +123,7 @@ class LevelResult:
 
 @dataclass(frozen=True)
 class Found(Generic[P]):
-    """What a search found: `point` takes `seconds`; None is the baseline, of `baseline` seconds.
+    """The result of a search: `point` takes `seconds`; None is the baseline, of `baseline` seconds.
 
     `times` are the seconds of all points that ran.
     """
@@ -137,7 +137,7 @@ class Found(Generic[P]):
 
 @dataclass(frozen=True)
 class Turn(Generic[P]):
-    """Where a search stands between levels: `points` are those that `level` would look at next.
+    """The state of a search between levels: `points` are those that `level` would look at next.
 
     `threshold` is that of the next level, `step` the last one, None before the first. Its `stop`
     is what the rule says, which `Order` may overrule.
@@ -151,7 +151,7 @@ class Turn(Generic[P]):
 
 @dataclass(frozen=True)
 class Order(Generic[P]):
-    """What the user says between levels; without anything, the rule decides.
+    """The orders of the user between levels; without any, the rule decides.
 
     `threshold` holds for the level just searched, and for those to come; `level` is the next one,
     whatever the rule says; of its space only `points` are looked at, where they are given.

@@ -40,11 +40,11 @@ _EXAMPLE = "such as 'rows = [4, 8]'"
 _MOST_ADDED = 100_000
 """Schedules that a table may add: each is checked with every kernel before anything is measured."""
 _HEAD = re.compile(r'^\s*\[\s*"?([^\[\]"]*)"?\s*\]|"([^"]*)"\s*:\s*\{')
-"""Where a table begins, in TOML or JSON."""
+"""The pattern of the beginning of a table, in TOML or JSON."""
 
 
 class Mode(StrEnum):
-    """How a table bears on the space of its family."""
+    """The way in which a table bears on the space of its family."""
 
     RESTRICT = "restrict"
     EXTEND = "extend"
@@ -53,7 +53,7 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True)
 class FamilySpace:
-    """What a table says; `values` are those that an entry may have, `locations` where it is said.
+    """The content of a table; `values` are what an entry may have, `locations` where that is said.
 
     `schedules` are whole, or lack entries that are as by default. What is added is in `level`.
     """

@@ -1,4 +1,4 @@
-"""How long one run of a kernel takes, measured in this process."""
+"""Measure how long one run of a kernel takes, in this process."""
 
 import time
 from collections.abc import Callable

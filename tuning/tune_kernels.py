@@ -48,7 +48,7 @@ SELECT_SCHEDULES = "select-schedules"
 
 @dataclass
 class TuningReport:
-    """How many kernels were searched, have a faster schedule, were known, or are left.
+    """The numbers of kernels that were searched, have a faster schedule, were known, or are left.
 
     `library` counts those of which a vendor's kernel is the fastest, `rounds` how often layouts
     were chosen, and `keys` are the kernels that the model has in the last ones.
@@ -67,7 +67,7 @@ class TuningReport:
     own: set[str] = field(default_factory=set[str])
     """The tasks that were searched."""
     whole: Sequence[Verdict] = ()
-    """What of them stays, as far as the model as a whole was compared."""
+    """The verdicts on what of them stays, as far as the model as a whole was compared."""
 
     def add(self, other: "TuningReport") -> None:
         """Count what `other` does of the same model's other kernels."""
@@ -86,12 +86,12 @@ class TuningReport:
 
 
 Steer = Callable[[KernelTask, Turn[KernelSchedule]], Order[KernelSchedule]]
-"""What the user says between the levels of a kernel's search."""
+"""A function that returns the orders of the user between the levels of a kernel's search."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tuning:
-    """How kernels are searched, and for how many `seconds` together, by `clock`.
+    """The settings of a search for kernels, with a limit in `seconds` for all together, by `clock`.
 
     `rule` says when the search of one stops, between whose levels `steer` is asked; `by_model` all
     levels are one space. `jobs` processes compile. What was searched through as many levels is left
@@ -191,7 +191,7 @@ def _tune(
 
 @dataclass(frozen=True)
 class _Meters:
-    """Who says how fast kernels are: devices that are `here`, backends of others, or workers.
+    """The meters of kernels: devices that are `here`, backends of others, or workers.
 
     `refusals` say why devices with memory of their own run nothing here.
     """

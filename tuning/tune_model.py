@@ -32,7 +32,7 @@ from braid.tuning.tune_kernels import Tuning, TuningReport, tune_kernels
 from braid.tuning.whole_model import Snapshot, WholeModel
 
 MOST_ROUNDS = 4
-"""How often layouts are chosen: each time kernels are others the next one finds fewer."""
+"""The most rounds of choosing layouts; in each, fewer kernels are others than in the one before."""
 
 
 def measure_model(

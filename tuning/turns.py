@@ -1,4 +1,4 @@
-"""Which of two things is faster that were measured in turns."""
+"""Decide which of two things that were measured in turns is faster."""
 
 import math
 import statistics

@@ -53,7 +53,7 @@ _TRIAL_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What was recorded of kernels before a search, and stayed in some model as a whole.
+    """The records of kernels from before a search that stayed in some model as a whole.
 
     What a search that was interrupted has left, say, does not count. `confirmed` are the keys of
     those that are as they were left in models, by whose kernels these had.
@@ -184,7 +184,7 @@ class WholeModel:
 
 @dataclass(frozen=True)
 class _Trial:
-    """What was found of one kind of kernels, `found` by key, of which `changed` are others now."""
+    """The results for one kind of kernels, `found` by key, of which `changed` are others now."""
 
     model: WholeModel
     kernels: Kernels
