@@ -149,7 +149,7 @@ class GpuKernels:
 
     @property
     def needs(self) -> list[KernelNeeds]:
-        """What each kernel needs for any architecture; that one has failed shows at the end."""
+        """Return the needs of each kernel for any architecture; a failure shows at the end."""
         return [
             KernelNeeds(
                 same[0].symbol,

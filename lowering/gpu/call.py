@@ -23,12 +23,12 @@ _FAIL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)
 _CONFLICTS = "braid_gpu_bank_conflicts"
 _MOVED = "braid_gpu_moved_bytes"
 _FAIL_SLOT = 3
-"""Which word of `braid_env` is `fail`."""
+"""The index of the word of `braid_env` that is `fail`."""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What the emulator has counted in a call of a kernel.
+    """The counts that the emulator has made in a call of a kernel.
 
     `conflicts` are turns that `ldmatrix` has lost because rows were in the same banks, `moved` the
     bytes that were read and written of each buffer, operands first, without copies of tensors.

@@ -1,4 +1,4 @@
-"""Which GPU this machine has, asked of NVIDIA's driver."""
+"""Ask NVIDIA's driver which GPU this machine has."""
 
 import ctypes
 import os

@@ -59,7 +59,7 @@ _FMA_DOWN = """define internal float @{name}(float %a, float %b, float %c) alway
   %r = select i1 %down, float %next, float %near
   ret float %r
 }}"""
-"""What the sum loses in f64 (D. Knuth's two-sum) says on which side of it the exact one is."""
+"""The sum's error in f64 (D. Knuth's two-sum) says on which side of it the exact sum is."""
 
 _BODIES = {
     "ex2.approx.ftz.f32": (_FLUSHED + "\n" + _UNARY, "call float @llvm.exp2.f32(float %x)"),
@@ -72,7 +72,7 @@ INTRINSICS = tuple(
     f"declare float @llvm.{name}.f32({', '.join(['float'] * count)})"
     for name, count in (("fabs", 1), ("copysign", 2), ("exp2", 1), ("fma", 3))
 )
-"""What the definitions call."""
+"""The declarations of the LLVM intrinsics that the definitions call."""
 
 
 EMULATED_FUNCTIONS = frozenset(_BODIES)

@@ -25,7 +25,7 @@ _USED = re.compile(r"Used (\d+) registers")
 
 @dataclass(frozen=True)
 class Resources:
-    """What a thread of an entry takes: registers, and bytes of memory for what has none."""
+    """The resources of a thread of an entry: registers, and bytes of memory for what has none."""
 
     registers: int
     spilled_bytes: int

@@ -1,4 +1,4 @@
-"""What happens to the sums of a product before they are stored: elementwise nests on the result.
+"""Apply elementwise nests on the result to the sums of a product before they are stored.
 
 Sums lie in shared memory, row by row; a thread takes as many neighbours in a row as make 16 bytes,
 reads the other operands of the nests there, and writes the results.

@@ -29,7 +29,7 @@ from braid.lowering.gpu.launch.launches import THREADS, dynamic_shared
 
 @dataclass(frozen=True)
 class Tile:
-    """What a block computes: where, from `begin` along K on, and what it does with sums.
+    """A tile that a block computes: where, from `begin` along K on, and what it does with sums.
 
     `where` is the thread, the batch, the first row and column; `write` gets `width` neighbours.
     """
@@ -90,17 +90,17 @@ class Product:
 
     @property
     def row_tiles(self) -> int:
-        """How many tiles there are along rows."""
+        """Return the number of tiles along rows."""
         return -(-self.rows // self.tiles.rows)
 
     @property
     def column_tiles(self) -> int:
-        """How many tiles there are along columns."""
+        """Return the number of tiles along columns."""
         return -(-self.columns // self.tiles.columns)
 
     @property
     def blocks(self) -> int:
-        """How many blocks there are."""
+        """Return the number of blocks."""
         batches = self.problem.count(self.problem.batches)
         return batches * self.row_tiles * self.column_tiles * self.tiles.splits
 
@@ -126,7 +126,7 @@ class Product:
 
     @property
     def partial(self) -> PartialSums | None:
-        """Where blocks that have a part of K (split-K) leave their sums."""
+        """Return where blocks leave the sums of parts of K (split-K), if K is split."""
         if self.tiles.splits == 1:
             return None
         batches = self.problem.count(self.problem.batches)
@@ -159,7 +159,7 @@ class Product:
 
     @cached_property
     def _b_along_depth(self) -> bool:
-        """How B lies in shared memory: as it does in memory, where the arithmetic can read that."""
+        """Return whether B is along K in shared memory: as in memory, if arithmetic reads that."""
         if self._is_plain:
             return False
         b = self.problem.b
@@ -360,7 +360,7 @@ class Product:
 
 @dataclass(frozen=True)
 class ProductNests:
-    """What a bufferized kernel of a product consists of, after a fill with `start`."""
+    """The ops of a bufferized kernel of a product, after a fill with `start`."""
 
     product: linalg.GenericOp
     others: tuple[linalg.GenericOp, ...]

@@ -9,7 +9,7 @@ from braid.lowering.gpu.contraction.copies import TileCopy
 
 
 class Cores(Protocol):
-    """What multiplies the tiles of a stage."""
+    """The arithmetic that multiplies the tiles of a stage."""
 
     @property
     def steps(self) -> int:
@@ -18,12 +18,12 @@ class Cores(Protocol):
 
     @property
     def tail(self) -> int:
-        """How many of them follow the barrier that the next stage begins by."""
+        """Return how many of the steps follow the barrier that the next stage begins by."""
         ...
 
     @property
     def sums(self) -> int:
-        """How many a thread has."""
+        """Return the number of sums of a thread."""
         ...
 
     def zero(self, code: Code) -> Value:

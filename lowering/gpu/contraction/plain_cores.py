@@ -41,7 +41,7 @@ class PlainCores:
 
     @property
     def sums(self) -> int:
-        """How many a thread has."""
+        """Return the number of sums of a thread."""
         return _OWN * _VECTOR * self._vectors
 
     def zero(self, code: Code) -> Value:

@@ -116,7 +116,7 @@ class Contraction:
 
     @property
     def is_integer(self) -> bool:
-        """Whether bytes are multiplied."""
+        """Return whether bytes are multiplied."""
         return self.a.kind in (ElementKind.S8, ElementKind.U8)
 
     @property

@@ -1,4 +1,4 @@
-"""Which tiles products are made by, and how long that takes."""
+"""List the tiles by which products are made, and predict how long that takes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -73,7 +73,7 @@ _MOST_SHARED = 228 * _KILO
 
 @dataclass(frozen=True)
 class Size:
-    """How large a product is, and what it moves to and from memory.
+    """The size of a product, and what it moves to and from memory.
 
     `copied` says of A and of B how many bytes are copied together; where these are fewer than
     LEAST_COPY, elements are gathered one by one, by way of registers.

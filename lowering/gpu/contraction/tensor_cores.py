@@ -50,7 +50,7 @@ class TensorCores:
 
     @property
     def sums(self) -> int:
-        """How many a thread has."""
+        """Return the number of sums of a thread."""
         return self.tiles.warp_rows * self.tiles.warp_columns // 32
 
     def zero(self, code: Code) -> Value:

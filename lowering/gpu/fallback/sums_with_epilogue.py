@@ -60,7 +60,7 @@ class SumsWithEpilogue:
 
     @property
     def threads(self) -> int:
-        """How many threads have work."""
+        """Return the number of threads that have work."""
         return self.own.points if self.wide is None else self.wide.threads
 
     @property

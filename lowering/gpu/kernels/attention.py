@@ -50,7 +50,7 @@ _IN_FLIGHT = 4096
 _PROCESSORS = 108
 """The multiprocessors of a GPU, where no fact gives their number."""
 _RATE = 0.5
-"""Which part of the peak rate is assumed."""
+"""The fraction of the peak rate that is assumed to be reached."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What families of products have in common: which groups, their code, their schedules."""
+"""Provide what families of products have in common: matching groups, their code, schedules."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -67,7 +67,7 @@ from braid.targets.machines.machine import Machine
 
 ProductOp = MatmulOp | ConvOp
 _SHARED_ALIGNMENT = 1024
-"""What tiles of tensor maps need that are swizzled by 128 bytes."""
+"""The alignment in bytes that tiles of tensor maps need that are swizzled by 128 bytes."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class ProductCandidate(Candidate[S]):
 
     @cached_property
     def size(self) -> Size:
-        """What the product is, with all tensors in the layouts of their types."""
+        """Return the size of the product, with all tensors in the layouts of their types."""
         values = (*self.group.inputs, *self.group.outputs)
         bytes_ = sum(storage_bytes(v.type) for v in values)
         layouts = [layout_of(operand.type) for operand in self.found.op.operands]

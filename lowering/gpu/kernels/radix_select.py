@@ -47,7 +47,7 @@ _ADD, _MONOTONIC = 1, 2
 
 @dataclass(frozen=True)
 class Digits:
-    """Where the digits of ranks are that differ: `places` are their lowest bits, from the top.
+    """The digits of ranks that differ: `places` are their lowest bits, from the top.
 
     A rank is moved by `shift`, so that its value begins at bit 63, as a signed number or not.
     """
@@ -91,7 +91,7 @@ class Digits:
 
 @dataclass(frozen=True)
 class Selection:
-    """What a block selects from: words of a thread, of which some are `inside`."""
+    """A selection by a block: words of a thread, of which some are `inside`."""
 
     shared: Value
     thread: Value

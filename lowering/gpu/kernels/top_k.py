@@ -48,8 +48,8 @@ _MOST = 1 << 31
 _COMPARISONS = 6.5e12
 """A second, of a whole GPU (measured on an H200)."""
 _LEFT = 0.8
-"""Which part of the elements goes on from a round at most: each round is an entry, and they are to
-be few."""
+"""The largest fraction of the elements that goes on from a round: each round is an entry, and they
+are to be few."""
 _LAUNCH = 2.5e-6
 """Seconds from the end of an entry until the next one has read what it needs."""
 _COMPARISON = 4e-9
@@ -133,7 +133,7 @@ class _TopK(AlongDim):
 
     @cached_property
     def _rounds(self) -> Sequence["_Round"]:
-        """Those of chunks."""
+        """Return the rounds of chunks."""
         return self._plan[1]
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What entries of kernels are made of, whoever makes them."""
+"""Provide the parts that entries of kernels are made of, whoever makes them."""
 
 from collections.abc import Sequence
 from typing import Any, cast

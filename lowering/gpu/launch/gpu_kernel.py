@@ -12,7 +12,7 @@ from braid.targets.kernels.kernel_family import InPlace, Kernel
 
 @dataclass(frozen=True)
 class BlockWork:
-    """What a block of a launch does at least, by which its time is predicted.
+    """The least work of a block of a launch, by which its time is predicted.
 
     `flops` are multiplications and additions of products, padding included, at `rate` a second of
     the whole GPU at best, of which the schedule is assumed to reach `share`. It copies `copied`

@@ -1,4 +1,4 @@
-"""How the entries of a kernel are launched, without its IR: what crosses to other processes."""
+"""Describe how a kernel's entries are launched, without its IR: what crosses to other processes."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ ENTRY_ALIGNMENT = 16
 
 @dataclass(frozen=True)
 class TensorMap:
-    """How boxes of buffer `argument` are copied, as `cuTensorMapEncodeTiled` takes it.
+    """A description of how boxes of buffer `argument` are copied, for `cuTensorMapEncodeTiled`.
 
     `number` is the type of elements as PTX names it; extents, strides and the box are innermost
     first, strides in bytes without the first. Boxes lie in shared memory in lines of as many bytes
@@ -53,13 +53,13 @@ class Launch:
 
     @property
     def entries(self) -> tuple[str, ...]:
-        """Those that may be started."""
+        """Return the entries that may be started."""
         return (self.entry,) if self.unaligned_entry is None else (self.entry, self.unaligned_entry)
 
 
 @dataclass(frozen=True)
 class Launches:
-    """What one call of the kernel `symbol` does: a launch begins when the one before has ended.
+    """The launches of one call of the kernel `symbol`: each begins when the one before has ended.
 
     `buffer_bytes` is the size of each buffer, of which the first `operands` are only read and, with
     `has_scratch`, the last one is scratch memory.

@@ -63,17 +63,17 @@ class Instruction:
 
     @property
     def is_tensor(self) -> bool:
-        """Whether tensor cores execute it."""
+        """Return whether tensor cores execute the instruction."""
         return _TENSOR.match(self.name) is not None
 
     @property
     def global_bytes(self) -> int:
-        """What a thread moves from or to global memory; 0 for others."""
+        """Return the bytes that a thread moves from or to global memory; 0 for others."""
         return self._bytes if self.base in _GLOBAL else 0
 
     @property
     def shared_bytes(self) -> int:
-        """What a warp moves from or to shared memory, copies from global memory with it."""
+        """Return the bytes a warp moves from or to shared memory, copies from global memory too."""
         if self.base in ("LDSM", "STSM"):
             count = re.search(r"\.([124])(?:\.|$)", self.name)
             return 128 * int(count[1] if count else 1)
@@ -83,17 +83,17 @@ class Instruction:
 
     @property
     def spills(self) -> bool:
-        """Whether it uses memory of the thread."""
+        """Return whether the instruction uses local memory of the thread."""
         return self.base in _SPILLS
 
     @property
     def ends(self) -> bool:
-        """Whether a block of instructions ends after it."""
+        """Return whether a block of instructions ends after this one."""
         return self.base in (*_LEAVING, "BRA", "JMP")
 
     @property
     def goes_on(self) -> bool:
-        """Whether the next one may be executed after it."""
+        """Return whether the next instruction may be executed after this one."""
         conditional = bool(self.predicate) or re.match(r"\s*!?U?P\d", self.operands) is not None
         return not self.ends or conditional or ".DIV" in self.name or ".CONV" in self.name
 

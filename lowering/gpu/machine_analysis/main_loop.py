@@ -10,7 +10,7 @@ from braid.lowering.gpu.machine_analysis.loops import heaviest_path, natural_loo
 
 @dataclass(frozen=True)
 class MainLoop:
-    """What a warp issues in one turn of a kernel's main loop, where it waits for nobody.
+    """The work that a warp issues in one turn of a kernel's main loop, where it waits for nobody.
 
     `flops` and `shared_bytes` are a warp's; `tensor` counts instructions of tensor cores, `names`
     all of them. `address` is where the loop begins.
@@ -25,7 +25,7 @@ class MainLoop:
 
     @property
     def tensor_share(self) -> float:
-        """Which part of what is issued goes to tensor cores."""
+        """Return the fraction of the issued instructions that goes to tensor cores."""
         return self.tensor / self.instructions
 
     @property
@@ -47,7 +47,7 @@ class MainLoop:
 
 @dataclass(frozen=True)
 class CodeFacts:
-    """What is known of a kernel's code: its length, its spills, its main loop if there is one."""
+    """The facts of a kernel's code: its length, its spills, its main loop if there is one."""
 
     instructions: int
     spills: int

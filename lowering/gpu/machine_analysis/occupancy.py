@@ -1,4 +1,4 @@
-"""How many blocks of a kernel a multiprocessor holds at once.
+"""Compute how many blocks of a kernel a multiprocessor holds at once.
 
 Figures are those of the "CUDA C++ Programming Guide", technical specifications per compute
 capability.
@@ -17,7 +17,7 @@ _KILO = 1024
 
 @dataclass(frozen=True)
 class Multiprocessor:
-    """What one has: warps and blocks at most, bytes of shared memory, and its tensor cores' rate.
+    """The limits of a multiprocessor: warps, blocks, bytes of shared memory, rate of tensor cores.
 
     `flops` is of bf16 in a cycle, dense; of bytes it is twice that.
     """

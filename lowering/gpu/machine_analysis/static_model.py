@@ -1,4 +1,4 @@
-"""How long a kernel is predicted to take: by its launches, its work and its machine code.
+"""Predict how long a kernel takes: by its launches, its work and its machine code.
 
 A launch takes the longest of what its blocks multiply, what they copy to shared memory, and what
 it moves from and to global memory. Blocks are dealt out evenly: the multiprocessor with the most
@@ -29,7 +29,7 @@ may have."""
 
 @dataclass(frozen=True)
 class EntryCode:
-    """What is known of an entry: its registers from the assembler, its code if it was read."""
+    """The facts of an entry: its registers from the assembler, its code if it was read."""
 
     registers: int
     facts: CodeFacts | None = None

@@ -34,7 +34,7 @@ class LaneBox:
 
     @property
     def width(self) -> int:
-        """How many points there are."""
+        """Return the number of points."""
         return prod(self.counts)
 
     def lane(self, number: int) -> tuple[int, ...]:

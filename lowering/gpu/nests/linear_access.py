@@ -1,4 +1,4 @@
-"""Which element of a buffer a nest uses at a point, where that is a sum of strides."""
+"""Describe which element of a buffer a nest uses at a point, where that is a sum of strides."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

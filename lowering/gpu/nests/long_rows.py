@@ -30,9 +30,10 @@ class LongRowEmitter(RowEmitter):
     """One variant of the code, with accesses of `width` elements: a row is read again and again."""
 
     makers: dict[SSAValue, tuple[RowNest, Scalars]] = field(default_factory=dict[Any, Any])
-    """What makes the elements of a buffer, and what buffers of rows, which are used again, held."""
+    """The nest that makes each buffer's elements, and what buffers of rows, which are reused,
+    held."""
     before: Builder | None = None
-    """Where the loop is that is being written, if one is."""
+    """The builder in front of the loop that is being written, if one is."""
 
     def _emit_row(self) -> None:
         self._compute_nests()

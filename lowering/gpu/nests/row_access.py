@@ -1,4 +1,4 @@
-"""How a nest accesses a buffer, where all nests of a kernel go over the same rows.
+"""Describe how a nest accesses a buffer, where all nests of a kernel go over the same rows.
 
 A kernel has `rows` rows of `columns` elements. A nest goes over all elements, or over the rows.
 """
@@ -22,7 +22,7 @@ _REPEATED = 8
 
 
 class Access(Enum):
-    """Which element of a buffer belongs to element (row, column)."""
+    """The element of a buffer that belongs to element (row, column)."""
 
     ELEMENT = "row * columns + column"
     ROW = "row"
@@ -69,7 +69,7 @@ class RowNest:
 
     @property
     def reduces(self) -> bool:
-        """Whether it makes one element of each row."""
+        """Return whether the nest makes one element of each row."""
         return bool(self.nest.reduced)
 
 

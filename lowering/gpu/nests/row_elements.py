@@ -1,4 +1,4 @@
-"""What a thread holds of its row, and how it reads and writes it."""
+"""Hold a thread's elements of its row in registers, and read and write them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -46,7 +46,7 @@ _NEUTRAL: dict[type[Operation], float] = {
     arith.AddiOp: 0,
     arith.MuliOp: 1,
 }
-"""What changes nothing, by the op that a reduction combines with; see `neutral` for others."""
+"""The neutral elements, by the op that a reduction combines with; see `neutral` for others."""
 
 
 @dataclass(frozen=True)
@@ -83,18 +83,18 @@ class RowProgram:
 
     @property
     def is_long(self) -> bool:
-        """Whether rows do not fit the registers of a block."""
+        """Return whether rows do not fit the registers of a block."""
         return self.rows.columns > _THREADS[-1] * _MOST_ELEMENTS
 
     @property
     def is_starved(self) -> bool:
-        """Whether few blocks would reduce long rows to a number each, and nothing else is made."""
+        """Return whether few blocks would reduce long rows to a number each, and nothing else."""
         few = self.rows.count <= _FEW_ROWS and self.rows.columns >= _LONGEST
         return few and self._only_reduces
 
     @property
     def needs_registers(self) -> bool:
-        """Whether it reads more bytes, each of which waits in a register, than the assembler gives.
+        """Return whether it reads more bytes, one a register, than the assembler gives registers.
 
         It gives more where the elements of a row are computed, too.
         """
@@ -102,20 +102,20 @@ class RowProgram:
 
     @property
     def _only_reduces(self) -> bool:
-        """Whether nothing that is as long as a row is made."""
+        """Return whether nothing that is as long as a row is made."""
         nests = [nest for nest in self.nests if not isinstance(nest.nest.nest, linalg.FillOp)]
         return not any(nest.over_columns and not nest.reduces for nest in nests)
 
     @property
     def threads_of_row(self) -> int:
-        """How many threads work on a row together."""
+        """Return the number of threads that work on a row together."""
         each = min(_MOST_ELEMENTS, _MOST_BYTES // self._narrowest)
         enough = (n for n in _THREADS if self.rows.columns <= n * each)
         return _LONG_THREADS if self.is_long else next(enough, _THREADS[-1])
 
     @property
     def rows_of_block(self) -> int:
-        """How many rows a block works on."""
+        """Return the number of rows that a block works on."""
         return ROWS_PER_BLOCK if self.threads_of_row == WARP else 1
 
     @property
@@ -125,12 +125,12 @@ class RowProgram:
 
     @property
     def blocks(self) -> int:
-        """How many blocks there are."""
+        """Return the number of blocks."""
         return -(-self.rows.count // self.rows_of_block)
 
     @property
     def width(self) -> int:
-        """How many elements a thread reads at once: 16 bytes of the narrowest, where rows allow."""
+        """Return the elements a thread reads at once: 16 bytes of the narrowest, if rows allow."""
         width = ACCESS_BYTES // self._narrowest
         fits = width > 1 and self.rows.columns % width == 0
         return width if fits else 1
@@ -148,7 +148,7 @@ class RowProgram:
 
     @property
     def reductions(self) -> int:
-        """How many nests reduce."""
+        """Return the number of nests that reduce."""
         return sum(nest.reduces for nest in self.nests)
 
     @property

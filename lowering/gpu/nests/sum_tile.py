@@ -1,4 +1,4 @@
-"""What a thread computes of a nest that reduces: neighbours of a row, and rows as a strip.
+"""Compute a thread's tile of a nest that reduces: neighbours of a row, and rows as a strip.
 
 Neighbours that lie next to each other in an operand, or whose windows do, are read by wide
 accesses. Rows whose windows overlap have elements in common, which are read once.
@@ -201,7 +201,7 @@ class SumTile:
 
     @property
     def threads(self) -> int:
-        """How many threads have work."""
+        """Return the number of threads that have work."""
         return self.own.points // (self.width * self.rows)
 
     @property

@@ -70,7 +70,7 @@ class ThreadNest:
 
     @property
     def threads(self) -> int:
-        """How many threads have work: one a point, or several where elements are narrow."""
+        """Return the threads that have work: one a point, or fewer where elements are narrow."""
         return -(-self.points // self._each)
 
     @property

@@ -128,7 +128,7 @@ class TransposedNest:
 
     @property
     def threads(self) -> int:
-        """How many threads have work, in whole tiles."""
+        """Return the number of threads that have work, in whole tiles."""
         return prod(self._tiles) * prod(self._tile)
 
     @property
@@ -138,7 +138,7 @@ class TransposedNest:
 
     @property
     def computes(self) -> bool:
-        """Whether elements are more than moved."""
+        """Return whether elements are more than moved."""
         return len(self.nest.body.block.ops) > 1
 
     @property

@@ -105,7 +105,7 @@ class WideNest:
 
     @property
     def _reads_single(self) -> bool:
-        """Whether what neighbours through all dims read is found one by one."""
+        """Return whether what neighbours through all dims read is found one by one."""
         read = [access for _, _, _, access in self._inputs()]
         return not all(a is not None and (self._is_whole(a) or not any(a.steps)) for a in read)
 
@@ -171,12 +171,12 @@ class WideNest:
 
     @property
     def points(self) -> int:
-        """How many elements each result has, but for copies."""
+        """Return the number of elements of each result, but for copies."""
         return prod(self.extents)
 
     @property
     def threads(self) -> int:
-        """How many threads have work."""
+        """Return the number of threads that have work."""
         return -(-self.points // (self.width * self._each))
 
     @property

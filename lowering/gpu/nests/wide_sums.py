@@ -45,7 +45,7 @@ class WideSums:
 
     @property
     def threads(self) -> int:
-        """How many threads have work."""
+        """Return the number of threads that have work."""
         return self.tile.threads
 
     @property
@@ -188,7 +188,7 @@ class WideSums:
 
 
 class _Reader:
-    """What a thread reads at a point of its loops: each element once."""
+    """The reader of a thread's operands at a point of its loops, which reads each element once."""
 
     def __init__(
         self,

@@ -47,7 +47,7 @@ class Attention:
 
     @cached_property
     def ranges(self) -> KeyRanges | None:
-        """Which tiles of keys a block goes over, if a mask leaves out any."""
+        """Return the ranges of tiles of keys that blocks go over, if a mask leaves out any."""
         return KeyRanges.of(self.scores.product)
 
     @property
@@ -84,7 +84,7 @@ class Attention:
 
     @cached_property
     def factor(self) -> float | None:
-        """What scores are still to be multiplied by, if nothing else happens to them."""
+        """Return the factor that scores still need, if nothing else happens to them."""
         return constant_factor(self.scores.product.epilogue)
 
     def place(self, code: Code) -> tuple[Value, Value]:

@@ -75,7 +75,7 @@ class KeyRanges:
 
     @cached_property
     def _batches(self) -> tuple[Part, ...]:
-        """Those along which masks differ."""
+        """Return the batch dims along which masks differ."""
         dims = self.masked.dims
         return tuple(part for part in self.scores.problem.batches if part.dim in dims)
 

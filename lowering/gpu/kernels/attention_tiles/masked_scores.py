@@ -1,4 +1,4 @@
-"""Which scores a mask leaves out: those that are -∞ whatever a finite product is.
+"""Find the scores that a mask leaves out: those that are -∞ whatever a finite product is.
 
 Their weights are exactly 0. Masks are added, as -∞ where a key is not seen, or select -∞; whether
 they are operands or computed of operands, such as the lengths of sequences, is all one.
@@ -23,7 +23,7 @@ from braid.lowering.gpu.contraction.epilogue import Epilogue, EpilogueNest, Poin
 
 MINUS_INFINITY = float("-inf")
 LeftOut = Value | None
-"""Whether a number is left out; None for one that never is."""
+"""A value that says whether a number is left out; None for a number that never is."""
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class RunningWeights:
 
     @property
     def values(self) -> list[Value]:
-        """What loops carry."""
+        """Return the values that loops carry."""
         return [*self.maxima, *self.totals]
 
     def after(

@@ -186,7 +186,7 @@ class HopperAttention:
 
 
 class _Group:
-    """What a thread of a group does that multiplies; `values` are the entry's."""
+    """The code of a thread of a group that multiplies; `values` are the entry's."""
 
     def __init__(
         self,

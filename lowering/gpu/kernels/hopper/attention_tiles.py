@@ -73,12 +73,12 @@ class AttentionTiles:
 
     @property
     def value_start(self) -> int:
-        """Where tiles of values begin, after those of keys."""
+        """Return the byte at which tiles of values begin, after those of keys."""
         return self.query_bytes + self.stages * self.key_bytes
 
     @property
     def store_start(self) -> int:
-        """Where boxes of results lie."""
+        """Return the byte at which boxes of results begin."""
         return self.value_start + self.stages * self.value_bytes
 
     @property
@@ -88,7 +88,7 @@ class AttentionTiles:
 
     @property
     def barrier_start(self) -> int:
-        """Where mbarriers lie: of queries, of tiles of keys, of values, and of turns."""
+        """Return the byte at which mbarriers begin: of queries, keys, values, and turns."""
         return self.store_start + WARPS * self.groups * self.store_bytes
 
     def queries_full(self) -> int:

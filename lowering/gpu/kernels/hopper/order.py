@@ -1,4 +1,4 @@
-"""Which tiles a block computes, and in which order."""
+"""Order the tiles of a product, of which each block computes some one after another."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _GROUP = 8
 
 
 class Tile(NamedTuple):
-    """Where a tile begins, and which part of K a block adds up, if not all."""
+    """The beginning of a tile, with the part of K that a block adds up, if not all."""
 
     batch: Value
     row: Value

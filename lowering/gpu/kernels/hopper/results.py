@@ -1,4 +1,4 @@
-"""What a warp does with its sums: the epilogue in registers, and results by copies of tensors.
+"""Write a warp's sums: the epilogue in registers, and results by copies of tensors.
 
 Where sums are: PTX ISA, "Matrix Fragments for wgmma". Each of 4 neighbouring threads has two
 neighbours in a row, and all of a warp 16 rows.
@@ -41,7 +41,7 @@ Write = Callable[[Code, list[SSAValue], Place], None]
 
 
 class ResultTiles(Protocol):
-    """What a block computes, as `HopperTiles` says it."""
+    """The tiles that a block computes, as `HopperTiles` says it."""
 
     @property
     def columns(self) -> int:
@@ -60,7 +60,7 @@ class ResultTiles(Protocol):
 
     @property
     def store_start(self) -> int:
-        """Where boxes of results lie."""
+        """Return the byte at which boxes of results begin."""
         ...
 
     @property

@@ -1,4 +1,4 @@
-"""Which threads of a block copy, and which multiply: as CUTLASS's warp-specialized kernels."""
+"""Assign a block's threads to copies or products, as CUTLASS's warp-specialized kernels do."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""Which tiles products on sm_90a are made by, and how long that takes.
+"""List the tiles by which products on sm_90a are made, and predict how long that takes.
 
 The form of the prediction is that of the kernel: a stage takes what its slowest part takes, copies
 or products; a block its tiles one after the other; and all blocks at least what memory takes. The

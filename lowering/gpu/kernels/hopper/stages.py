@@ -19,7 +19,7 @@ class Stages(ABC):
     @property
     @abstractmethod
     def count(self) -> int:
-        """How many stages there are."""
+        """Return the number of stages."""
 
     def barrier(self, code: Code, first: int, number: Value) -> Value:
         """Return an mbarrier of several, which begin at `first`."""

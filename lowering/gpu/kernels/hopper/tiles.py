@@ -65,7 +65,7 @@ class HopperTiles(Schedule):
 
     @property
     def may_be_filled(self) -> bool:
-        """Whether what a product reads after the rows that are copied is of the same stage."""
+        """Return whether what a product reads after the copied rows is of the same stage."""
         whole = self.a_rows == self.rows
         b_follows = self.rows == BLOCK_ROWS and self.a_rows + self.b_columns >= BLOCK_ROWS
         return whole or (b_follows and self.a_rows % _ATOM_ROWS == 0)
@@ -92,16 +92,16 @@ class HopperTiles(Schedule):
 
     @property
     def copies_results(self) -> bool:
-        """Whether results leave by copies of tensors, where they have boxes for them.
+        """Return whether results leave by copies of tensors, where they have boxes for them.
 
-        Of few columns they are stored from registers: what they take is left to stages.
+        Results of few columns are stored from registers: what boxes take is left to stages.
         """
         whole = self.columns % (LEAST_LINE // 2) == 0
         return self.splits == 1 and self.columns >= LINE // 2 and whole
 
     @property
     def store_start(self) -> int:
-        """Where boxes of results lie."""
+        """Return the byte at which boxes of results begin."""
         return self.stages * self.stage_bytes
 
     @property
@@ -111,7 +111,7 @@ class HopperTiles(Schedule):
 
     @property
     def barrier_start(self) -> int:
-        """Where mbarriers lie: that stages are full, and that they are empty."""
+        """Return the byte at which mbarriers begin: those of full, and those of empty stages."""
         return self.store_start + WARPS * self.groups * self.store_bytes
 
     def full(self, stage: int = 0) -> int:
