@@ -1,4 +1,4 @@
-"""What tools for high-level synthesis build, from the files of facts."""
+"""Read from the files of facts which operators tools for high-level synthesis build."""
 
 import tomllib
 from importlib.resources import files

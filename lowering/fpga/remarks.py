@@ -1,4 +1,4 @@
-"""What remarks of passes on designs say in numbers."""
+"""Provide the numbers in the remarks of passes on designs."""
 
 from braid.analysis.diagnostics.remarks import RemarkValue
 

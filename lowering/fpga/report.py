@@ -1,4 +1,4 @@
-"""What a circuit does, and takes of a part, as text."""
+"""Report as text what a circuit does, and which resources it takes of a part."""
 
 from collections.abc import Iterator
 

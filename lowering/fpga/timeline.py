@@ -1,4 +1,4 @@
-"""When the stages of a circuit are busy, and how full its channels are, as data for a page."""
+"""Compute, as data for a page, when a circuit's stages are busy and how full its channels are."""
 
 import json
 from collections.abc import Iterator, Sequence

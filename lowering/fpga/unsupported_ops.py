@@ -1,4 +1,4 @@
-"""Which ops designs do not have, and why: said by what makes designs."""
+"""Explain which ops designs do not have, and why, as said by what makes designs."""
 
 from typing import cast
 

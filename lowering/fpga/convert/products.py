@@ -1,4 +1,4 @@
-"""What a stage computes over its windows: which lanes are combined with which weights."""
+"""Describe what stages compute over windows: the lanes they combine, and with which weights."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class Head:
 
     @property
     def terms(self) -> int:
-        """That are combined for each channel in a window."""
+        """Return the number of terms that are combined for each channel in a window."""
         return self.taps.shape[1]
 
     def emit(self, builder: BodyBuilder, window: SSAValue) -> Lanes:

@@ -1,4 +1,4 @@
-"""Which values become streams, and which expression over streams each of them is."""
+"""Decide which values become streams, and by which expression over streams each is computed."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

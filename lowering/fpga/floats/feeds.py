@@ -1,4 +1,4 @@
-"""How a nest takes what another one gives: from a stream, where both go through it in one order."""
+"""Let a nest take a producer's results from a stream, where both go through them in one order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Which orders of a graph's nests go together: the cheapest, or those that end first."""
+"""Search the orders of a graph's nests that go together: the cheapest, or those that end first."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

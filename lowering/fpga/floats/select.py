@@ -1,4 +1,4 @@
-"""Which orders the nests of a graph have: the fastest whose operators fit a number of DSPs."""
+"""Select the orders of a graph's nests: the fastest whose operators fit a number of DSPs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

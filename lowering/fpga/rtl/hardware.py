@@ -56,7 +56,7 @@ class HardwareModule:
 
     @property
     def resources(self) -> Resources:
-        """What synthesis makes of it."""
+        """Return the resources that synthesis uses for the module."""
         return resources_of_module(self._netlist)
 
     def line(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""What synthesis sees of a module: its bits, and the cells between them.
+"""Represent a module as synthesis sees it: its bits, and the cells between them.
 
 A bit is a number: 0 and 1 are known, each other is a signal. Words that share signals (repeated
 signs, parts of words, logic and registers of the same) share their bits, so each is there once.

@@ -59,7 +59,7 @@ def _parts(bits: int, most: int) -> int:
 
 @dataclass(frozen=True)
 class Storage:
-    """What a memory is made of: halves of block RAMs, or tables, or flip-flops and tables."""
+    """The resources of a memory: halves of block RAMs, or tables, or flip-flops and tables."""
 
     half_blocks: int = 0
     tables: int = 0

@@ -36,7 +36,7 @@ class Stalls:
 
 @dataclass(frozen=True)
 class Simulation:
-    """What came out, as tensors of several images, and after how many cycles."""
+    """The outputs of a simulation, as tensors of several images, and after how many cycles."""
 
     outputs: list[Array]
     cycles: int

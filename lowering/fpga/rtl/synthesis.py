@@ -1,4 +1,4 @@
-"""What a circuit takes of a part: what synthesis makes of the cells of its modules.
+"""Compute what a circuit takes of a part: what synthesis makes of the cells of its modules.
 
 DSP slices multiply 25 by 18 bits (the DSP48E1 of AMD's 7 series: UG479), wider products take some;
 a slice also holds registers of both factors and after the product, and an adder with its register.

@@ -122,7 +122,7 @@ class _Headers:
 
 _HEADER = "verilator.h"
 _INCLUDED = ("verilated.h", "cstring", "deque", "vector")
-"""What designs and their drivers include."""
+"""The headers that designs and their drivers include."""
 _headers = _Headers()
 
 

@@ -1,4 +1,4 @@
-"""Which folds the stages of a design have: the fastest that a part has resources for."""
+"""Select the folds of a design's stages: the fastest that a part has resources for."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
