@@ -137,7 +137,7 @@ class NpuKernels:
 
     @property
     def needs(self) -> Sequence[KernelNeeds]:
-        """What the host's kernels need; streams need nothing of the arena."""
+        """Return the needs of the host's kernels; streams need nothing of the arena."""
         known = {needs.symbol: needs for needs in self.emitted.needs}
         return [known.get(symbol, KernelNeeds(symbol)) for symbol in self.symbols]
 

@@ -22,7 +22,7 @@ _WORKER = "braid.lowering.npu.subgraph_worker"
 
 @dataclass(frozen=True)
 class SubgraphOptions:
-    """How `search-order` cuts subgraphs, and for how many seconds each one is searched."""
+    """The options by which `search-order` cuts subgraphs, and the seconds of search for each."""
 
     key_nodes_per_subgraph: int = 1
     min_nodes: int = 2

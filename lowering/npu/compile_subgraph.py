@@ -45,7 +45,7 @@ _PACKAGES = (
     braid.targets.simulator,
     braid.lowering.npu,
 )
-"""What makes objects."""
+"""The packages whose sources make objects."""
 
 
 @cache

@@ -33,7 +33,7 @@ class Cut:
 
     @cached_property
     def traffic(self) -> Traffic:
-        """That of the whole block."""
+        """Return the traffic of the whole block."""
         assert self.chip.problem.traffic is not None
         return self.chip.problem.traffic
 

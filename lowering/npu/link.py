@@ -16,7 +16,7 @@ Token = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Use:
-    """What an instruction works on: op number `op`, or the value that it moves.
+    """The buffers that an instruction uses, with the `number` of its op or of the value it moves.
 
     `reads` and `writes` are buffers of the stream. Of the `steps` of an op this is `step`, from 1
     on.
@@ -57,14 +57,14 @@ def link(
 
 
 class _Linker:
-    """What is known of all that is issued, by the numbers of the whole."""
+    """The state of linking: what is known of all that is issued, by the numbers of the whole."""
 
     def __init__(self, backend: BackendDescription, transfers: Transfers) -> None:
         self.backend, self._rates = backend, DeviceRates(backend)
         self.transfers = transfers
         self.free = [0.0] * len(backend.units)
         self.seconds: list[float] = []
-        """When each instruction has ended, as estimated."""
+        """The seconds at which each instruction has ended, as estimated."""
         self.instructions: list[Instruction] = []
         self.ops: list[str] = []
         self.buffers: list[Buffer] = []

@@ -22,7 +22,7 @@ from braid.targets.machines.target import BackendDescription
 from braid.targets.simulator.simulate import simulate
 
 PREPARATION = "apply-splits{through-concats=true},hoist-parameter-expressions"
-"""What stands between the decision of splits and streams, as on the way of a whole model."""
+"""The passes between the decision of splits and streams, as on the way of a whole model."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class StreamRequest:
 
 @dataclass(frozen=True)
 class StreamAnswer:
-    """What one run takes, by simulation; or its results; or why there are none."""
+    """The answer to a request: simulated seconds of a run, its results, or why there are none."""
 
     seconds: float | None = None
     results: tuple[Array, ...] | None = None

@@ -22,7 +22,7 @@ ALIGNMENTS = (64, 1)
 SEARCH_SECONDS = 1.0
 """The seconds of the search, where first fit fails."""
 ROUNDS = 50
-"""How often buffers that did not fit go first in the next attempt."""
+"""The most attempts with an order; buffers that did not fit go first in the next attempt."""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ RUN_LIMIT = 1800.0
 
 @dataclass(frozen=True)
 class MadeStream:
-    """What was asked of a stream, and what it takes."""
+    """A stream that was made: what was asked of it, and the seconds that it takes."""
 
     request: StreamRequest
     seconds: float

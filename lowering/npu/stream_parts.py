@@ -1,4 +1,4 @@
-"""What a chip runs at once: ops that stand together, of which one stream is made."""
+"""Divide a function into what chips run at once: ops that stand together, one stream each."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ from braid.targets.machines.target import BackendDescription, Target
 
 @dataclass(frozen=True, eq=False)
 class StreamPart:
-    """What `device` runs at once: `members`, in their order, of what stands in `block`.
+    """A part that `device` runs at once: `members`, in their order, of what stands in `block`.
 
-    Of a function without clusters that are ops next to each other, or all of it (`whole`).
+    In a function without clusters these are ops next to each other, or all of it (`whole`).
     """
 
     block: Block
@@ -36,19 +36,19 @@ class StreamPart:
 
     @property
     def has_instructions(self) -> bool:
-        """Whether it is more than views of tensors."""
+        """Return whether the part is more than constants and views of tensors."""
         return not all(isinstance(op, LEAVES) or is_addressing(op) for op in self.members)
 
     @property
     def inputs(self) -> list[SSAValue]:
-        """What the members read of others, each once."""
+        """Return the values that the members read of others, each once."""
         inside = set(self.members)
         read = (v for op in self.members for v in _read_by(op) if v.owner not in inside)
         return list(dict.fromkeys(read))
 
     @property
     def handed_on(self) -> list[SSAValue]:
-        """What others read."""
+        """Return the results that others read."""
         inside = set(self.members)
         results = [result for op in self.members for result in op.results]
         return [r for r in results if any(not is_in(use.operation, inside) for use in r.uses)]

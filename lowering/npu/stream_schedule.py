@@ -1,4 +1,4 @@
-"""How a stream is made: into how small tiles ops are cut, along which dims, and what is ordered."""
+"""Describe how a stream is made: how finely ops are cut, along which dims, and what is ordered."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ FIRST: tuple[tuple[str, ...], ...] = ((), ("H",), ("C",), ("W",))
 
 @dataclass(frozen=True)
 class StreamSchedule(Schedule):
-    """How a stream is made.
+    """A schedule of a stream, which says how it is made.
 
     An op uses at most one part in `parts` of the chip's memory: the more parts, the smaller the
     tiles, and the more are loaded and stored beside the one that is computed. `FIRST[first]` are
@@ -50,7 +50,7 @@ class StreamSchedule(Schedule):
 
     @property
     def is_sensible(self) -> bool:
-        """Whether numbers are in their ranges."""
+        """Return whether the numbers are in their ranges."""
         counts = (self.parts, self.pieces)
         return self.first < len(FIRST) and all(1 <= count <= 1 << 20 for count in counts)
 

@@ -1,4 +1,4 @@
-"""What the instructions of a block compute, as functions of buffers; and the tensors outside."""
+"""Make functions of buffers of what a block's instructions compute; list the tensors outside."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
