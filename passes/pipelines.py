@@ -84,7 +84,7 @@ DEFAULT = (
     # how much scratch each kernel needs.
     "outline-kernels",
 )
-"""What `braid compile` runs before code generation."""
+"""The passes that `braid compile` runs before code generation."""
 
 _DECIDED = DEFAULT[DEFAULT.index("assign-devices") + 1 :]
 GROUPS = _DECIDED[: _DECIDED.index("apply-fusion") + 1]

@@ -1,4 +1,4 @@
-"""When two ops compute the same: all but their results' identity and their stable names."""
+"""Recognize ops that compute the same: all is equal but results' identity and stable names."""
 
 from xdsl.dialects.builtin import UnregisteredOp
 from xdsl.ir import Block, Operation, Region, SSAValue

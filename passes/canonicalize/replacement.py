@@ -1,4 +1,4 @@
-"""How patterns replace braid's ops: never by what runs in another cluster."""
+"""Replace braid's ops in patterns, but never by what runs in another cluster."""
 
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter

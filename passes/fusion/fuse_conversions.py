@@ -75,13 +75,13 @@ class FuseConversionsPass(ModulePass):
 
 
 _LONGER = 1.1
-"""How much longer a product by known weights may take that keeps them in fewer bits: they would
-take two or four times as many bytes of the artifact and of memory in f32."""
+"""The factor by which a product by known weights may take longer if it keeps them in fewer bits:
+they would take two or four times as many bytes of the artifact and of memory in f32."""
 
 
 @dataclass
 class _Prepared:
-    """What `@prepare` makes, by key, and what it will make besides."""
+    """The results of `@prepare`, by key: those that it has, and those that it will have besides."""
 
     function: FuncOp | None
     results: dict[str, SSAValue]
@@ -128,7 +128,7 @@ class _Prepared:
 
 @dataclass(frozen=True)
 class _Conversion:
-    """What an operand is made of: `narrow` in f32, moved by all of `moves`, in order.
+    """The source of an operand: `narrow` in f32, moved by all of `moves`, in order.
 
     `group` is the one of the conversion; None for what is known when the model is compiled.
     """

@@ -17,7 +17,7 @@ from braid.dialects.braid.sizes import likely_sizes
 from braid.targets.costs.cost_source import CostSource
 
 Allows = Callable[[LayoutChoice, FusedOp], bool]
-"""Whether a group may be made in these layouts."""
+"""A predicate that says whether a group may be made in these layouts."""
 
 
 def is_operand(product: FusedOp, index: int) -> bool:

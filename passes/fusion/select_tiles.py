@@ -62,7 +62,7 @@ class _Growth:
 
 @dataclass
 class _Legality:
-    """Which ops can be computed by tiles; those that are equal are cut once.
+    """The check of which ops can be computed by tiles; those that are equal are cut once.
 
     `position` is that of each op in its block.
     """

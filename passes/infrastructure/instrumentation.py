@@ -1,4 +1,4 @@
-"""What can watch a pipeline while it runs."""
+"""Provide instrumentations, which watch a pipeline while it runs."""
 
 import time
 from collections.abc import Generator, Sequence

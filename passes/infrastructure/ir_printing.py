@@ -36,7 +36,7 @@ class IRPrinting(Instrumentation):
     only_changes: bool = False
     tree: Path | None = None
     text: Callable[[ModuleOp], str] = module_text
-    """How a module is printed, without a newline at its end."""
+    """The function that prints a module, without a newline at its end."""
     _previous: str = field(default="", init=False)
     _count: int = field(default=0, init=False)
 

@@ -19,7 +19,7 @@ from xdsl.utils.hints import isa
 from braid.support.errors import BraidError, SourceLocation, did_you_mean
 
 PIPELINE_FILE = "<pass-pipeline>"
-"""What a diagnostic about the text of a pipeline names as the file."""
+"""The name of the file in diagnostics about the text of a pipeline."""
 
 
 def error_at(text: str, position: int, message: str, hint: str | None = None) -> BraidError:
@@ -46,7 +46,7 @@ class PassOption:
 
     @property
     def type_name(self) -> str:
-        """What stands for a value in help texts and diagnostics."""
+        """Return the text that stands for a value in help texts and diagnostics."""
         return _type_name(self.type)
 
     def __str__(self) -> str:

@@ -54,7 +54,7 @@ def _of_installed(text: str) -> tuple[ModulePass, ...]:
 
 @dataclass(frozen=True)
 class _Element:
-    """What stands from `start` to `stop`: a name, and brackets at `opening` and `closing`.
+    """An element from `start` to `stop`: a name, and brackets at `opening` and `closing`.
 
     Without brackets these are both `stop`.
     """

@@ -1,4 +1,4 @@
-"""In which layouts a value is made available where, and what that costs.
+"""Compute in which layouts a value is made available in each block, and what that costs.
 
 A value is made in one layout in its block; every reorder adds a layout in one block, for all
 users in it and nested in it. So for each value there is a tree of blocks, each with a set of

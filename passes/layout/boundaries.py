@@ -1,4 +1,4 @@
-"""On which side of a boundary between devices a tensor may be stored anew."""
+"""Find the sides of a boundary between devices on which a tensor may be stored anew."""
 
 from collections.abc import Iterable, Iterator
 

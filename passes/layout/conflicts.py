@@ -1,4 +1,4 @@
-"""Which op cannot read which value, where no choice of layouts fits together."""
+"""Find an op that cannot read a value, where no choice of layouts fits together."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

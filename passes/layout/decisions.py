@@ -1,4 +1,4 @@
-"""How layout decisions are written: attributes between `select-layouts` and `apply-layouts`.
+"""Write and read layout decisions: attributes between `select-layouts` and `apply-layouts`.
 
 - `braid.layouts` on a compute op: `{operands = […], results = […]}`, one layout each; on a
   control-flow op `{carried = […]}`, one per value it carries, as `carried_values` numbers

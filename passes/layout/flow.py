@@ -1,4 +1,4 @@
-"""Where layouts are chosen and where values flow: the graph that layout selection decides.
+"""Build the graph that layout selection decides: where layouts are chosen and where values flow.
 
 A layout variable is an op, or a value that control flow carries; it takes one of its options. An
 option says in which layout every value it makes comes, and in which it wants every one it reads.

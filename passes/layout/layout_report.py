@@ -1,4 +1,4 @@
-"""Why layouts were chosen: for every op its choices, and what each would have cost in all."""
+"""Report why layouts were chosen: the choices of every op, and what each would have cost in all."""
 
 from dataclasses import dataclass
 

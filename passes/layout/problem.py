@@ -40,7 +40,7 @@ class Reorder:
 
     @property
     def is_view(self) -> bool:
-        """Whether nothing moves: the layouts differ in dims of extent 1 alone."""
+        """Return whether nothing moves: the layouts differ in dims of extent 1 alone."""
         shape = cast(AnyTensor, self.value.type).get_shape()
         return stored_alike(shape, self.source, self.target)
 

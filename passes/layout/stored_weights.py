@@ -1,4 +1,4 @@
-"""In which layouts weights are stored by the functions whose layouts are chosen already.
+"""Note in which layouts weights are stored by functions whose layouts are chosen already.
 
 Variants of one model for several shapes share its weights as long as they want them in the same
 layouts; each layout more is one more copy, in the artifact and in memory.

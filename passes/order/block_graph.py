@@ -45,7 +45,7 @@ class BlockGraph:
 
     @cached_property
     def graph(self) -> Graph:
-        """Which ops come before which: through values, also read in nested regions, or effects."""
+        """Return which ops precede which: by values, also read in nested regions, or effects."""
         edges = [
             (number, user)
             for number, op in enumerate(self.ops)

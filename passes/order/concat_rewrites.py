@@ -28,7 +28,7 @@ from braid.dialects.braid.reduction import ReduceOp
 
 _CHANNELS = 1
 _SMALL = 8
-"""What is smaller than the concatenation by this factor may be joined again."""
+"""The least factor by which what may be joined again is smaller than the concatenation."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Parts:
 
 @dataclass
 class ConcatSplitting:
-    """Which concatenations need not exist, and the rewriting.
+    """A choice of concatenations that need not exist, and their rewriting.
 
     `known` says whose values are there at compile time: only such weights are cut.
     """

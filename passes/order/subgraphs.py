@@ -136,7 +136,7 @@ class SubgraphSearch:
 
     @cached_property
     def _overlaps(self) -> bool:
-        """Whether loads that wait for nothing may run while an earlier subgraph does."""
+        """Return whether loads that wait for nothing may run while an earlier subgraph does."""
         return isinstance(self.problem, LatencyProblem) and (
             self.problem.traffic is not None
             or not all(stage.waits for own in self.problem.stages for stage in own)

@@ -1,4 +1,4 @@
-"""What a function would need in its best order, to decide on rewritings that change it."""
+"""Compute what a function would need in its best order, to decide on rewritings that change it."""
 
 from dataclasses import dataclass
 

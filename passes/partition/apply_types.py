@@ -35,9 +35,9 @@ from braid.targets.machines.resolve import device_of, target_of
 from braid.targets.machines.target import Target
 
 CONVERSIONS = ("braid.cast", "braid.bitcast")
-"""What says itself which types it has."""
+"""The names of the ops that say themselves which types they have."""
 _FLOATS = (Float16Type, BFloat16Type, Float32Type, Float64Type)
-"""What is converted; integers and narrower floats stay as they are."""
+"""The types of floats that are converted; integers and narrower floats stay as they are."""
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,7 @@ class AssignDevicesPass(DecisionPass):
 
 @dataclass(frozen=True)
 class _Answer:
-    """What was found by the costs of round `model`, 0 for those of groups before layouts.
+    """The partition found by the costs of round `model`, 0 for those of groups before layouts.
 
     `recosted` is what it costs by `problem`, in the layouts that are chosen then.
     """

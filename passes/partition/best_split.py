@@ -1,4 +1,4 @@
-"""What a split costs at the least where the best assignment uses one device alone."""
+"""Compute what a split costs at the least where the best assignment uses one device alone."""
 
 from collections.abc import Sequence
 from dataclasses import replace

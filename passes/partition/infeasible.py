@@ -1,4 +1,4 @@
-"""What to say where no assignment of ops to devices exists."""
+"""Explain by an error that no assignment of ops to devices exists."""
 
 from collections.abc import Sequence
 

@@ -21,7 +21,7 @@ from braid.targets.machines.target import Target
 
 
 class Gains:
-    """What the clusters of a function save, by the costs of the groups that its ops would be in."""
+    """The gains of a function's clusters, by the costs of the groups that its ops would be in."""
 
     def __init__(
         self, ctx: Context, module: ModuleOp, function: FuncOp, target: Target, option: str | None

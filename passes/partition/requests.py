@@ -1,4 +1,4 @@
-"""What is asked of where ops run: pins, by `braid.device` and by options, and candidates."""
+"""Read requests of where ops run: pins, by `braid.device` and by options, and candidates."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

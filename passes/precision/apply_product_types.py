@@ -19,7 +19,7 @@ from braid.dialects.braid.movement import ConcatOp, PadOp, ReshapeOp, SliceOp, T
 from braid.dialects.braid.names import derive_names, inherit_names
 
 _MOVING = (ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp)
-"""What moves numbers to a product moves them when they are rounded."""
+"""The ops that move numbers to a product, after these are rounded."""
 _CAST = ELEMENTWISE["cast"]
 
 
@@ -55,7 +55,7 @@ class ApplyProductTypesPass(ModulePass):
 
 @dataclass
 class _Rounding:
-    """What was rounded so far, by value and type."""
+    """The values that were rounded so far, by value and type."""
 
     known: ParameterExpressions
     made: dict[tuple[SSAValue, Attribute], SSAValue] = field(

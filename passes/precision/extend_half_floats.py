@@ -48,9 +48,9 @@ from braid.targets.machines.target import Target
 
 _HALF = (Float16Type, BFloat16Type)
 _MOVING = (BroadcastOp, ConcatOp, GatherBase, PadOp, ReshapeOp, SliceOp, TransposeOp)
-"""What moves elements keeps the type that they have already."""
+"""The ops that move elements, which keep the type that elements have already."""
 _ADDRESSED = (BroadcastOp, ReshapeOp, TransposeOp)
-"""What moves all elements."""
+"""The ops that move all elements."""
 _CAST, _BITCAST = ELEMENTWISE["cast"], ELEMENTWISE["bitcast"]
 _TYPED = (CopyingOp, OpaqueOp, _BITCAST)
 """Ops that need the type that they have."""

@@ -112,7 +112,7 @@ class AnnotateProfilePass(ModulePass):
 
 @dataclass(frozen=True)
 class _Counts:
-    """What the profile says of control flow. A string is the reason why it says nothing."""
+    """The counts of control flow that a profile has; a string is the reason why it has none."""
 
     profile: Profile
     names: ProfiledNames

@@ -1,4 +1,4 @@
-"""What only moves numbers, or takes the largest of some, works on quantized ones instead."""
+"""Let ops that only move numbers, or take the largest of some, work on quantized ones instead."""
 
 from collections.abc import Sequence
 from typing import Any

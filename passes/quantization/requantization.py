@@ -1,4 +1,4 @@
-"""What is quantized again: in another scale, after an addition, a product, a limit, or joined."""
+"""Requantize numbers in another scale, after an addition, a product, a limit, or a join."""
 
 from collections.abc import Sequence
 from typing import cast

@@ -20,9 +20,9 @@ from braid.targets.kernels.single_op_group import single_op_group
 from braid.targets.machines.resolve import runs_on, target_of
 
 _LEAST_GAIN = 4
-"""How much less a merging has to cost: where a family takes the groups as they are, none gains more
-than 1.5, and others lose 1.1 to 1.8 by estimates that are no better; what generic kernels cost is
-estimated up to 7 times too high, and a merging gains 5 to 30 where it gains."""
+"""The factor by which a merging has to cost less: where a family takes the groups as they are, none
+gains more than 1.5, and others lose 1.1 to 1.8 by estimates that are no better; what generic
+kernels cost is estimated up to 7 times too high, and a merging gains 5 to 30 where it gains."""
 
 
 @dataclass(frozen=True)

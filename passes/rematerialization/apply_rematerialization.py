@@ -38,7 +38,7 @@ from braid.support.errors import BraidError
 
 @dataclass(frozen=True)
 class RecomputeSubgraph:
-    """What a set became: copies in front of the reader, and the values that it is to read."""
+    """An applied set: copies in front of the reader, and the values that it is to read."""
 
     source: DecidedSet
     copies: tuple[Operation, ...]

@@ -20,7 +20,7 @@ _BLAMED = 4
 
 @dataclass(frozen=True)
 class SolverOptions:
-    """How the solver searches: seconds, seed, threads, and whether first runs keep their order."""
+    """The options of a solver: seconds, seed, threads, and whether first runs keep their order."""
 
     time_limit: float = 60.0
     seed: int = 0

@@ -1,4 +1,4 @@
-"""Which sets of ops are recomputed for which reader, by thresholds.
+"""Select by thresholds which sets of ops are recomputed for which reader.
 
 A set is named by one tensor and one reader of it: its producer, and the ops that the producer
 needs and that would otherwise have to keep a large tensor alive for it.
@@ -21,7 +21,7 @@ from braid.passes.rematerialization.rematerialization_rules import Rematerializa
 
 @dataclass(frozen=True)
 class Criteria:
-    """What makes an edge between producer and reader worth recomputing; sizes are in bytes.
+    """The criteria of edges from producer to reader worth recomputing; sizes are in bytes.
 
     `fuse` switches the criterion on that is named after the fusion rules; `rules` also say how
     far sets grow. A peak is of what the graph makes, with `count_all` also of what it only reads.

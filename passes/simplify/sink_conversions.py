@@ -89,7 +89,7 @@ class _Stored:
 
 @dataclass(frozen=True)
 class _Weights:
-    """Which tensors are known when the model is compiled, and their values."""
+    """The tensors that are known when the model is compiled, with their values."""
 
     expressions: ParameterExpressions
     values: ParameterValues

@@ -143,7 +143,7 @@ def _reshaped(value: SSAValue, shape: Shape, op: ElementwiseOp) -> SSAValue:
 
 
 class _Reshapes(RewritePattern):
-    """What `canonicalize` does with reshapes, and with no other op."""
+    """The patterns of `canonicalize` for reshapes, and for no other op."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         if isinstance(op, ReshapeOp):

@@ -9,7 +9,8 @@ from xdsl.ir import Operation
 from braid.passes.split.split_dims import SplitDim, part_bytes
 
 SINGLE = 2
-"""How many times as many parts a single dim may make: it takes less to join them."""
+"""The most times as many parts as the fewest that a single dim may make: joining them takes
+less."""
 
 
 def select_counts(

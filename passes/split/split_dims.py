@@ -41,7 +41,7 @@ class Part:
 
 @dataclass(frozen=True)
 class PartTile:
-    """How a part of an op is computed: a tile, and what it has of the operands that are cut."""
+    """A part of an op as a tile, with what it has of the operands that are cut."""
 
     box: Box
     tile: Tile
@@ -105,7 +105,7 @@ class SplitDim:
 
     @property
     def can_be_cut(self) -> bool:
-        """Whether there are parts, the first one or both halves."""
+        """Return whether there are parts, the first one or both halves."""
         if self.extent < 2 * self.unit:
             return False
         return self.tile(self._first) is not None or None not in map(self.tile, self.parts(2))
@@ -116,9 +116,9 @@ class SplitDim:
 
     @cached_property
     def has_halo(self) -> bool:
-        """Whether what a part needs depends on where it is, not on its size alone.
+        """Return whether what a part needs depends on where it is, not on its size alone.
 
-        Of a single op it does not where both ends need as much of the operands as all parts do on
+        For a single op it does not where both ends need as much of the operands as all parts do on
         average. Groups may read other things in between.
         """
         if isinstance(self.op, FusedOp):

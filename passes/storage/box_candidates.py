@@ -52,7 +52,7 @@ class Candidate:
 
     @property
     def is_view(self) -> bool:
-        """Whether the box is the result."""
+        """Return whether the box is the result."""
         return isinstance(self.op, SliceOp)
 
 

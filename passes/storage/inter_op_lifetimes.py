@@ -1,4 +1,4 @@
-"""What is live together in a function whose kernels run side by side."""
+"""Compute what is live together in a function whose kernels run side by side."""
 
 from collections.abc import Iterable, Mapping, Set
 

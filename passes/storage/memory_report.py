@@ -1,4 +1,4 @@
-"""What a planned function takes in memory: its arena, and what is live when that is fullest."""
+"""Report the memory of a planned function: its arena, and what is live when that is fullest."""
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict

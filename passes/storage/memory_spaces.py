@@ -1,4 +1,4 @@
-"""In which memory of the target the result of an op lives."""
+"""Find the memory of the target in which the result of an op lives."""
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation

@@ -1,4 +1,4 @@
-"""Where storages go: weights one after the other, the rest into outputs and arenas."""
+"""Place storages: weights one after the other, the rest into outputs and arenas."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ _QUICK = 0.05
 
 @dataclass(frozen=True)
 class Arena:
-    """How large the arena of a memory is, and how small it could be at best, in bytes."""
+    """The size of the arena of a memory, with a lower bound of it, in bytes."""
 
     memory: str
     size: int
@@ -31,13 +31,13 @@ class Arena:
 
     @property
     def gap(self) -> float:
-        """How far above the bound the arena is, as a fraction of the arena."""
+        """Return how far above the bound the arena is, as a fraction of the arena."""
         return 1 - self.lower_bound / self.size if self.size else 0.0
 
 
 @dataclass
 class WeightsSection:
-    """Where parameters and constants lie, each key once in all functions; sizes in bytes.
+    """The places of parameters and constants, each key once in all functions; sizes in bytes.
 
     Those that are expanded when the model is loaded are stored as they are before it, and have
     their places in memory that is filled then. Where `narrow` is None none are; else it gives the
@@ -173,7 +173,7 @@ def _chosen_for(storages: Sequence[Storage], output: Storage) -> dict[Storage, i
 
 
 class _BeforeOutput:
-    """What is in an output before that is written; `offsets` says where."""
+    """The storages that lie in an output before that is written; `offsets` says where they do."""
 
     def __init__(self, output: Storage) -> None:
         self.offsets: dict[Storage, int] = {}

@@ -1,4 +1,4 @@
-"""Which tensors of a program share a buffer, and for how long each buffer is needed.
+"""Decide which tensors of a program share a buffer, and for how long each buffer is needed.
 
 Views, the values that branches yield, and the values that a loop carries from one iteration
 to the next are one storage; so are a result of the function and the kernel result that becomes

@@ -40,7 +40,7 @@ _SAME = {
     "sub": "sub",
     "tanh": "tanh",
 }
-"""What TOSA and braid only name differently."""
+"""The names of elementwise ops in braid by those in TOSA, where they differ in nothing else."""
 
 
 def _same(name: str, t: TosaNode) -> SSAValue:

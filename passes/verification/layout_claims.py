@@ -1,4 +1,4 @@
-"""What chosen layouts cost: carried out on a copy, the sum over what is then there.
+"""Check what chosen layouts cost: carried out on a copy, the sum over what is then there.
 
 Each op in the layouts of its types, and each reorder that was inserted, counts as often as its
 block is expected to run; a weight counts once in each layout in which no function before reads it.

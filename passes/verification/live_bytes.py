@@ -31,7 +31,7 @@ from braid.dialects.braid.regions import FusedOp, GroupOp, YieldOp
 
 @dataclass(frozen=True)
 class Count:
-    """What a pass counts: see the passes' own descriptions.
+    """The rules by which a pass counts: see the passes' own descriptions.
 
     `handed_on`: what the terminator hands on counts, until the end of the block. `in_place`: an
     op may write over an operand that it is the last to read. `views_read`: a view that nothing

@@ -1,4 +1,4 @@
-"""What `plan-memory` claims: the plan of each function is run on tags, and sizes are compared."""
+"""Check what `plan-memory` claims: each function's plan is run on tags, and sizes are compared."""
 
 import itertools
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""What an order costs: carried out on a copy, bytes counted or units run op by op."""
+"""Check what an order costs: carried out on a copy, bytes counted or units run op by op."""
 
 import itertools
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""What an assignment of devices costs: counted op by op, and value by value in each block."""
+"""Check what an assignment of devices costs: counted op by op, and value by value in each block."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -174,7 +174,7 @@ def recount(
 
 @dataclass
 class _Value:
-    """What one op makes, or comes from the host, on a device in a block.
+    """A value that one op makes, or that comes from the host, on a device in a block.
 
     `starts` are, by device, the most starts of it on a path that ends here.
     """

@@ -1,4 +1,4 @@
-"""What runs beside the program, and which memory it uses until it is known to have ended."""
+"""Track what runs beside the program, and which memory it uses until it is known to have ended."""
 
 import itertools
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from braid.passes.verification.tags import Memory, Place
 
 
 class Pending:
-    """What launches that may still run read and write."""
+    """The places that launches that may still run read and write."""
 
     def __init__(self) -> None:
         self._reads: dict[SSAValue, list[Place]] = {}

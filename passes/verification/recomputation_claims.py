@@ -1,4 +1,4 @@
-"""What recomputation costs and saves: carried out on a copy, bytes and seconds counted op by op."""
+"""Check what recomputation costs and saves: carried out on a copy, bytes and seconds op by op."""
 
 from collections.abc import Sequence
 from typing import cast

@@ -1,4 +1,4 @@
-"""What kernels on streams read and write while others may still run."""
+"""Check what kernels on streams read and write while others may still run."""
 
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias

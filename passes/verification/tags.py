@@ -11,12 +11,12 @@ from braid.support.errors import UnsupportedError
 Tags = npt.NDArray[np.int32]
 
 NOTHING = 0
-"""What no value holds: before anything is written, and where paths differ."""
+"""The tag that no value has: memory has it before anything is written, and where paths differ."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a tensor is: `size` bytes from `begin` of a space on.
+    """The place of a tensor: `size` bytes from `begin` of a space on.
 
     With `strides` in bytes it has only some of them: `shape` elements in their grid.
     """
