@@ -15,7 +15,7 @@ _BYTES = 1 << 62
 
 
 class Claims:
-    """What this process has claimed in a file that all look at; opened by `claims`."""
+    """The claims of this process in a file that all processes look at; opened by `claims`."""
 
     def __init__(self, descriptor: int | None) -> None:
         self._descriptor = descriptor

@@ -1,4 +1,4 @@
-"""What holds for all that is compiled in a block of code, or in this process.
+"""Keep what holds for all that is compiled in a block of code, or in this process.
 
 Nothing of it is a setting (`support/settings.py`): it changes no code, but who listens, what is
 checked, and which records and extensions are there. Who keeps what was compiled for later has to

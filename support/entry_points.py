@@ -1,4 +1,4 @@
-"""What installed packages add to targets and backends, by entry points.
+"""Load what installed packages add to targets and backends, by entry points.
 
 - Group `braid.targets`: the name of a target, and a `Path` to the TOML file that describes it.
 - Group `braid.passes`: a package of braid, and the table of its passes (`name -> module:class`).

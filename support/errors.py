@@ -1,4 +1,4 @@
-"""What braid says when a user's input is wrong.
+"""Define the errors that braid raises when a user's input is wrong.
 
 Everything a user can cause is raised as a `BraidError`; the tools print it as one
 diagnostic and exit with status 1. An `assert` is for braid's own bugs only.
@@ -16,7 +16,7 @@ from typing import cast
 
 @dataclass(frozen=True)
 class SourceLocation:
-    """Where in a user's file something stands; line and column count from 1, 0 means unknown."""
+    """A place in a user's file; line and column count from 1, 0 means unknown."""
 
     file: str
     line: int = 0

@@ -1,4 +1,4 @@
-"""What a child of fork cannot do because another thread was at it when its parent forked.
+"""Refuse to compile in a child of fork if another thread compiled when its parent forked.
 
 Compiling takes locks of Python and of LLVM. The child has them as they were then, and nobody there
 who would give them back: to compile would wait for ever.

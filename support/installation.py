@@ -1,4 +1,4 @@
-"""What is installed, as a stamp: another one when code that compiles models may be another."""
+"""Compute a stamp of what is installed, which changes when code that compiles models may have."""
 
 import hashlib
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 
 _OWN = "braid"
 _GROUPS = (f"[{_OWN}.", "[xdsl.universe]")
-"""How the lines begin that name groups of entry points by which packages add to braid."""
+"""The prefixes of the lines that name groups of entry points by which packages add to braid."""
 _METADATA = ("*.dist-info", "*.egg-info")
 _first: list[str] = []
 """The stamp when this process first asked for it."""

@@ -1,4 +1,4 @@
-"""What a function of a compiled model takes in memory, as its plan says."""
+"""Report the memory that a function of a compiled model takes, as its plan says."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

@@ -18,7 +18,7 @@ from braid.support.lazy import LazyModule
 
 _PACKAGES = ("torch_mlir", "mlir")
 _BUNDLED = Path(__file__).parent / "mlir"
-"""What wheels bring (release/bundle.py), for where no bindings are installed."""
+"""The directory of the bindings in wheels (release/bundle.py), for where none are installed."""
 
 
 # The modules in C: those in Python around them also bring numpy and a class for every op. They are

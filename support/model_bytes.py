@@ -3,9 +3,9 @@
 import re
 
 ARTIFACT_MAGIC = b"BRAIDART"
-"""What an artifact begins with."""
+"""The first bytes of an artifact."""
 BYTECODE_MAGIC = b"ML\xefR"
-"""What MLIR's bytecode begins with."""
+"""The first bytes of MLIR's bytecode."""
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
 

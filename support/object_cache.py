@@ -1,4 +1,4 @@
-"""What was compiled before, on disk, by the content of what it was compiled from."""
+"""Keep what was compiled before on disk, by the content of what it was compiled from."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -21,12 +21,12 @@ from braid.support.private_files import check_private_directories
 
 
 class Kind(StrEnum):
-    """What an entry is; the directory of its kind."""
+    """The kind of an entry, and the directory of the entries of this kind."""
 
     OBJECT = "objects"
     """The object file of a kernel, by its text and the machine."""
     KERNEL = "kernels"
-    """Which object a kernel has, and the facts of its calls, by the group it is made from."""
+    """The key of a kernel's object, and the facts of its calls, by the group it is made from."""
     STREAM = "streams"
     """The stream object of a subgraph, by the subgraph."""
     CIRCUIT = "circuits"

@@ -1,4 +1,4 @@
-"""What an option is called where a user gives it: in Python, on a command line, in a session.
+"""Name options as users give them: in Python, on a command line, in a session.
 
 These are a keyword, a flag, and an entry of the options of `braid.onnxruntime`. Messages name
 options by `option_text`, so that one message fits all; what is called in another way besides, such
@@ -40,7 +40,7 @@ _FORMER_KEYWORDS = {"on_miss": "untuned", "on_miss_seconds": "untuned_seconds"}
 
 
 class _Door(Enum):
-    """Where a user came in."""
+    """The interface through which a user came in."""
 
     PYTHON = "a function"
     SESSION = "a session of braid.onnxruntime, whose options have entries"
@@ -51,7 +51,7 @@ class _Door(Enum):
 _door = ContextVar("door", default=_Door.PYTHON)
 
 Value = int | str | Sequence[int] | Sequence[str]
-"""What an option, or an entry of one, is: a size, a name, several of either, or True."""
+"""The value of an option, or of an entry of one: a size, a name, several of either, or True."""
 
 
 def flag_of(keyword: str) -> str:

@@ -15,7 +15,7 @@ from braid.support.option_names import option_text
 
 
 class Numerics(StrEnum):
-    """Which roundings may change: those of reassociated and fused sums alone, or more.
+    """The roundings that may change: those of reassociated and fused sums alone, or more.
 
     `fast` permits approximate algorithms too, of families that say so (`is_approximate`), since
     their sums cancel, and scales and shifts that passes fold into products (docs/numerics.md).
@@ -47,7 +47,7 @@ class Kernels(StrEnum):
 
 @dataclass(frozen=True)
 class Settings:
-    """What a module says by `braid.settings`.
+    """The settings that a module gives by `braid.settings`.
 
     With `library_on_miss`, a kernel without a record of a search is a vendor's, where one has it.
     With `emulate`, the host stands in for backends that are not installed.

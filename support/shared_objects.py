@@ -94,13 +94,13 @@ ONEDNN = "libdnnl.so.3"
 """oneDNN 3; its C interface is the same in all versions of that number."""
 
 OPENMP = "libgomp.so.1"
-"""What oneDNN has its threads from."""
+"""The library that gives oneDNN its threads."""
 
 OPENBLAS = "libscipy_openblas.so"
 """OpenBLAS as the wheel `scipy-openblas32` has it: its functions have names of their own."""
 
 _EXTRAS = {ONEDNN: "onednn", OPENBLAS: "openblas"}
-"""Which extra of braid brings a library."""
+"""The extra of braid that brings each library."""
 _PACKAGES = {OPENBLAS: "scipy_openblas32"}
 """Python packages that have a library, in their `lib`."""
 

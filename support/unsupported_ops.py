@@ -1,4 +1,4 @@
-"""What is said of the nodes of a model that braid cannot take: one form for all formats of models.
+"""Report the nodes of a model that braid cannot take, in one form for all formats of models.
 
 A frontend goes on after such a node with what does not depend on it, so that the error counts all.
 """
@@ -18,7 +18,7 @@ _MOST_KINDS = 20
 _MOST_REASONS = 5
 _LONGEST_NAME = 80
 _ALIKE, _ALIKE_BY_A_LETTER = 0.88, 0.8
-"""How much two names have in common, from 0 to 1, if one is a misspelling of the other."""
+"""The least likeness, from 0 to 1, of two names of which one is a misspelling of the other."""
 _OTHER_KINDS = frozenset({"all", "complex", "sequence", "string"})
 """An op with such a word in its name is of devices or values that braid has not."""
 
@@ -33,7 +33,7 @@ class UnsupportedNodesError(UnsupportedError):
     """Nodes of a model are not supported: prints as the first of them, and counts the others."""
 
     found: tuple[tuple[str, UnsupportedError], ...] = ()
-    """What each node was refused for, with the name of its op."""
+    """The name of each refused node's op, with the error that it was refused for."""
 
     @property
     def lacks_ops(self) -> bool:

@@ -17,7 +17,7 @@ from typing import IO, Any
 from braid.support.python_process import python_command, python_environment
 
 _ORDERLY_SECONDS = 0.2
-"""What a worker that is idle has to end by itself, once there are no more requests."""
+"""The seconds that an idle worker has to end by itself, once there are no more requests."""
 
 
 class WorkerEndedError(Exception):

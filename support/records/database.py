@@ -52,8 +52,8 @@ RECORDS = Table(
 )
 
 _FILE = "sqlite:///"
+"""The prefix of URLs of files; the rest is a path as it is, with any `?`, `#` and `%`."""
 _WHERE = "BRAID_RECORDS is sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST/DATABASE"
-"""How URLs of files begin; the rest is a path as it is, with any `?`, `#` and `%`."""
 _UPGRADE_LOCK = 0x62726169
 """The number of the lock in PostgreSQL whose holder upgrades the database."""
 

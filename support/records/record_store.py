@@ -1,4 +1,4 @@
-"""What was measured: records that say what they are of, only ever added.
+"""Keep measurements: records that say what they are of, only ever added.
 
 A record has a kind (`cost`, …), a key, a value in JSON, the time and the machine it was made on,
 the version of braid, and, in its row, a digest of all that: a row that does not match its digest is

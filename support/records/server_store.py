@@ -128,7 +128,7 @@ class _ServerClaims(Claims):
 
 @dataclass
 class _Session:
-    """What this process knows of a database: values by kind and key, up to the row `last`."""
+    """The part of a database that this process knows: values by kind and key, up to row `last`."""
 
     engine: Engine
     is_upgraded: bool = False

@@ -19,20 +19,20 @@ if TYPE_CHECKING:  # what takes a while to import, and is not needed where there
     from braid.support.records.rows import Rows
 
 _HEADER = b"SQLite format 3\0"
-"""How files of SQLite begin."""
+"""The first bytes of files of SQLite."""
 _DAMAGE = frozenset({1, 11, 26})
 """Codes of SQLite for what holds no table of records, is corrupt, or is not a database."""
 BESIDE = ("-wal", "-shm", "-journal")
 """Ends of the names of the files that SQLite has beside its own."""
 _AS_IT_IS = "mode=ro&immutable=1"
-"""How a file is opened beside which nothing can be written."""
+"""The parameters of the URI of a file beside which nothing can be written."""
 _NO_SPACE = frozenset({10, 13, 14})
 """Codes of SQLite for what cannot be written, is full, or cannot be opened."""
 _SECONDS_TO_WAIT = 20.0
 """The seconds to wait for a process that writes, before records count as unavailable."""
 
 _BEFORE_RECORDS = {"alembic_version", "sqlite_autoindex_alembic_version_1"}
-"""What a new file has before the table of records."""
+"""The tables and indexes that a new file has before the table of records."""
 
 
 class DamagedError(Exception):

@@ -1,4 +1,4 @@
-"""What is assumed of symbols, and what follows from it: yes, no or unknown.
+"""State assumptions on symbols, and decide what follows from them: yes, no or unknown.
 
     Assumptions.of({"batch": Assumed(minimum=1, maximum=64), "heads": Assumed(multiple_of=8)})
 
@@ -24,7 +24,7 @@ from braid.support.sizes.polynomials import exact_quotient
 
 
 class Answer(Enum):
-    """What follows of a question."""
+    """The answer to a question on sizes."""
 
     YES = "yes"
     NO = "no"
@@ -36,7 +36,7 @@ class Answer(Enum):
 
 @dataclass(frozen=True)
 class Assumed:
-    """What is assumed of a symbol; `likely` are the values that decisions are made for."""
+    """The assumptions on a symbol; `likely` are the values that decisions are made for."""
 
     minimum: int = 0
     """Negative for a number that is no extent."""
@@ -73,7 +73,7 @@ class Assumed:
 
 @dataclass(frozen=True)
 class Assumptions:
-    """What is assumed of symbols, by name; others are sizes of which nothing is: 0 or more.
+    """The assumptions on symbols, by name; other symbols are sizes without any: 0 or more.
 
     `facts` are sizes that are never negative, such as `past - window` where that was checked.
     """
@@ -110,7 +110,7 @@ class Assumptions:
 
     @cached_property
     def by_name(self) -> Mapping[str, Assumed]:
-        """What is assumed of each symbol."""
+        """Return the assumptions on each symbol."""
         return dict(self.symbols)
 
     def bounds(self, extent: Extent) -> tuple[int | None, int | None]:

@@ -120,9 +120,9 @@ class Size:
     _hash: int = field(init=False, repr=False)
 
     quotient: ClassVar[Callable[["Extent", "Extent"], "Extent"]]
-    """What `//` does: `operators.floordiv`, which stands on this file and sets it."""
+    """The function that computes `//`: `operators.floordiv`; its file imports this and sets it."""
     printed: ClassVar[Callable[["Extent"], str]]
-    """What `str` gives: `text.print_size`, likewise."""
+    """The function that `str` calls: `text.print_size`, set in the same way."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_hash", hash(self.terms))
