@@ -20,7 +20,7 @@ RemarkValue = str | int | float | bool | None
 
 @dataclass(frozen=True)
 class Remark:
-    """What `pass_name` has to say about the op at `location`.
+    """A remark of `pass_name` on the op at `location`.
 
     `data` is the same in machine-readable form. Costs are seconds and sizes are bytes; a search
     gives `cost`, `lower_bound` and `gap`, where gap = (cost - lower_bound) / cost.
@@ -34,7 +34,7 @@ class Remark:
 
     @property
     def op_name(self) -> str:
-        """What kind of op it is."""
+        """Return the MLIR name of the op, which says its kind."""
         return self.op.name
 
     def to_json(self) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Which ops are computed by kernels, and which functions hold them."""
+"""Find the ops that kernels compute, and the functions that hold them."""
 
 from collections.abc import Iterator
 

@@ -25,7 +25,7 @@ from braid.dialects.braid.attribute_names import INTER_OP_STREAM, INTER_OP_STREA
 from braid.support.errors import BraidError
 
 Clock = tuple[int, ...]
-"""How many calls of each stream are done, and at the end how many ops that run alone."""
+"""The number of finished calls of each stream, and last that of finished ops that run alone."""
 
 
 @dataclass(frozen=True)

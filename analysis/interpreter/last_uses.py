@@ -1,4 +1,4 @@
-"""When the values of a block are used for the last time."""
+"""Find the last uses of the values of a block."""
 
 from xdsl.ir import Block, Operation, SSAValue
 

@@ -1,4 +1,4 @@
-"""Which inputs of a program say how often its loops turn, and which values make them turn.
+"""Find the inputs of a program that bound its loops, and values that make the loops turn.
 
 Loops whose bounds are not constants, and conditions of `scf.while`, are followed back to arguments
 of the function through integers and truth values: lengths, numbers of steps, conditions to begin

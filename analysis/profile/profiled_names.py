@@ -1,4 +1,4 @@
-"""How often control flow ran, by the names of ops beside it: for control flow without keys.
+"""Derive how often control flow without keys ran from a profile of the named ops beside it.
 
 All ops of a block run equally often, so the first of them in a profile gives how often
 the block ran. A name that ops of several blocks share gives nothing, nor does what is computed

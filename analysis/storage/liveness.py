@@ -1,4 +1,4 @@
-"""When values are live, over nested control flow.
+"""Compute the live ranges of values, over nested control flow.
 
 Ops are numbered in the order in which they stand; an op with regions spans from its own number
 to its end. What a loop reads from outside is live until the loop's end, since the next iteration

@@ -17,7 +17,7 @@ from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 
 STORAGE_DECISIONS = (STRIDES, BOXES, OVERLAP)
-"""What decides how a kernel finds its tensors."""
+"""The attributes that decide how a kernel addresses its tensors."""
 
 Strides = tuple[int, ...]
 

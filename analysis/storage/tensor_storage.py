@@ -1,4 +1,4 @@
-"""What a tensor takes in memory, and which ops only give memory another shape."""
+"""Compute the bytes of tensors in memory, and find ops that only give memory another shape."""
 
 import math
 from collections.abc import Sequence

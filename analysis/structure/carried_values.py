@@ -1,4 +1,4 @@
-"""What control flow hands on: each value with its places inside and after the op."""
+"""Find the values that control flow passes on, with their places inside and after the op."""
 
 from dataclasses import dataclass
 

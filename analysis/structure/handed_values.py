@@ -1,4 +1,4 @@
-"""What terminators hand on to the op around them, and which ops run once with their block."""
+"""Find the values that terminators pass to the op around them, and ops that run with a block."""
 
 from collections.abc import Sequence
 

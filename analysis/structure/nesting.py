@@ -1,4 +1,4 @@
-"""Where values and ops stand in blocks that are nested in each other."""
+"""Locate values and ops in blocks that are nested in each other."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""How many scalar operations ops take."""
+"""Count the scalar operations of ops."""
 
 import math
 
@@ -14,7 +14,7 @@ from braid.dialects.braid.structure import Stage
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 
 MATRIX_OPS = (ConvOp, ConvTransposeOp, MatmulOp)
-"""What a matrix unit computes."""
+"""The ops that a matrix unit computes."""
 
 _FLOPS = {row.name: row.flops for row in TABLE}
 

@@ -1,4 +1,4 @@
-"""Which values are known once the weights are: parameters, constants and what is made of them."""
+"""Find the values that are made of parameters and constants alone: known once the weights are."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -17,7 +17,7 @@ PREPARE = "prepare"
 """Symbol of the function that compilation runs once to make the prepared parameters."""
 
 _KEY = "prepared/"
-"""What keys of its results begin with, before a number."""
+"""The prefix of the keys of prepared parameters, before a number."""
 
 _MAX_ELEMENTS = 1 << 18
 """A result larger than this is computed at compile time only if it is not much larger than

@@ -1,4 +1,4 @@
-"""Whether a function computes the first elements of what another computes.
+"""Prove that a function computes the first elements of what another computes.
 
 Two functions that were made from one model at a small and a large size of its open dims are
 walked side by side. A pair of values is *proven* if the small one holds the first elements, in
@@ -32,7 +32,7 @@ from braid.dialects.braid.sorting import TopKOp
 from braid.dialects.braid.structure import Access, OperandSource, Stage, Structure
 
 ParameterCheck = Callable[[str, str], bool]
-"""Whether the parameter of the first key holds the first elements of that of the second."""
+"""A test that the first key's parameter holds the first elements of the second key's."""
 
 _LOCKSTEP = (scf.IfOp, scf.IndexSwitchOp, scf.ForOp, scf.WhileOp)
 _TERMINATORS = (ReturnOp, scf.YieldOp, scf.ConditionOp)
@@ -40,7 +40,7 @@ _ANOTHER_WAY = "is computed in another way at another size"
 
 
 class NotAPrefix(Exception):
-    """Why a value is not proven; the message names the op."""
+    """A value is not proven; the message says why, and names the op where there is one."""
 
 
 def prove_prefix(small: FuncOp, large: FuncOp, parameters: ParameterCheck) -> None:

@@ -1,4 +1,4 @@
-"""Whether a module is valid: every op's own verifier, and SSA dominance.
+"""Verify a module with every op's own verifier, and check SSA dominance.
 
 xDSL's verifier neither says which op it rejects nor checks that definitions dominate their
 uses; both are added here.

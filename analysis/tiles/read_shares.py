@@ -1,4 +1,4 @@
-"""How much of an operand an op reads at most: all of it, but for what gathers or cuts out."""
+"""Bound the share of an operand that an op reads: all of it, except for gathers and slices."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Which tiles of a group are computed by the same code, and where each of them lies.
+"""Classify the tiles of a group by the code that computes them, and locate each of them.
 
 Tiles at the borders differ from those inside: they are smaller, or part of what their windows
 cover is padding.

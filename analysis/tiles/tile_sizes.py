@@ -34,7 +34,7 @@ _FEWEST_ROWS = 16
 """Rows of a tile that is made smaller for a cache are a multiple of these."""
 
 _RECOMPUTATION = 1.1
-"""How much more may be computed because tiles overlap."""
+"""The largest ratio of the cost of tiles, which may overlap, to that of computing all once."""
 
 _SHARE_OF_CACHE = 15 / 16
 """The share of a core's own cache that tiles use; the result and the stack take the rest."""

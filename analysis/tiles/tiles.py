@@ -29,7 +29,7 @@ from braid.dialects.braid.movement import ReshapeOp
 from braid.dialects.braid.tiling import Tile
 
 _VECTOR_COST = 4
-"""How many operations of products take the time of another op's: these wait for the first cache.
+"""The cost of an op outside of products, in operations of products: it waits for the first cache.
 
 On Zen 3, weights of 577 keys that are computed for each half of 192 columns of values take 1.13 of
 the time of their parts, for each fourth of 256 1.39; of 1,024 keys for each fourth of 192 1.46.
@@ -69,7 +69,7 @@ class GroupTile:
 
     @property
     def starts(self) -> tuple[int, ...]:
-        """Where all inputs begin, dim by dim, and then the result."""
+        """Return the starts of all inputs, dim by dim, and then those of the result."""
         boxes = [*(box for _, box in self.inputs), self.boxes[self.result]]
         return tuple(start for box in boxes for start, _ in box)
 
