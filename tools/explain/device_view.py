@@ -68,11 +68,11 @@ class DeviceExplanation:
     clusters: str
     """A sentence on clusters and devices."""
     host: HostOps | None = None
-    """What runs on the host because no other device can, None for nothing."""
+    """The ops that run on the host because no other device can, None where there are none."""
 
     @staticmethod
     def of(function: FuncOp, target: Target, counts: ExecutionCounts) -> "DeviceExplanation":
-        """By the costs in the layouts that were chosen."""
+        """Explain the clusters of `function` by the costs in the layouts that were chosen."""
         graph = PartitionGraph.of(function, target, counts)
         stages = _stages(graph, target)
         order = clusters_in_order(function)
@@ -145,7 +145,7 @@ class DeviceExplanation:
         return Table(("device", "clusters", "takes", "holds"), tuple(rows))
 
     def timeline(self) -> TimelineView:
-        """When each cluster of one request runs."""
+        """Return the times at which the clusters of one request run."""
         lanes = tuple(_loads(self.stages))
         bars = tuple(
             Bar(

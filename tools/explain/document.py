@@ -21,7 +21,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Decided:
-    """What is known of a model whose decisions are explained.
+    """A model whose decisions are explained, with what is known of it.
 
     `free` are ops without a kernel, with the reason; `history` are texts of kernels by number, and
     `no_history` why there are none.

@@ -1,4 +1,4 @@
-"""What each pass did to the ops of a model: their text after every pass that changed it."""
+"""Record what each pass did to the ops of a model: their text after every pass that changed it."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass

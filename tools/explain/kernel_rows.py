@@ -1,4 +1,4 @@
-"""What a page says of one kernel, as data: nothing here knows IR."""
+"""Describe one kernel of a page as data: nothing here knows IR."""
 
 from dataclasses import dataclass
 
@@ -104,7 +104,7 @@ class KernelRow:
 
     @property
     def roofline_share(self) -> float | None:
-        """How much of its time the roofline needs; None where either is unknown or 0."""
+        """Return the share of its time that the roofline needs; None if either is unknown or 0."""
         return None if self.roofline is None or not self.time else self.roofline.seconds / self.time
 
     @property

@@ -46,7 +46,7 @@ class KernelTable:
     names: Collection[str]
     profile: Mapping[str, OpRecord] = field(default_factory=dict[str, OpRecord])
     model_runs: float | None = None
-    """How many runs of the model `profile` is of, None where it does not tell."""
+    """The number of runs of the model that `profile` covers, None where it does not say."""
 
     def rows(self, module: ModuleOp) -> tuple[KernelRow, ...]:
         """Return the kernels of the first variant of a model, in the order in which they run."""

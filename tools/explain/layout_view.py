@@ -14,7 +14,7 @@ from braid.tools.explain.views import Table
 
 @dataclass(frozen=True)
 class LayoutExplanation:
-    """What was decided for one function, and in which resource it is counted."""
+    """The layouts that were decided for one function, and the resource that their cost counts."""
 
     report: LayoutReport
     resource: str

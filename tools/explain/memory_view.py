@@ -21,7 +21,7 @@ from braid.tools.explain.views import Block, MemoryPlan, MemoryView, Table
 
 ARENA = "arena"
 CALL = "func.call"
-"""What ops without a name are called."""
+"""The label of ops that have no name."""
 RECOMPUTE_PASS = "select-rematerialization"
 
 
@@ -42,7 +42,7 @@ class PlannedMemory:
         return PlannedMemory(label, report, timeline, remarks)
 
     def recomputed(self) -> dict[str, int]:
-        """How often each op runs that has a name and runs more than once."""
+        """Return the number of runs of each op that has a name and runs more than once."""
         counts = Counter(self.timeline.steps)
         return {name: n for name, n in counts.items() if n > 1 and name not in ("", CALL)}
 
@@ -76,7 +76,7 @@ class MemoryExplanation:
 
     @property
     def summary(self) -> str:
-        """What the arena takes, and what was recomputed for it and why."""
+        """Describe what the arena takes, and what was recomputed for it and why."""
         lines = [_sentence(plan) for plan in self._plans()]
         if self.after is not None:
             again = self._recomputed()
@@ -107,7 +107,7 @@ class MemoryExplanation:
         return [self.before] if self.after is None else [self.before, self.after]
 
     def _recomputed(self) -> dict[str, int]:
-        """What runs more often than it did without a budget."""
+        """Return the runs of each op that runs more often than it did without a budget."""
         assert self.after is not None
         usual = self.before.recomputed()
         return {n: c for n, c in self.after.recomputed().items() if c > usual.get(n, 1)}

@@ -20,7 +20,7 @@ from braid.tools.explain.views import Bar, TimelineView
 from braid.tools.explain.walk import WITHOUT_BUDGET, Walk, Whole, plan_memory, walk_through
 
 MOST_OPS = 500
-"""Of how many ops the texts after each pass are kept for a page."""
+"""The most ops of a model whose texts after each pass are kept for a page."""
 _MICROSECONDS = 1e6
 
 
@@ -36,7 +36,7 @@ class ModelPage:
 
 @dataclass(frozen=True)
 class Questions:
-    """How a model is compiled that is to be explained: as the options of `compile`."""
+    """The options that a model to be explained is compiled with, as those of `compile`."""
 
     profile: Path | None = None
     partition: Strategy | None = None

@@ -16,7 +16,7 @@ def format_cost(cost: float, resource: str) -> str:
 
 
 def format_change(cost: float, reference: float, resource: str) -> str:
-    """How much more than `reference` `cost` is."""
+    """Format how much more than `reference` `cost` is."""
     if math.isinf(cost):
         return "impossible"
     change = cost - reference

@@ -1,4 +1,4 @@
-"""Why a kernel is as it is, in a sentence, from what was weighed."""
+"""Explain in a sentence why a kernel is as it is, from what was weighed."""
 
 from collections.abc import Sequence
 

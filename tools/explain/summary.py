@@ -23,7 +23,7 @@ class KindShare:
 
 @dataclass(frozen=True)
 class Times:
-    """Where the seconds of one run go: kinds, the most expensive first, add up to `seconds`.
+    """The seconds of one run by kinds, the most expensive first, which add up to `seconds`.
 
     `is_measured` says whether `seconds` are those of the clock; else they are the sum of kernels,
     measured or predicted, and of predicted starts. What is between kernels may be negative: nothing

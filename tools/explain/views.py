@@ -1,4 +1,4 @@
-"""What a page can show beside kernels and the graph, as data; nothing here knows IR or HTML."""
+"""Define what pages show beside kernels and the graph, as data; nothing here knows IR or HTML."""
 
 from dataclasses import dataclass
 

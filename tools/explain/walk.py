@@ -61,7 +61,7 @@ class Walk:
 
 @dataclass(frozen=True)
 class Whole:
-    """What the page shows beside: the graph as read, kernels, ops without one, and memory."""
+    """The other parts of the page: the graph as read, kernels, ops without one, and memory."""
 
     nodes: tuple[GraphNode, ...]
     edges: Edges

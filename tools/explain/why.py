@@ -20,7 +20,7 @@ _SHOWN = 160
 
 @dataclass(frozen=True)
 class Story:
-    """What is known of one name of the model, and of all names that it stands for.
+    """A name of the model, with what is known of it and of all names that it stands for.
 
     `changes` are those of its ops, with the remarks of passes that speak of it; `blocks` is where
     it lies in memory, in a plan whose arena has a bound.

@@ -51,7 +51,7 @@ _LARGEST_ORDER = 1 << 14
 
 
 class Order(BaseModel):
-    """What the user says between levels: go, stop, quit, threshold X, level N, space NAME=V,V …
+    """An answer of the user between levels: go, stop, quit, threshold X, level N, space NAME=V,V …
 
     What is none of these is asked again.
     """

@@ -70,7 +70,7 @@ def main() -> int:
 
 
 class Diagnostics:
-    """What the passes say of a model, told to the server each time that it grows.
+    """The diagnostics of a model's passes, sent to the server each time that they grow.
 
     Files are named as the user knows them, without the directory of the task.
     """
