@@ -30,7 +30,7 @@ _MOST_ACCEPTED = 4096
 """Different nodes that are remembered: layers of a network are alike, and so are compilations."""
 
 _accepted: set[tuple[object, ...]] = set()
-"""What inference was told of the nodes that it accepted, but for the names of tensors."""
+"""The nodes that inference accepted, by all that it was given of them except names of tensors."""
 
 _GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 

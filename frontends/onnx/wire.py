@@ -25,7 +25,7 @@ from braid.support.errors import BraidError
 
 _KEPT_BYTES = 1024
 _DEPTH = 100
-"""What protobuf reads at most, too."""
+"""The deepest nesting of messages that is read; it is protobuf's limit, too."""
 _NAME_BYTES = 2**16
 _LARGEST = 2**31 - 1
 """Bytes of a message of protobuf."""
@@ -55,9 +55,9 @@ _LISTS = {
 class _Field:
     number: int
     begin: int
-    """Where the field begins, with its tag."""
+    """The offset in bytes of the field, with its tag."""
     payload: int
-    """Where the bytes of a length-delimited field begin, `end` for other fields."""
+    """The offset in bytes of the content of a length-delimited field, `end` for other fields."""
     end: int
 
 
@@ -116,7 +116,7 @@ def _require_size(size: int, begin: int) -> None:
 
 
 def _is_name(field: Any) -> bool:
-    """Whether a field of a message is text, and not an explanation."""
+    """Return whether a field of a message is text, and not an explanation."""
     return field is not None and field.type == field.TYPE_STRING and field.name not in _EXPLANATIONS
 
 

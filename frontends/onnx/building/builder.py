@@ -88,13 +88,13 @@ class Builder:
         self.size_inputs: dict[str, tuple[str, ...]] = {}
         """Inputs whose elements are treated as sizes, and the names of these."""
         self.useful: set[str] = set()
-        """Those of them that nodes need."""
+        """The names of those inputs in `size_inputs` whose sizes nodes need."""
         self.useless: set[str] = set()
         """Names of inputs whose elements told no size that a node needed."""
         self.has_sizes = False
-        """Whether inputs and data may say sizes."""
+        """If set, inputs and data may decide sizes."""
         self.assumed: dict[str, Assumed] = {}
-        """What is assumed of the sizes that data decide."""
+        """The assumptions on the sizes that data decide, by their names."""
         self.requires_branches = False
         """If set, a branch that cannot be imported is an error at once, not where it is taken."""
         self.has_leftovers = False
@@ -150,7 +150,7 @@ class Builder:
 
     @property
     def may_decide(self) -> bool:
-        """Whether data may decide sizes here: not inside of control flow."""
+        """Return whether data may decide sizes here, which they may not inside of control flow."""
         return self.has_sizes and self.block is self._outermost
 
     def request_value(self, value: SSAValue) -> bool:
@@ -241,7 +241,7 @@ class Builder:
         return op
 
     def insert_one(self, op: TensorOp) -> SSAValue:
-        """As `insert`; the result of an op that has one."""
+        """Append an op that has one result, as `insert` does, and return the result."""
         return self.insert(op).results[0]
 
     def use(self, value: SSAValue) -> SSAValue:

@@ -1,4 +1,4 @@
-"""What the attention ops share: heads, masks, and softmax(Q · Kᵀ) · V."""
+"""Build what the attention ops share: heads, masks, and softmax(Q · Kᵀ) · V."""
 
 import math
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from braid.frontends.onnx.building.node import Node
 from braid.support.sizes.expression import Extent
 
 MASKED = -10000.0
-"""What is added to the scores of masked keys, unless `mask_filter_value` says otherwise."""
+"""The number that is added to the scores of masked keys, where `mask_filter_value` gives none."""
 
 
 def number_of_heads(node: Node, name: str = "num_heads") -> int:

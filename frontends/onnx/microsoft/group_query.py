@@ -197,7 +197,7 @@ def _logits(
 def _is_hidden(
     b: Builder, node: Node, length: Extent, total: Extent, before: SSAValue, keys: SSAValue
 ) -> SSAValue:
-    """Whether a query does not see a key: it is later, outside of the window, or not there."""
+    """Compute whether a query does not see a key: it is later, outside of the window, or absent."""
     columns, window = positions(b, total, 3), node.integer("local_window_size", -1)
     if window != -1 and window < 1:
         node.fail(f"attribute 'local_window_size' is {window}, expected -1 or at least 1")

@@ -63,7 +63,7 @@ def attention(b: Builder, node: Node) -> list[SSAValue]:
 
 @importer("QAttention", domain=MICROSOFT)
 def quantized_attention(b: Builder, node: Node) -> list[SSAValue]:
-    """As `Attention`, of a quantized input and quantized weights; the rest is in real numbers."""
+    """Import `Attention` of a quantized input and quantized weights; the rest is real numbers."""
     x, weights, bias = node.input(0), node.input(1), node.input(2)
     _require_projection(node, x, weights, bias)
     _refuse_buffers(node)

@@ -100,7 +100,7 @@ def embed_layer_normalization(b: Builder, node: Node) -> list[SSAValue]:
 
 
 def _lengths(b: Builder, node: Node) -> SSAValue:
-    """How many elements of each row of the mask are 1; 0 without a mask."""
+    """Count the elements of each row of the mask that are 1; 0 without a mask."""
     batch, mask = extents_of(node.input(0))[0], node.optional(7)
     if mask is None:
         return broadcast(b, b.constant(np.zeros(1, np.int32)), [batch])

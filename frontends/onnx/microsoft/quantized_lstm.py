@@ -59,7 +59,7 @@ class QuantizedWeights(Weights):
 
 @importer("DynamicQuantizeLSTM", domain=MICROSOFT)
 def dynamic_quantize_lstm(b: Builder, node: Node) -> Sequence[SSAValue]:
-    """As `LSTM`, but the weights are `[directions, inputs, 4 · hidden]`.
+    """Import an `LSTM` whose quantized weights are `[directions, inputs, 4 · hidden]`.
 
     Scales and zero points of weights are one per direction, or one per column of each. The
     operands of products are quantized by their ranges: all inputs at once, the states of a whole

@@ -108,7 +108,7 @@ def _threshold(b: Builder, node: Node, index: int, default: float) -> SSAValue:
 
 @importer("OptionalHasElement")
 def has_element(b: Builder, node: Node) -> SSAValue:
-    """Whether the input is there: a tensor always is."""
+    """Make a constant that says whether the input is present: a tensor always is."""
     return b.constant(np.array(node.optional(0) is not None))
 
 

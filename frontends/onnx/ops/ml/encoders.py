@@ -25,7 +25,7 @@ _FINDS_NAN = 4
 """Since this version of the domain NaN is a key like others."""
 _KEYS = ("keys_strings", "keys_int64s", "keys_floats", "keys_tensor")
 _VALUES = ("values_strings", "values_int64s", "values_floats", "values_tensor")
-"""Of each of them one is given."""
+"""The attributes that may hold the values; one of them is given, and likewise one of `_KEYS`."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 from braid.dialects.braid.relayout import Array
 
 LE, LT, GE, GT, EQ, NE, MEMBER = range(7)
-"""What a node asks of its feature, in the order of ONNX's TreeEnsemble."""
+"""The tests of a node on its feature, in the order of ONNX's TreeEnsemble."""
 _MOST_STEPS = 4096
 _MOST_WEIGHTS = 1 << 28
 _Node = tuple[int, float, int, int]

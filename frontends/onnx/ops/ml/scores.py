@@ -1,4 +1,4 @@
-"""What becomes of scores: the post transforms of ONNX's ML ops, and the labels of classes."""
+"""Transform scores by the post transforms of ONNX's ML ops, and select the labels of classes."""
 
 import math
 from collections.abc import Sequence
