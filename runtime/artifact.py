@@ -41,7 +41,7 @@ Contents = tuple[Manifest, bytes, bytes]
 
 
 class SectionKind(IntEnum):
-    """What a section holds."""
+    """The kind of a section, by its content."""
 
     MANIFEST = 1
     CODE = 2

@@ -113,7 +113,7 @@ class DeviceArray:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes the array takes."""
+        """Return the bytes that the array takes."""
         return math.prod(self.shape) * self.dtype.itemsize
 
 
@@ -171,7 +171,7 @@ def _export(value: Any) -> object:
 
 
 class _Capsule:
-    """What an exporter has handed over; its deleter is called when the last array of it goes."""
+    """A capsule that an exporter handed over; its deleter is called when its last array goes."""
 
     def __init__(self, what: str, capsule: object) -> None:
         """Take it over. Raises `BraidError` where it is none, or somebody has taken it already."""

@@ -1,4 +1,4 @@
-"""Where inputs and outputs of a model may lie: which of them a GPU alone uses."""
+"""Find where inputs and outputs of a model may lie: which of them a GPU alone uses."""
 
 from dataclasses import dataclass
 
@@ -12,12 +12,12 @@ PLUGIN = "cuda"
 HOST = "the host"
 
 Users = frozenset[str]
-"""What uses an input or makes an output: `GPU 0`, names of other devices, or `HOST`."""
+"""The users of an input or the makers of an output: `GPU 0`, names of other devices, or `HOST`."""
 
 
 @dataclass(frozen=True)
 class Ports:
-    """Who uses each input and makes each output."""
+    """The users of each input and the makers of each output."""
 
     inputs: tuple[Users, ...]
     outputs: tuple[Users, ...]

@@ -148,7 +148,7 @@ class NativeExecutor:
 
     @property
     def emulated(self) -> bool:
-        """Whether functions for devices that are missing run on the host."""
+        """Return whether functions for devices that are missing run on the host."""
         return self._model.emulated
 
     def open_stream(self, deadline: float | None, goes_on: bool) -> RequestStream:
@@ -193,7 +193,7 @@ class NativeExecutor:
 
 
 class _Account(NamedTuple):
-    """What a context has counted."""
+    """The profile that a context has counted, with the seconds of its devices."""
 
     profile: dict[str, ProfileEntry]
     device_seconds: dict[str, float]

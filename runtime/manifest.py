@@ -1,4 +1,4 @@
-"""What an artifact says about itself, for people and for Python: JSON in its first section."""
+"""Describe an artifact, for people and for Python, by the JSON in its first section."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -47,7 +47,7 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class PortKind:
-    """What an input or output is that is no array of numbers.
+    """The kind of an input or output that is no array of numbers.
 
     It is text, or a mapping of these keys from each row.
     """
@@ -90,7 +90,7 @@ class DimSpec:
 
 @dataclass(frozen=True)
 class WeightSpec:
-    """Where a weight lies: `offset` bytes into the weights section, a multiple of 64."""
+    """A weight, which lies `offset` bytes into the weights section, a multiple of 64."""
 
     name: str
     dtype: str
@@ -109,7 +109,7 @@ class DeviceSpec:
 
 @dataclass(frozen=True)
 class ResourceSpec:
-    """What code takes of a resource of its device, of what there is."""
+    """A resource of a device, with what code takes of it and what is available."""
 
     name: str
     used: float
@@ -166,7 +166,7 @@ _OPTIONAL: dict[str, Any] = {
     "boundary": asdict(NUMBERS_ALONE),
     "phases": 0,
 }
-"""What older manifests do not say."""
+"""The values of the fields that older manifests lack."""
 
 
 @dataclass(frozen=True)

@@ -426,7 +426,7 @@ class Model:
 
 
 class _Open(NamedTuple):
-    """What a model holds until it is closed."""
+    """The executor and the package that a model holds until it is closed."""
 
     executor: Executor
     package: Package | Artifact | KeptArtifact | None

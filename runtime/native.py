@@ -145,12 +145,12 @@ class NativeModel:
 
     @property
     def decides_sizes(self) -> bool:
-        """Whether data decide the shapes of outputs, which are known after a run alone."""
+        """Return whether data decide the shapes of outputs, which are known after a run alone."""
         return self.descriptor.phases is not None
 
     @lockless_property
     def shapes_results(self) -> bool:
-        """Whether the shapes of the outputs follow from those of the inputs, before a run."""
+        """Return whether the shapes of the outputs follow from those of inputs, before a run."""
         return self.descriptor.variant_count > 0 or self.descriptor.open is not None
 
     @lockless_property

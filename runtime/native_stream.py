@@ -65,7 +65,7 @@ class _Request:
 
 
 class ProfileTotals:
-    """What streams of a model have counted that are closed."""
+    """The sums of what the closed streams of a model have counted."""
 
     def __init__(self, model: NativeModel) -> None:
         """Begin with zeros."""
@@ -89,7 +89,7 @@ class ProfileTotals:
 
 
 _kept: list[object] = []
-"""What launches beyond their deadlines may still use."""
+"""The requests and models that launches beyond their deadlines may still use."""
 
 
 class NativeStream:

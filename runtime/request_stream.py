@@ -18,7 +18,7 @@ class RequestStream(Protocol):
 
     @property
     def capacity(self) -> int:
-        """How many requests may be under way."""
+        """Return the largest number of requests that may be under way."""
         ...
 
     def prepare(self, inputs: Sequence[Buffer], *, copy: bool) -> list[Array]:
