@@ -1,4 +1,4 @@
-"""What packages that extend braid import: for ops, importers, passes, kernel families, backends.
+"""Export names to packages that add ops, importers, passes, kernel families or backends to braid.
 
 These names keep their meaning within a major version; modules under `braid.dialects`,
 `braid.lowering` and the like are braid's own and move. Names are loaded on first use, so that a

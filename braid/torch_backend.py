@@ -42,7 +42,7 @@ _OF_GRAPHS = (
 """Options of `braid.compile` that PyTorch decides: names and sizes of inputs, weights."""
 _log = logging.getLogger("braid.torch")
 _told: set[str] = set()
-"""What was said already; each is said once in a process."""
+"""The warnings that were given already; each is given once in a process."""
 
 
 _Sizes = tuple[Any, ...]
@@ -54,7 +54,7 @@ class EagerWarning(UserWarning):
 
 @dataclass(frozen=True)
 class _Settings:
-    """How graphs are compiled: `options` are those of `braid.compile`.
+    """The settings that graphs are compiled with: `options` are those of `braid.compile`.
 
     With `verify`, the first results of a graph are compared with eager; with `freeze`, parameters
     and buffers never change where no gradients are needed.

@@ -1,6 +1,7 @@
-"""What a compiled model depends on, as a key: equal keys mean equal artifacts.
+"""Compute the key of what a compiled model depends on: equal keys mean equal artifacts.
 
-But for what is searched for a time, and may be found or not. Nothing of the compiler is imported.
+Excepted is what is searched for a time, and may be found or not. Nothing of the compiler is
+imported.
 """
 
 import hashlib
@@ -37,7 +38,7 @@ _OTHER_FILES = {
     # Files of parameters, and targets that are files; what is escaped might say so.
     ".mlir": (b"braid.parameters", b".toml", b"\\"),
 }
-"""What a model holds that reads other files, by its suffix."""
+"""The bytes of a model that show that it may read other files, by the model's suffix."""
 _NOT_KEPT = (
     "passes",  # which may do anything
     "emulate",  # what is emulated is timed, for devices that are not here
@@ -79,7 +80,7 @@ class SourceState:
         return f"'{self.name}'"
 
     def now(self, options: CompileOptions) -> "SourceState | None":
-        """As it is now; None where it is no model any more. Read again only if it was changed."""
+        """Return its state now, read again only if changed; None where it is no model any more."""
         is_same = _stamps(_files(self.source, options)) == self.stamps
         return self if is_same else state_of(self.source, options)
 
@@ -175,7 +176,7 @@ def _files(source: str | os.PathLike[str] | bytes, options: CompileOptions) -> d
 
 
 def _is_given(name: str, value: object) -> bool:
-    """Whether an option says anything else than its default."""
+    """Return whether an option has another value than its default."""
     if name in _EMPTY_IS_NONE and isinstance(value, Mapping | tuple | list):
         return len(cast(Sized, value)) > 0
     default = getattr(DEFAULTS, name)
@@ -196,7 +197,7 @@ def _plain(value: object) -> Any:
 
 
 def _stamps(files: Mapping[str, Any]) -> Mapping[str, tuple[int, ...]] | None:
-    """What the system says of each; None where one is no file that can be asked about."""
+    """Return the system's status of each file; None where one is no file that has a status."""
     try:
         return {name: _stamp(path) for name, path in files.items()}
     except (OSError, ValueError, TypeError):  # weights may be given as arrays

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Option:
-    """What an option means, and how it stands on a command line: `kind` is the type of its value.
+    """The meaning of an option, and its form on a command line: `kind` is the type of its value.
 
     Commands have no option without a `kind`. `metavar` stands for the value, which is at least
     `least` and at most `most`. One that `repeats` is given once for each entry. What it is called
@@ -48,7 +48,7 @@ def _seconds(meaning: str) -> dict[str, Option]:
 
 @dataclass(frozen=True, kw_only=True)
 class CompileOptions:
-    """How a model is compiled; `options_of` says what each option means."""
+    """The options that a model is compiled with; `options_of` gives the meaning of each."""
 
     target: str | os.PathLike[str] | None = field(
         default=None,

@@ -1,4 +1,4 @@
-"""Which passes run on a model: the default pipeline for a target, with what a caller chose."""
+"""Build the pipeline of a model: the default passes for a target, with what a caller chose."""
 
 import os
 from collections.abc import Iterable, Sequence

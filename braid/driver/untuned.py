@@ -1,4 +1,4 @@
-"""What kernels without a record of a search get: the option `untuned` of `braid.compile`."""
+"""Decide what kernels without a record of a search get: the option `untuned` of `braid.compile`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _SELECT = "select-schedules"
 
 
 class Untuned(StrEnum):
-    """What the kernel of a group without a record gets.
+    """The kernel that a group without a record of a search gets.
 
     That is the default schedule; a vendor's kernel, where there is one; the fastest of these two
     and of the coarsest space of schedules, which are measured; or what `braid tune` would find.
@@ -32,7 +32,7 @@ class Untuned(StrEnum):
 
 @dataclass(frozen=True)
 class UntunedPolicy:
-    """What untuned kernels get, and the most `seconds` of searching for them."""
+    """The choice for untuned kernels, and the most `seconds` of searching for them."""
 
     untuned: Untuned
     seconds: float

@@ -1,4 +1,4 @@
-"""What a session says of its model: `NodeArg` of inputs and outputs, and `ModelMetadata`."""
+"""Describe the model of a session: `NodeArg` of inputs and outputs, and `ModelMetadata`."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ Kinds = Mapping[str, PortKind]
 """The inputs or outputs, by name, that are text or mappings."""
 
 _NO_VERSION = 2**63 - 1
-"""What ONNX Runtime says of a model without a version."""
+"""The version that ONNX Runtime reports for a model without one."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,7 +40,7 @@ class NodeArg:
 
 @dataclass(frozen=True)
 class ModelMetadata:
-    """What the author of a model says of it."""
+    """The metadata of a model, as its author wrote it."""
 
     custom_metadata_map: dict[str, str] = field(default_factory=dict[str, str])
     description: str = ""
@@ -71,7 +71,7 @@ class Header:
 
     @property
     def metadata(self) -> ModelMetadata:
-        """What the author of the model says of it."""
+        """Return the metadata of the model, as its author wrote it."""
         model = self.model
         return ModelMetadata(
             {entry.key: entry.value for entry in model.metadata_props},
