@@ -54,7 +54,7 @@ class Timed:
 
 
 def cases() -> Iterator[Case]:
-    """Of SqueezeNet, ResNet and language models, in f32, and some in f16."""
+    """Yield cases of SqueezeNet, ResNet and language models, in f32, and some in f16."""
     for shape in ((48, 192, 15, 3), (512, 1000, 13, 1), (16, 64, 55, 1), (64, 64, 58, 3)):
         yield convolution(*shape, "f32", images=1)
     for shape in ((512, 512, 9, 3), (1024, 256, 14, 1), (32, 64, 30, 3)):
@@ -87,7 +87,7 @@ def points(case: Case, target: str, most: int) -> list[tuple[Timed, str]]:
 
 
 def compile_to(path: Path, text: str) -> bool:
-    """Whether the model can be compiled."""
+    """Compile the model, save it to `path`, and return whether it can be compiled."""
     try:
         module = parse_mlir(make_context(), text, "kernel.mlir").module
         braid.compile(module, passes=(), jobs=1, load=False).save(path)

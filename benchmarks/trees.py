@@ -28,7 +28,7 @@ CLASSES = 3
 TOLERANCE = 1e-4
 _TURNS = 5
 _SECONDS = 0.2
-"""Of each turn."""
+"""The seconds of each turn."""
 _KINDS = ("regression", "classes")
 
 

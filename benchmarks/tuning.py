@@ -1,4 +1,4 @@
-"""What tuning a model gains on this machine, and how far its default schedules are from the best.
+"""Measure what tuning gains a model on this machine, and how far its defaults are from the best.
 
 ``python -m benchmarks.tuning MODEL.onnx… [--seconds 500] [--whole 3] [--json FILE]`` begins each
 model with an empty cache, or goes on with what earlier runs left in ``--caches DIR``. It is
@@ -67,7 +67,7 @@ def cache_of(model: str, caches: Path | None) -> Generator[None]:
 
 
 def compiled_untuned(path: Path) -> tuple[braid.Model, dict[str, Any]]:
-    """As where nothing was searched or compiled."""
+    """Compile the model with an empty cache, as where nothing was searched or compiled."""
     with cache_of(path.stem, None):
         return compiled(path)
 
@@ -85,7 +85,7 @@ def in_turns(models: Sequence[braid.Model], path: Path, runs: int) -> list[list[
 
 
 def largest_error(models: Sequence[braid.Model], path: Path) -> float:
-    """Of the second model's results, by those of the first."""
+    """Return the largest error of the second model's results, relative to those of the first."""
     first, second = (_outputs(model, path) for model in models)
     pairs = zip(first, second, strict=True)
     return max(float(np.abs(b - a).max() / np.abs(a).max()) for a, b in pairs)
@@ -105,7 +105,7 @@ def compiled(path: Path, **options: Any) -> tuple[braid.Model, dict[str, Any]]:
 
 
 def found_kernels() -> list[dict[str, Any]]:
-    """What was recorded of each kernel; microseconds."""
+    """Return what was recorded of each kernel, with times in microseconds."""
     return [
         {
             "kernel": kernel.what,
@@ -158,7 +158,7 @@ def whole_space(task: KernelTask) -> dict[str, Any]:
 
 
 def _quartiles(times: Sequence[float], by: Sequence[float]) -> list[float]:
-    """Of the quotients of all turns."""
+    """Return the quartiles of the quotients of all turns."""
     return statistics.quantiles([a / b for a, b in zip(times, by, strict=True)], n=4)
 
 

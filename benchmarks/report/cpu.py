@@ -122,7 +122,7 @@ def attention_patterns() -> str:
 
 
 def decoding() -> str:
-    """What a decoder does for a token, by kind and type."""
+    """Return a table of the speedup over the best peer of decoding a token, by kind and type."""
     found: dict[str, dict[str, list[float]]] = {}
     for name, runtimes in by_model(read("decoding")["results"]).items():
         kind, _, rest = name.partition("_")
@@ -240,7 +240,7 @@ def _median(values: list[float]) -> float:
 
 
 def tuning() -> str:
-    """What `braid tune` finds on whole models."""
+    """Return a table of what `braid tune` finds on whole models."""
     rows = [
         [
             title(each["model"]),

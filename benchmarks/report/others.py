@@ -105,7 +105,7 @@ def selection() -> str:
 
 
 def moving() -> str:
-    """What memory limits, beside a copy of as many bytes and PyTorch."""
+    """Return a table of memory-bound cases, beside a copy of as many bytes and PyTorch."""
     rows = [
         [
             each["name"],
@@ -119,7 +119,7 @@ def moving() -> str:
 
 
 def machine_code() -> str:
-    """What a warp issues in the main loop of products, beside CUTLASS."""
+    """Return a table of what a warp issues in the main loop of products, beside CUTLASS."""
     rows = [
         [
             each["case"],

@@ -31,7 +31,7 @@ MODELS = {
     "tiny_vit_5m": "TinyViT-5M, 224 × 224",
     "gpt_neox_32": "GPT-NeoX, 6 layers, heads of 32",
 }
-"""What models of the results are called in tables."""
+"""The titles in tables of the models in the results."""
 
 
 @cache
