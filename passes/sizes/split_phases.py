@@ -46,8 +46,9 @@ from braid.dialects.braid.sizes import (
     value_sizes,
 )
 from braid.dialects.braid.variants import public_functions
+from braid.passes.sizes.phase_levels import PhaseLevels, captured_values
 from braid.support.errors import BraidError, UnsupportedError
-from braid.support.sizes.expression import Size, Symbol, atom_alone, symbol, symbols_of
+from braid.support.sizes.expression import Size, Symbol, atom_alone, symbol
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ def _split(module: ModuleOp, function: FuncOp) -> None:
     """Replace the function by those of its phases."""
     block = function.body.block
     _put_scalars_in_tensors(block)
-    levels = _Levels.of(function)
+    levels = PhaseLevels.of(function)
     terminator = block.last_op
     assert isinstance(terminator, ReturnOp)
     phases = [_Phase(number) for number in range(levels.count)]
@@ -180,90 +181,6 @@ def _put_scalars_in_tensors(block: Block) -> None:
                 use.operation.operands[use.index] = read.result
 
 
-# ---- In which phase what is known ----
-
-
-@dataclass
-class _Levels:
-    """The first phase in which each op can run, and each symbol is known."""
-
-    of_op: dict[Operation, int]
-    of_symbol: dict[str, int]
-    decided: set[SSAValue]
-    """The values whose elements are sizes."""
-
-    @staticmethod
-    def of(function: FuncOp) -> "_Levels":
-        """Find the levels. Raises BraidError for symbols that are used before they are decided."""
-        block = function.body.block
-        decided = {n for op in block.ops if isinstance(op, DecideSizesOp) for n in op.names}
-        of_inputs = {name for names in value_sizes(function) for name in names}
-        for argument in block.args:
-            sizes = (e for e in extents_of(argument) if isinstance(e, Size))
-            of_inputs |= symbols_of(*sizes)
-        pairs = zip(block.args, value_sizes(function), strict=True)
-        levels = _Levels({}, {}, {argument for argument, names in pairs if names})
-        for op in block.ops:
-            if isinstance(op, ReturnOp):
-                continue
-            mentioned = symbols_mentioned(op)
-            if isinstance(op, DecideSizesOp):
-                levels._decide(op, of_inputs)
-                continue
-            if early := sorted((mentioned & decided) - levels.of_symbol.keys()):
-                raise BraidError(
-                    f"'{op.name}' op has size '{early[0]}', which is decided after it",
-                    location=source_location(op),
-                )
-            before = [levels.of_value(value) for value in _captured(op)]
-            before += [levels.of_symbol.get(name, 0) for name in mentioned]
-            levels.of_op[op] = max(before, default=0)
-        return levels
-
-    def _decide(self, op: DecideSizesOp, of_inputs: set[str]) -> None:
-        if op.values in self.decided:
-            raise BraidError(
-                "the elements of a tensor are decided twice",
-                location=source_location(op),
-                hint="use the sizes of the first op",
-            )
-        self.decided.add(op.values)
-        if taken := sorted(of_inputs & set(op.names)):
-            raise BraidError(
-                f"size '{taken[0]}' is decided, and is one of an input",
-                location=source_location(op),
-                hint="give it another name",
-            )
-        for name in op.names:
-            if name in self.of_symbol:
-                raise BraidError(
-                    f"size '{name}' is decided twice",
-                    location=source_location(op),
-                    hint="give the second one another name, and slice to the smaller of both",
-                )
-            self.of_symbol[name] = self.of_value(op.values) + 1
-        self.of_op[op] = self.of_value(op.values)
-
-    def of_value(self, value: SSAValue) -> int:
-        """Return the phase in which a value is made, 0 for an argument."""
-        return self.of_op[value.owner] if isinstance(value.owner, Operation) else 0
-
-    @property
-    def count(self) -> int:
-        """Return how many phases there are."""
-        return 1 + max((*self.of_op.values(), *self.of_symbol.values()))
-
-
-def _captured(op: Operation) -> Iterator[SSAValue]:
-    """Yield the values from outside of an op that it, or what is inside of it, reads."""
-    ops = list(op.walk())
-    inside = set(ops)
-    for operand in (operand for each in ops for operand in each.operands):
-        owner = operand.owner
-        if (owner.parent_op() if isinstance(owner, Block) else owner) not in inside:
-            yield operand
-
-
 # ---- What the values between phases are called, and which sizes they tell ----
 
 
@@ -295,7 +212,7 @@ class _ValueNames:
 
 
 def _outputs(
-    terminator: ReturnOp, phases: Sequence[_Phase], levels: _Levels, names: _ValueNames
+    terminator: ReturnOp, phases: Sequence[_Phase], levels: PhaseLevels, names: _ValueNames
 ) -> list[str]:
     """Let phases return the outputs of the model, and return the names of these values."""
     function = terminator.parent_op()
@@ -313,7 +230,7 @@ class _SizeSources:
     """The values from which phases get the sizes that shapes of their arguments do not give."""
 
     function: FuncOp
-    levels: _Levels
+    levels: PhaseLevels
     phases: Sequence[_Phase]
     holders: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
     """The value whose elements are sizes, one of them the symbol of this name."""
@@ -357,7 +274,7 @@ class _SizeSources:
 
     def _read(self, phase: _Phase) -> Iterator[SSAValue]:
         for op in (*phase.ops, *_leaves(phase)):
-            yield from (value for value in _captured(op) if _leaf(value) is None)
+            yield from (value for value in captured_values(op) if _leaf(value) is None)
 
     def _mentioned(self, phase: _Phase) -> set[str]:
         ops = (*phase.ops, *_leaves(phase))
@@ -388,7 +305,7 @@ def _leaf(value: SSAValue) -> Operation | None:
 def _leaves(phase: _Phase) -> Iterator[Operation]:
     """Yield the ops that a phase has copies of."""
     seen: set[Operation] = set()
-    waiting = [*phase.returned, *(value for op in phase.ops for value in _captured(op))]
+    waiting = [*phase.returned, *(value for op in phase.ops for value in captured_values(op))]
     while waiting:
         leaf = _leaf(waiting.pop())
         if leaf is not None and leaf not in seen:
@@ -407,7 +324,7 @@ def _function_of(
     block = Block(arg_types=[value.type for value in phase.taken])
     mapped: dict[SSAValue, SSAValue] = dict(zip(phase.taken, block.args, strict=True))
     for op in phase.ops:
-        for value in _captured(op):
+        for value in captured_values(op):
             _copy_leaf(value, mapped, block)
         op.detach()
         block.add_op(op)

@@ -94,7 +94,6 @@ def verify(
     that are not given are random. A model with open dims is compiled for any sizes and compared at
     those of --at, or at likely ones. The status is 1 if an op differs.
     """
-    from braid.dialects.braid.attribute_names import BOUNDARY
     from braid.driver.read_source import read_to_compile
     from braid.driver.sources.decision_sizes import decision_sizes
     from braid.passes.infrastructure.context import make_context
@@ -112,9 +111,7 @@ def verify(
     reading = options if per_cluster else replace(options, target=None, gpu_arch=None)
     source = read_to_compile(known, model, reading)
     likely = decision_sizes(known, source.module)
-    # Ops are compared by the numbers that stand for text, of which ONNX Runtime knows nothing.
-    has_text = source.module.attributes.pop(BOUNDARY, None) is not None
-    onnx_runtime = None if per_cluster or has_text else _onnx_runtime(model, options)
+    onnx_runtime = _onnx_runtime(model, options, source.module, per_cluster)
     _check_reference(interpret, onnx_runtime)
     order, alone, placements = _exposed(known, source.module, options, per_cluster, onnx_runtime)
     tested = _interpreted(source) if interpret else _compiled(source, options)
@@ -208,11 +205,20 @@ def _check_reference(interpret: bool, onnx_runtime: "OnnxReference | None") -> N
         )
 
 
-def _onnx_runtime(model: Path, options: CompileOptions) -> "OnnxReference | None":
-    """ONNX Runtime with this model, if that is ONNX, and it is installed and loads it."""
+def _onnx_runtime(
+    model: Path, options: CompileOptions, module: "ModuleOp", per_cluster: bool
+) -> "OnnxReference | None":
+    """Return ONNX Runtime with this model, if that is ONNX, and it is installed and loads it.
+
+    Ops of models with text are compared by the numbers that stand for it, of which ONNX Runtime
+    knows nothing, so that the module loses its text, and ONNX Runtime is not asked.
+    """
+    from braid.dialects.braid.attribute_names import BOUNDARY
     from braid.tools.commands.reference import OnnxReference, onnxruntime_is_installed
 
-    if model.suffix.lower() != ".onnx" or not onnxruntime_is_installed():
+    has_text = module.attributes.pop(BOUNDARY, None) is not None
+    is_onnx = model.suffix.lower() == ".onnx"
+    if per_cluster or has_text or not is_onnx or not onnxruntime_is_installed():
         return None
     reference = OnnxReference(model, options.constants or {})
     if reference.foreign_ops:

@@ -52,7 +52,7 @@ def counted_loop(
         following = list(following)
         for value in values:
             assert not isinstance(count, SSAValue)
-            type = tensor_type(element_type_of(value), [rows_of(count), *extents_of(value)])
+            type = tensor_type(element_type_of(value), [collected_rows(count), *extents_of(value)])
             collection = block.insert_arg(type, len(block.args))
             # A loop that never runs collects into nothing, in which no slice has a place.
             following.append(with_slice(b, collection, number, value) if count != 0 else collection)
@@ -63,13 +63,13 @@ def counted_loop(
     for start in starts:
         b.use(start)
     results = insert_with_keys(b, scf.ForOp(zero, limit, one, starts, block), keys).results
-    if isinstance(count, SSAValue) or count == rows_of(count):
+    if isinstance(count, SSAValue) or count == collected_rows(count):
         return results
     cut = [slice_dim(b, value, 0, 0, count) for value in results[len(carried) :]]
     return [*results[: len(carried)], *cut]
 
 
-def rows_of(count: Extent) -> Extent:
+def collected_rows(count: Extent) -> Extent:
     """Return the rows of what a loop collects: at least 1 where it may not run, for the slice."""
     if isinstance(count, int) or SIZES.at_most(1, count) is Answer.YES:
         return count

@@ -22,6 +22,7 @@ from braid.frontends.onnx.building.expressions import apply, concat, reshape, sl
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
 from braid.frontends.onnx.ops.control_flow import (
+    collected_rows,
     counted_loop,
     extracted,
     insert_with_keys,
@@ -30,7 +31,6 @@ from braid.frontends.onnx.ops.control_flow import (
     next_carried,
     require_element_types,
     require_outputs,
-    rows_of,
     with_slice,
     zeros_like,
 )
@@ -278,7 +278,7 @@ def _until_condition(
             rows = []
         for value in rows:
             assert most is not None
-            type = tensor_type(element_type_of(value), [rows_of(most), *extents_of(value)])
+            type = tensor_type(element_type_of(value), [collected_rows(most), *extents_of(value)])
             collection = after.insert_arg(type, len(after.args))
             values.append(with_slice(b, collection, number, value))
         following = b.insert(arith.AddiOp(after.args[0], one)).results[0]
