@@ -14,6 +14,7 @@ from braid.runtime.binding import bind_inputs, bind_outputs, in_order, outputs_i
 from braid.runtime.boundary import BoundaryCall
 from braid.runtime.buffers import describe_shape
 from braid.runtime.device_arrays import Buffer
+from braid.runtime.device_plugins import emulating, register_plugins
 from braid.runtime.executors import (
     ElsewhereExecutor,
     Executor,
@@ -27,7 +28,7 @@ from braid.runtime.manifest import (
     TensorSpec,
 )
 from braid.runtime.model_html import model_html
-from braid.runtime.native import NativeModel, emulating, register_plugins
+from braid.runtime.native import NativeModel
 from braid.runtime.package import KeptArtifact, Package
 from braid.runtime.profile_entries import ProfileEntry
 from braid.runtime.state_session import StateSession

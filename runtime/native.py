@@ -8,10 +8,7 @@ import ctypes
 import math
 import os
 import weakref
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple, cast
 
@@ -30,14 +27,15 @@ from braid.runtime.buffers import (
     empty_aligned,
     host_arrays,
 )
+from braid.runtime.descriptor_specs import dims_of, spec_of, with_value_sizes
 from braid.runtime.device_arrays import Buffer, DeviceArray, address_of
+from braid.runtime.device_plugins import EMULATED
 from braid.runtime.device_ports import Users, check_place, ports_of
-from braid.runtime.dtypes import dtype_name, numpy_dtype
+from braid.runtime.dtypes import numpy_dtype
 from braid.runtime.interruption import Interruption
-from braid.runtime.manifest import DeviceSpec, DimSpec, TensorSpec
-from braid.runtime.native_abi import CModel, COpen, CTensor, file_name, last_error, load_library
+from braid.runtime.manifest import DeviceSpec, TensorSpec
+from braid.runtime.native_abi import CModel, CTensor, file_name, last_error, load_library
 from braid.runtime.profile_entries import ProfileEntry, profile_entries
-from braid.support.entry_points import DEVICES_GROUP, installed_paths
 from braid.support.errors import BraidError
 from braid.support.lockless import lockless_property
 
@@ -79,12 +77,12 @@ class NativeModel:
         library = load_library()
         self.handle = handle
         self._keep_alive = keep_alive
-        self.emulated = _EMULATED.get()
+        self.emulated = EMULATED.get()
         _close_with(self, library.braid_model_close, handle)
         self.descriptor: CModel = library.braid_model_describe(handle).contents
-        self.dims = _read_dims(self.descriptor)
+        self.dims = dims_of(self.descriptor)
         inputs = self._read_specs(self.descriptor.inputs, self.descriptor.input_count)
-        self.inputs = _with_values(inputs, self.descriptor, self.dims)
+        self.inputs = with_value_sizes(inputs, self.descriptor, self.dims)
         self.value_inputs = tuple(i for i, spec in enumerate(self.inputs) if spec.values)
         self.outputs = self._read_specs(self.descriptor.outputs, self.descriptor.output_count)
         self.ports = ports_of(self.descriptor)
@@ -198,7 +196,7 @@ class NativeModel:
                 )
 
     def _read_specs(self, tensors: Sequence[CTensor], count: int) -> tuple[TensorSpec, ...]:
-        return tuple(_read_spec(tensors[i], self.dims) for i in range(count))
+        return tuple(spec_of(tensors[i], self.dims) for i in range(count))
 
     def context(self, threads: int = 1) -> "NativeContext":
         """Create a context that runs on `threads` threads; 0 means one for each CPU."""
@@ -382,73 +380,6 @@ class NativeContext:
 
 
 _WHERE = "a model whose data decide sizes"
-_EMULATED: ContextVar[bool] = ContextVar("emulated", default=False)
-
-
-@contextmanager
-def emulating(wanted: bool) -> Generator[None]:
-    """Let devices that are missing be emulated by models that this thread opens inside."""
-    library = load_library()
-    token = _EMULATED.set(wanted)
-    library.braid_device_emulate(wanted)
-    try:
-        yield
-    finally:
-        library.braid_device_emulate(False)
-        _EMULATED.reset(token)
-
-
-def register_plugins() -> None:
-    """Let the runtime know the device plugins of installed packages.
-
-    An entry point `NAME` of the group `braid.devices` is the `Path` of a shared object that
-    exports the plugin's table; see `braid/device.h`.
-
-    Raises:
-        BraidError: an entry point cannot be loaded or is not a path.
-
-    """
-    for name, path in installed_paths(DEVICES_GROUP).items():
-        if load_library().braid_device_register(name.encode(), file_name(path)) != 0:
-            raise last_error()
-
-
-def _read_dims(descriptor: CModel) -> tuple[DimSpec, ...]:
-    variants = [descriptor.variants[i].sizes for i in range(descriptor.variant_count)]
-    dims = [descriptor.dims[i] for i in range(descriptor.dim_count)]
-    return tuple(
-        DimSpec(dim.name.decode(), tuple(sorted({sizes[i] for sizes in variants})), dim.padded_from)
-        for i, dim in enumerate(dims)
-    )
-
-
-def _read_spec(tensor: CTensor, dims: Sequence[DimSpec]) -> TensorSpec:
-    numbers = tensor.dims[: tensor.rank] if tensor.dims else list[int]()
-    names = tuple("" if number < 0 else dims[number].name for number in numbers)
-    return TensorSpec(
-        tensor.name.decode(),
-        dtype_name(tensor.dtype),
-        tuple(tensor.shape[: tensor.rank]),
-        tuple(tensor.bound[: tensor.rank]),
-        names if any(names) else (),
-    )
-
-
-def _with_values(
-    inputs: Sequence[TensorSpec], descriptor: CModel, dims: Sequence[DimSpec]
-) -> tuple[TensorSpec, ...]:
-    """Return the inputs with the names of the sizes that their elements are."""
-    values: dict[int, dict[int, str]] = {}
-    if descriptor.open is not None:
-        opened = COpen.from_address(descriptor.open)
-        for own in (opened.values[i] for i in range(opened.value_count)):
-            values.setdefault(own.input, {})[own.element] = dims[own.dim].name
-    return tuple(
-        replace(spec, values=tuple(name for _, name in sorted(values[i].items())))
-        if i in values
-        else spec
-        for i, spec in enumerate(inputs)
-    )
 
 
 def _empty_outputs(model: NativeModel, shapes: Sequence[tuple[int, ...]]) -> list[Buffer]:

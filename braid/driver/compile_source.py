@@ -13,9 +13,10 @@ from braid.driver.read_source import ModelSource, read_to_compile
 from braid.lowering.host.codegen.loaded_code import load_objects
 from braid.lowering.host.descriptor import SYMBOL
 from braid.passes.infrastructure.context import make_context
+from braid.runtime.device_plugins import emulating, register_plugins
 from braid.runtime.executors import NativeExecutor
 from braid.runtime.model import Model, model_of, saved_model
-from braid.runtime.native import NativeModel, cpu_supports, emulating, register_plugins
+from braid.runtime.native import NativeModel, cpu_supports
 from braid.support.diagnostics import passing_on_diagnostics
 from braid.support.errors import BraidError
 from braid.support.forks import compiling
