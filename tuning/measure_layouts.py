@@ -21,7 +21,7 @@ Measure = Callable[[TimingRequest], float | None]
 
 @dataclass
 class MeasuringReport:
-    """A count of kernels: measured, known before, not to be had, or left for lack of time."""
+    """The numbers of kernels measured, known before, not to be had, or left for lack of time."""
 
     measured: int = 0
     known: int = 0

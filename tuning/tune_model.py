@@ -32,7 +32,7 @@ from braid.tuning.tune_kernels import Tuning, TuningReport, tune_kernels
 from braid.tuning.whole_model import Snapshot, WholeModel
 
 MOST_ROUNDS = 4
-"""The most rounds of choosing layouts; in each, fewer kernels are others than in the one before."""
+"""The most rounds of choosing layouts; each brings fewer other kernels than the one before."""
 
 
 def measure_model(

@@ -1,4 +1,4 @@
-"""Find the inputs of a program that bound its loops, and values that make the loops turn.
+"""Find the inputs of a program that say how often its loops turn, and values that make them turn.
 
 Loops whose bounds are not constants, and conditions of `scf.while`, are followed back to arguments
 of the function through integers and truth values: lengths, numbers of steps, conditions to begin

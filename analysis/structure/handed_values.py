@@ -1,4 +1,4 @@
-"""Find the values that terminators pass to the op around them, and ops that run with a block."""
+"""Find values that terminators pass to the op around them, and ops that run once with a block."""
 
 from collections.abc import Sequence
 

@@ -29,7 +29,8 @@ from braid.dialects.braid.movement import ReshapeOp
 from braid.dialects.braid.tiling import Tile
 
 _VECTOR_COST = 4
-"""The cost of an op outside of products, in operations of products: it waits for the first cache.
+"""The cost of a scalar operation outside of products, in operations of products: it waits for the
+first cache.
 
 On Zen 3, weights of 577 keys that are computed for each half of 192 columns of values take 1.13 of
 the time of their parts, for each fourth of 256 1.39; of 1,024 keys for each fourth of 192 1.46.

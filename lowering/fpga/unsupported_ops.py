@@ -1,4 +1,4 @@
-"""Explain which ops designs do not have, and why, as said by what makes designs."""
+"""Ask the code that makes designs which ops they do not have, and why."""
 
 from typing import cast
 

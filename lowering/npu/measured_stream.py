@@ -22,7 +22,7 @@ from braid.targets.machines.target import BackendDescription
 from braid.targets.simulator.simulate import simulate
 
 PREPARATION = "apply-splits{through-concats=true},hoist-parameter-expressions"
-"""The passes between the decision of splits and streams, as on the way of a whole model."""
+"""The passes after the decision of splits and before streams, as on the way of a whole model."""
 
 
 @dataclass(frozen=True)

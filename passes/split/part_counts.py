@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 from braid.passes.split.split_dims import SplitDim, part_bytes
 
 SINGLE = 2
-"""The most times as many parts as the fewest that a single dim may make: joining them takes
+"""The most parts that a single dim may make, in multiples of the fewest parts: joining them takes
 less."""
 
 

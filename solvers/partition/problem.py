@@ -1,4 +1,4 @@
-"""Describe partitioning: ops in topological order, and what they and their values take where."""
+"""Describe partition problems: ops in topological order, and what they and values take where."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

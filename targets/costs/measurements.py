@@ -35,7 +35,7 @@ from braid.targets.machines.machine import Machine
 from braid.targets.machines.target import BackendDescription
 
 _PARTS_OF_CACHE = 2
-"""The per-core parts of the last cache that a core uses, while others do not need theirs."""
+"""The number of per-core parts of the last cache that a core uses while others need none."""
 
 
 class Factor(NamedTuple):

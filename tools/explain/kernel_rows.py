@@ -104,7 +104,7 @@ class KernelRow:
 
     @property
     def roofline_share(self) -> float | None:
-        """Return the share of its time that the roofline needs; None if either is unknown or 0."""
+        """Return the roofline's share of its time; None if either is unknown or the time is 0."""
         return None if self.roofline is None or not self.time else self.roofline.seconds / self.time
 
     @property

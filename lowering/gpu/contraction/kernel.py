@@ -159,7 +159,7 @@ class Product:
 
     @cached_property
     def _b_along_depth(self) -> bool:
-        """Return whether B is along K in shared memory: as in memory, if arithmetic reads that."""
+        """Return whether B lies along K in shared memory: as in memory, if products can read it."""
         if self._is_plain:
             return False
         b = self.problem.b

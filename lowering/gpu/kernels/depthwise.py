@@ -36,7 +36,8 @@ from braid.targets.kernels.schedules import Schedule
 from braid.targets.machines.machine import Machine
 
 _ODD_ROWS = 1.5
-"""The factor by which channels first takes longer where rows have no pairs of points."""
+"""The factor by which layouts with channels first take longer, where rows have no pairs of
+points."""
 _WEIGHTS = {3: "bca", 4: "bcda", 5: "bcdea"}
 """Channels of the result innermost."""
 

@@ -73,7 +73,7 @@ class Instruction:
 
     @property
     def shared_bytes(self) -> int:
-        """Return the bytes a warp moves from or to shared memory, copies from global memory too."""
+        """Return the bytes a warp moves from or to shared memory, by LDGSTS too."""
         if self.base in ("LDSM", "STSM"):
             count = re.search(r"\.([124])(?:\.|$)", self.name)
             return 128 * int(count[1] if count else 1)

@@ -88,15 +88,15 @@ class RowProgram:
 
     @property
     def is_starved(self) -> bool:
-        """Return whether few blocks would reduce long rows to a number each, and nothing else."""
+        """Return whether few blocks would do no more than reduce long rows to a number each."""
         few = self.rows.count <= _FEW_ROWS and self.rows.columns >= _LONGEST
         return few and self._only_reduces
 
     @property
     def needs_registers(self) -> bool:
-        """Return whether it reads more bytes, one a register, than the assembler gives registers.
+        """Return whether more bytes are read, one in each register, than the assembler gives.
 
-        It gives more where the elements of a row are computed, too.
+        The assembler gives more where the elements of a row are computed, too.
         """
         return self._narrowest == 1 and self._only_reduces
 

@@ -29,7 +29,7 @@ _FEW = 64
 """Candidates up to which counting those before each takes less time than digits."""
 
 _AT_ONCE = 4
-"""The most elements that are sorted at once by digits, for each that is collected otherwise."""
+"""The most elements sorted at once by digits, in multiples of those collected otherwise."""
 
 _DIGITS_MEASURED = 4
 """Digits of the keys that sorts were measured with."""

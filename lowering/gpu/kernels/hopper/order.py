@@ -1,4 +1,4 @@
-"""Order the tiles of a product, of which each block computes some one after another."""
+"""Assign tiles of a product to blocks, and order those that a block computes one by one."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
