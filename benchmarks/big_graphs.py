@@ -1,4 +1,4 @@
-"""How long `braid-opt -p canonicalize,cse` takes for graphs of very many ops, and its memory.
+"""Measure the time and memory of `braid-opt -p canonicalize,cse` on graphs of very many ops.
 
 ``python -m benchmarks.big_graphs --sizes 10000 100000 --json o.json`` measures the whole process:
 start, reading, verifying, both passes with verification behind them, and writing. `flat-generic`

@@ -1,4 +1,4 @@
-"""How the time of `braid.compile` grows with the number of ops, for chains, fans and grids.
+"""Measure how `braid.compile` scales with the number of ops, for chains, fans and grids.
 
 ``python -m benchmarks.compile_scaling --sizes 100 1000 10000 --json o.json`` compiles ONNX models
 of elementwise ops, and of products, with an empty cache, each in a process of its own, and prints

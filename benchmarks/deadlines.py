@@ -1,4 +1,4 @@
-"""Whether solvers keep their time limits on a busy machine: each on a large problem.
+"""Check that solvers keep their time limits on a busy machine: each on a large problem.
 
     python -m benchmarks.deadlines [--solvers packing order…] [--limits 5 20] [--competitors N]
         [--json FILE]

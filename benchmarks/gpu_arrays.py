@@ -1,4 +1,4 @@
-"""What cases of ``benchmarks.gpu`` run on, and what results are compared with.
+"""The arrays that cases of ``benchmarks.gpu`` run on, and the references of their results.
 
 With PyTorch and a GPU, arrays are the GPU's own, whole results are compared with what PyTorch
 computes there in f64, and times are the device's with none of the operands in its caches. Without,

@@ -1,4 +1,4 @@
-"""What ``benchmarks.gpu`` compiles and times: single ops, and whole models."""
+"""The cases that ``benchmarks.gpu`` compiles and times: single ops, and whole models."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""What PyTorch takes on a GPU for the cases of ``benchmarks.gpu``: cuBLAS, cuDNN, Triton.
+"""Time PyTorch on a GPU on the cases of ``benchmarks.gpu``: cuBLAS, cuDNN, Triton.
 
 PyTorch need not be installed, and without a GPU nothing is measured. Products and convolutions of
 f32 are exact (`exact`) unless braid may round them to tf32 too.

@@ -1,4 +1,4 @@
-"""How many reorders other runtimes put into a model, read from the graphs that they execute.
+"""Count the reorders in the graphs that other runtimes execute for a model.
 
 ``python -m benchmarks.layout_peers FILE`` prints OpenVINO's count; it needs nothing but
 `openvino`, so that another interpreter may run it. Reorders of weights, which happen once when the

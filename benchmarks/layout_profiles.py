@@ -1,4 +1,4 @@
-"""What a profile is worth: layouts weighted by a real run's counts against unweighted ones.
+"""Compare layouts weighted by a real run's counts with unweighted ones.
 
 ``python -m benchmarks.layout_profiles --models DIR --runs 30 --json out.json`` makes the six models
 of `benchmarks.models.control_flow` if they are not in DIR, profiles each on half of its samples,

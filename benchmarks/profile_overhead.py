@@ -1,4 +1,4 @@
-"""What `braid run --profile` costs: models with and without counters, interleaved.
+"""Measure the cost of `braid run --profile`: with and without counters, interleaved.
 
 ``python -m benchmarks.profile_overhead --models DIR --runs 30 --json out.json`` measures the files
 of DIR that ``--only`` names, one thread, on seeded random inputs; ``--control-flow`` adds those of

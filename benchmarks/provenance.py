@@ -1,4 +1,4 @@
-"""Where figures come from: the machine, the commit and the versions that made them."""
+"""Record where figures come from: the machine, the commit and the versions that made them."""
 
 import os
 import platform

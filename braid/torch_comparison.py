@@ -1,4 +1,4 @@
-"""Whether an exported model computes what PyTorch does, and if not, from which op on."""
+"""Check that an exported model computes what PyTorch does, or find the first op that differs."""
 
 import contextlib
 import copy

@@ -1,4 +1,4 @@
-"""What `torch.onnx` exports, as models that braid reads; PyTorch is imported when it is needed."""
+"""Export models with `torch.onnx` so that braid reads them; PyTorch is imported on demand."""
 
 import contextlib
 import logging

@@ -1,4 +1,4 @@
-"""What braid adds to xDSL: found by `xdsl-opt` through the `xdsl.universe` entry point.
+"""The dialects and passes that `xdsl-opt` finds through the `xdsl.universe` entry point.
 
 Everything is named here and imported only when it is used.
 """

@@ -1,4 +1,4 @@
-"""What a loaded or compiled model is written from: to a file, or to the bytes of one."""
+"""The package that a loaded or compiled model is written from: to a file, or to its bytes."""
 
 import os
 from collections.abc import Callable, Sequence

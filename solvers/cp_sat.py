@@ -1,4 +1,4 @@
-"""Whether OR-Tools' CP-SAT is installed, by which searches prove what other bounds leave open."""
+"""Find whether OR-Tools' CP-SAT is installed, with which searches prove what bounds leave open."""
 
 from functools import cache
 from importlib.util import find_spec

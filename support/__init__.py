@@ -1,1 +1,1 @@
-"""What knows neither IR nor models: errors, sizes, files, caches, processes, bindings of LLVM."""
+"""Support without IR or models: errors, sizes, files, caches, processes, bindings of LLVM."""

@@ -1,4 +1,4 @@
-"""Where users open a page of the documentation that a message names.
+"""Find where users open a page of the documentation that a message names.
 
 Wheels hold the pages about extending braid beside this module: there is no public address of them,
 and a path in the repository says nothing to users of a wheel.

@@ -1,4 +1,4 @@
-"""What braid says through Python's `logging`, under the name `braid`.
+"""Log through Python's `logging`, under the name `braid`.
 
 Nothing is shown unless the program sets logging up, as with `logging.basicConfig`. Importing
 `logging` takes a while; where nobody has, nobody listens.

@@ -1,4 +1,4 @@
-"""Whether this process may use the tile registers of AMX."""
+"""Request permission for this process to use the tile registers of AMX."""
 
 import ctypes
 import platform

@@ -1,1 +1,1 @@
-"""What a pass may ask of a machine: what it has, what it costs, who makes its kernels."""
+"""Answer what a pass asks of a machine: what it has, what it costs, who makes its kernels."""

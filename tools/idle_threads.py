@@ -1,4 +1,4 @@
-"""What threads of numpy's library do between two products."""
+"""Keep threads of numpy's library from waiting in a loop between two products."""
 
 import os
 

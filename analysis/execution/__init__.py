@@ -1,1 +1,1 @@
-"""Which ops run as kernels, and beside what: stages, streams between ops."""
+"""Find which ops run as kernels, and beside what: stages, streams between ops."""

@@ -1,1 +1,1 @@
-"""What a run of a model has shown, and how often ops are expected to run by it."""
+"""Read what a run of a model has shown, and infer how often ops are expected to run."""

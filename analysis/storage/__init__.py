@@ -1,1 +1,1 @@
-"""What tensors take in memory, how they are addressed, and when they are live."""
+"""Compute the bytes of tensors in memory, their addresses and their live ranges."""

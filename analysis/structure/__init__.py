@@ -1,1 +1,1 @@
-"""How a module is built: nesting, dominance, validity, which ops compute."""
+"""Analyze how a module is built: nesting, dominance, validity, which ops compute."""

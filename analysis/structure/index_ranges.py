@@ -1,4 +1,4 @@
-"""Which integers the inputs of a program may be, so that what is looked up by them is there.
+"""Bound the integer inputs of a program so that what is looked up by them is there.
 
 Uses are followed forward from an argument: through casts, movements and arithmetic with constants
 to the indices of gathers and scatters, whose tables have a number of rows.

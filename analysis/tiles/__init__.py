@@ -1,1 +1,1 @@
-"""Which part of an operand a part of a result reads, and tiles made of such parts."""
+"""Compute the part of an operand that a part of a result reads, and tiles of such parts."""

@@ -1,4 +1,4 @@
-"""What became of a case."""
+"""The outcome of a conformance case, and what is wrong with its outputs."""
 
 from dataclasses import dataclass
 from enum import StrEnum

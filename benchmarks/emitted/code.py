@@ -1,4 +1,4 @@
-"""What braid emits for one model, target and CPU, as files by name."""
+"""Collect the code that braid emits for one model, target and CPU, as files by name."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""What one core can do at most, to see a model's time in proportion."""
+"""Measure the peak throughput of one core, to see a model's time in proportion."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What programs ask of ONNX Runtime, or tell it, for the whole process."""
+"""The functions by which programs ask or tell ONNX Runtime things of the whole process."""
 
 from collections.abc import Callable
 from pathlib import Path

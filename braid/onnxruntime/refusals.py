@@ -1,4 +1,4 @@
-"""Why a run or a compilation is refused, as users of ONNX Runtime know it."""
+"""Explain why a run or a compilation is refused, as users of ONNX Runtime know it."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, cast

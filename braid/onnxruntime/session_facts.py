@@ -1,4 +1,4 @@
-"""What a session says of itself: its model, where that runs, and what has no effect on it."""
+"""The facts that a session gives: its model, its devices, and options without effect."""
 
 from collections.abc import Mapping, Sequence
 from typing import NoReturn, cast

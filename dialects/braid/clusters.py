@@ -1,4 +1,4 @@
-"""Where ops run: `braid.device` and `braid.cluster`, and how rewriting carries them.
+"""Read and carry the placement of ops: `braid.device` and `braid.cluster`.
 
 From `select-clusters` until `apply-clusters`, every op that is computed at run time has both, and
 `braid.replicas` where several devices take turns. An op that replaces others gets theirs

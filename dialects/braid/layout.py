@@ -1,4 +1,4 @@
-"""How a tensor is stored: oneDNN-style layout tags and their index mathematics. No IR.
+"""Parse oneDNN-style layout tags and compute their index mathematics. No IR.
 
 A tag lists the dims of storage from outermost to innermost. Letters are logical dims (`a` is
 dim 0); a capital says that the dim is split into blocks, whose inner dims follow as a size and

@@ -1,4 +1,4 @@
-"""What a structured op computes: stages of iteration spaces with scalar bodies.
+"""Describe what a structured op computes: stages of iteration spaces with scalar bodies.
 
 Cost, splittable dims, layout propagation and `linalg` are derived from this description.
 """

@@ -1,4 +1,4 @@
-"""How ops are computed in parts: what tiled kernels and splitting ask, in MLIR's terms.
+"""Compute ops in parts, in MLIR's terms, for tiled kernels and for splitting.
 
 As with MLIR's `TilingInterface`, an op has an iteration domain; a tile, a box of that domain, needs
 a slice of every operand, and an op of the same kind on these slices computes it. `TensorOp` has

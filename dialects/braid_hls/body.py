@@ -1,4 +1,4 @@
-"""What a stage does in each of its iterations: ops on lanes, with the cycle in which each begins.
+"""The ops in the body of a stage: on lanes, each with the cycle of an iteration it begins in.
 
 Values are `vector<L x iN>`: L signed numbers of N bits. `start` counts cycles from the one in which
 the iteration begins; a result is there `latency` cycles later, and is kept as long as it is needed.

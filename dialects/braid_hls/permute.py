@@ -1,4 +1,4 @@
-"""What gives the numbers of an image in another order: a memory, written and read by address."""
+"""The op that permutes the numbers of an image: a memory, written and read by address."""
 
 from collections.abc import Sequence
 

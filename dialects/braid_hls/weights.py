@@ -1,4 +1,4 @@
-"""What reads known numbers from the memory beside the part, in bursts, for a stage to take."""
+"""The op that reads known numbers in bursts from the memory beside the part, for a stage."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What a caller fixes of a model's inputs: shapes, sizes of open dims by name, and values."""
+"""Fix what a caller gives of a model's inputs: shapes, sizes of open dims by name, values."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What a model may hold, checked before anything recursive or expensive sees it.
+"""Check the limits of a model before anything recursive or expensive sees it.
 
 The limits are far beyond what exporters write. They keep files that were made to exhaust a reader
 from doing so.

@@ -1,4 +1,4 @@
-"""Which ops of a model cannot be imported, before anything is imported."""
+"""Find the ops of a model that cannot be imported, before anything is imported."""
 
 from collections.abc import Iterable, Iterator
 

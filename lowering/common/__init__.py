@@ -1,1 +1,1 @@
-"""What every backend shares on the way to code."""
+"""Share what every backend needs on the way to code."""

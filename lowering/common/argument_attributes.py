@@ -1,4 +1,4 @@
-"""What kernels say about the buffers that are their arguments."""
+"""The attributes by which kernels describe the buffers that are their arguments."""
 
 from collections.abc import Sequence
 

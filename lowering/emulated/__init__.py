@@ -1,1 +1,1 @@
-"""What stands in for backends that are not installed."""
+"""Stand in for backends that are not installed."""

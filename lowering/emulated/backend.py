@@ -1,4 +1,4 @@
-"""What stands in for a backend that is not installed: the host computes, the target says how long.
+"""Emulate a backend that is not installed: the host computes, the target gives the times.
 
 Its groups are costed by the rates of the target's description, in row-major layouts, and run as
 kernels of the host. The device is missing too, so that the runtime emulates it: a launch takes no

@@ -1,4 +1,4 @@
-"""What a program finds in `braid_env` and in its own arguments; see the runtime's header."""
+"""Read `braid_env` and the arguments of a program; see the runtime's header."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the functions of kernels say about running them in parallel."""
+"""The attributes by which functions of kernels describe how to run them in parallel."""
 
 from dataclasses import dataclass
 from typing import cast

@@ -1,4 +1,4 @@
-"""What the kernels of a model need, as attributes that memory planning and the program read."""
+"""The needs of a model's kernels, as attributes that memory planning and the program read."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What the descriptor says of the stages and channels of a model, for streams."""
+"""Describe the stages and channels of a model in its descriptor, for streams."""
 
 from collections.abc import Sequence
 

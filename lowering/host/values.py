@@ -1,4 +1,4 @@
-"""Where the values of a function are while its program is emitted."""
+"""Locate the values of a function while its program is emitted."""
 
 from collections.abc import Sequence
 from typing import cast

@@ -1,1 +1,1 @@
-"""What conversions from other dialects share."""
+"""Share what conversions from other dialects need."""

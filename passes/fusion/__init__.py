@@ -1,1 +1,1 @@
-"""Which ops become one kernel, and tiles within kernels."""
+"""Decide which ops become one kernel, and the tiles within kernels."""

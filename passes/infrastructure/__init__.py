@@ -1,1 +1,1 @@
-"""What runs passes: registry, options, textual pipelines, the manager, reproducers."""
+"""Run passes: registry, options, textual pipelines, the manager, reproducers."""

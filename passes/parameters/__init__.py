@@ -1,1 +1,1 @@
-"""What is computed from weights alone, once, at compile time."""
+"""Compute what depends on weights alone, once, at compile time."""

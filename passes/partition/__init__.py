@@ -1,1 +1,1 @@
-"""Which device runs which ops: clusters, and the functions that these become."""
+"""Decide which device runs which ops: clusters, and the functions that these become."""

@@ -1,1 +1,1 @@
-"""What the ops of a backend need before groups and layouts are decided."""
+"""Prepare the ops of a backend before groups and layouts are decided."""

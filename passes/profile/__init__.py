@@ -1,1 +1,1 @@
-"""How often ops run and how long they take, from measurements."""
+"""Annotate how often ops run and how long they take, from measurements."""

@@ -1,1 +1,1 @@
-"""Which values are computed again instead of kept."""
+"""Decide which values are computed again instead of kept."""

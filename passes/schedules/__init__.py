@@ -1,1 +1,1 @@
-"""Which family makes a kernel in which schedule, as tuning has found."""
+"""Choose the family and the schedule of each kernel, as tuning has found."""

@@ -1,1 +1,1 @@
-"""Where in memory values live."""
+"""Decide where in memory values live."""

@@ -1,4 +1,4 @@
-"""What is packed: buffers with lifetimes, and the groups that must stay together."""
+"""The packing problem: buffers with lifetimes, and the groups that must stay together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

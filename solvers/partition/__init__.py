@@ -1,4 +1,4 @@
-"""Which device runs which op: exact for small graphs, with a bound for large ones."""
+"""Choose the device of each op: exactly for small graphs, with a bound for large ones."""
 
 from braid.solvers.partition.problem import (
     InfeasiblePartition,

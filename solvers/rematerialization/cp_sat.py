@@ -1,4 +1,4 @@
-"""How the solver calls CP-SAT."""
+"""Call CP-SAT with a time limit and a seed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Which ops make good cuts for the relaxation of `cut_model`."""
+"""Choose ops that make good cuts for the relaxation of `cut_model`."""
 
 from collections.abc import Sequence
 

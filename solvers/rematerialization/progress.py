@@ -1,4 +1,4 @@
-"""What the improving and the proving side of the solver share."""
+"""The state that the improving and the proving side of the solver share."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What a sequence of executions costs: the definition the rest of the solver is tested against."""
+"""Compute the cost of a sequence of executions, which the solver is tested against."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What reductions and bounds leave over, as a CP-SAT model."""
+"""Solve what reductions and bounds leave over, as a CP-SAT model."""
 
 from __future__ import annotations
 

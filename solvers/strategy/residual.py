@@ -1,4 +1,4 @@
-"""What is left of a problem while reductions are applied, and the way back to its assignment."""
+"""Keep the residual problem while reductions are applied, and the way back to its assignment."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What ops and groups cost on a machine: measured, declared or estimated."""
+"""Give the costs of ops and groups on a machine: measured, declared or estimated."""

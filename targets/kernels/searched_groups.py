@@ -1,4 +1,4 @@
-"""Which groups were searched: those of which this user's record store has a schedule."""
+"""Find the groups that were searched: those with a schedule in this user's record store."""
 
 import hashlib
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What commands show on standard error while a model is compiled: progress, and warnings."""
+"""Show progress and warnings on standard error while a model is compiled."""
 
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager

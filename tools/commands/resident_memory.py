@@ -1,4 +1,4 @@
-"""What a process has in memory, and how much at most, as Linux counts it (see proc(5))."""
+"""Read a process's resident memory, and its peak, as Linux counts it (see proc(5))."""
 
 import ctypes
 import resource

@@ -1,4 +1,4 @@
-"""What is known of a compiled model: its settings, its bytes and its kernels."""
+"""Collect the facts of a compiled model: its settings, its bytes and its kernels."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What was decided about each kernel of a model: its ops, layouts, schedule, device and time."""
+"""Read the decisions on a model's kernels: their ops, layouts, schedule, device and time."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

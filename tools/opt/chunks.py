@@ -1,4 +1,4 @@
-"""What `braid-opt` does with one part of its input: parse, verify, run, print."""
+"""Process one part of the input of `braid-opt`: parse, verify, run, print."""
 
 import gc
 import sys

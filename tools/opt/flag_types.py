@@ -1,4 +1,4 @@
-"""What flags take, and how switches are added."""
+"""The types of the values that flags take, and a way to add switches."""
 
 import argparse
 from typing import Any

@@ -1,4 +1,4 @@
-"""How `braid-opt` prints IR: the printing flags of mlir-opt, over xDSL's printer."""
+"""Print IR for `braid-opt`: the printing flags of mlir-opt, over xDSL's printer."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""What `braid-opt` prints beside the IR: lists of passes, diagnostics, timing and remarks."""
+"""Print what `braid-opt` reports beside the IR: passes, diagnostics, timing and remarks."""
 
 import inspect
 import json

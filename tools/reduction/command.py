@@ -1,4 +1,4 @@
-"""Whether a command fails on a file as it failed on the whole model."""
+"""Check whether a command fails on a file as it failed on the whole model."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""What /metrics says, in the text format of Prometheus."""
+"""Render /metrics in the text format of Prometheus."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What requests are answered that cannot be served: as JSON, counted, and described by OpenAPI."""
+"""Answer requests that cannot be served: as JSON, counted, and described by OpenAPI."""
 
 from typing import Any, cast
 

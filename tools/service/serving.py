@@ -1,4 +1,4 @@
-"""What a server opens before it answers: the one queue of this user, and a socket."""
+"""Open what a server needs before it answers: the one queue of this user, and a socket."""
 
 import fcntl
 import os

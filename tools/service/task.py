@@ -1,4 +1,4 @@
-"""What a task is: a model, what is to be done with it, and how far that is."""
+"""The task: a model, what is to be done with it, and how far that is."""
 
 import re
 from collections.abc import Callable

@@ -1,1 +1,1 @@
-"""What commands share: files they write, standard output, interrupts, and lines that are typed."""
+"""Share what commands need: files they write, standard output, interrupts, lines typed."""

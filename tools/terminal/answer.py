@@ -1,4 +1,4 @@
-"""What a command has found: text for people, or one JSON document for programs."""
+"""Give the answer of a command: text for people, or one JSON document for programs."""
 
 import json
 import math

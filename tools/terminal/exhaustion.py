@@ -1,4 +1,4 @@
-"""What ends a command though nothing in it is wrong: too deep an input, a small system."""
+"""Handle what ends a command though nothing in it is wrong: too deep an input, a small system."""
 
 import errno
 import resource

@@ -1,4 +1,4 @@
-"""How far a compilation is: a line that changes in a terminal, or a line for each phase.
+"""Show how far a compilation is: a line that changes in a terminal, or a line for each phase.
 
 Both are fed by the events of `braid.compile(…, progress=…)`.
 """

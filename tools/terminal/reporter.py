@@ -1,4 +1,4 @@
-"""How a command talks while it works: what goes to standard error, and what `--json` collects.
+"""Report while a command works: to standard error, and in what `--json` collects.
 
 Results go to standard output, and everything else here. `-q` leaves out all but errors, `-v` adds
 what is decided and how long it takes, `-vv` every step; with `--json`, diagnostics are part of the

@@ -1,4 +1,4 @@
-"""What is wrong with a command line, said as all errors are, with a hint."""
+"""Report what is wrong with a command line as all errors are reported, with a hint."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,1 +1,1 @@
-"""What a compiled model is shipped as: weights, artifact, library for C."""
+"""Package a compiled model: its weights, its artifact, its library for C."""

@@ -1,4 +1,4 @@
-"""Which sizes of a model's open dims to compile for, as users say it."""
+"""Parse the sizes of a model's open dims to compile for, as users give them."""
 
 from collections.abc import Mapping, Sequence
 from math import prod

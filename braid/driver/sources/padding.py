@@ -1,4 +1,4 @@
-"""Which sizes of a model's open dims may be padded up to the sizes that it is compiled for.
+"""Find the sizes of open dims that may be padded up to sizes that a model is compiled for.
 
 Inputs are padded with zeros at their ends, and of the outputs the first elements are taken. That
 is right where the model at the smaller size provably computes these elements of what it computes

@@ -1,4 +1,4 @@
-"""Where programs import ONNX Runtime's exceptions from; the modules are attributes at once."""
+"""The modules, loaded at once, that programs import ONNX Runtime's exceptions from."""
 
 from braid.onnxruntime.capi import (
     _pybind_state,

@@ -1,4 +1,4 @@
-"""Where the classes stand in ONNX Runtime, which some programs import from here."""
+"""The classes that some programs import from this module of ONNX Runtime."""
 
 from braid.onnxruntime.absent import AdapterFormat, ModelCompiler, SparseTensor
 from braid.onnxruntime.binding import IOBinding

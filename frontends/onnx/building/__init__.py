@@ -1,1 +1,1 @@
-"""What importers of ONNX ops read nodes with, build ops with, and register themselves in."""
+"""Help importers of ONNX ops read nodes, build ops, and register themselves."""

@@ -1,4 +1,4 @@
-"""Which function imports which ONNX op, by opset."""
+"""Register the function that imports each ONNX op, by opset."""
 
 from collections.abc import Callable, Sequence
 

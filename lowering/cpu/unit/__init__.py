@@ -1,1 +1,1 @@
-"""What every kernel of the CPU stands on: the vector unit, and the function around a kernel."""
+"""Provide the vector unit and the function around a kernel, for every kernel of the CPU."""

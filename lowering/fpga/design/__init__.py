@@ -1,1 +1,1 @@
-"""What a design of stages and memories is made of: its streams, and how it reads memories."""
+"""Build a design of stages and memories: its streams, and its reads of memories."""

@@ -1,1 +1,1 @@
-"""How much of an output each stage computes in a cycle: chosen, and carried out."""
+"""Choose how much of an output each stage computes in a cycle, and apply the choice."""

@@ -1,4 +1,4 @@
-"""What goes to the processes that compile kernels of GPUs, and comes back."""
+"""The messages to and from the processes that compile kernels of GPUs."""
 
 from dataclasses import dataclass
 

@@ -1,1 +1,1 @@
-"""What machine code of GPUs says about its speed, without a GPU."""
+"""Predict the speed of GPU kernels from their machine code, without a GPU."""

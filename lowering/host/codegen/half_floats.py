@@ -1,4 +1,4 @@
-"""What LLVM calls to convert floats of 16 bits where the CPU cannot: few systems have it all.
+"""The functions LLVM calls to convert 16-bit floats where the CPU cannot; few systems have all.
 
 `arith-expand` leaves conversions of f16, and those to bf16 that MLIR has made of two before it
 (of integers, by way of f32). Halves are rounded to even, NaN stay NaN.

@@ -1,1 +1,1 @@
-"""How databases of older versions of braid become those of this one: revisions of Alembic."""
+"""Migrate databases of older versions of braid to this one: revisions of Alembic."""

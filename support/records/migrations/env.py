@@ -1,4 +1,4 @@
-"""What Alembic runs to upgrade a database; `braid.support.records.database.upgrade` calls it."""
+"""The script Alembic runs to upgrade a database; called by `records.database.upgrade`."""
 
 from alembic import context
 

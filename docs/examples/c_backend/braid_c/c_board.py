@@ -1,4 +1,4 @@
-"""Where the description of the target `c-board` is."""
+"""The path of the description of the target `c-board`."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Where the description of the target `toy-board` is."""
+"""The path of the description of the target `toy-board`."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What xDSL's entry point `xdsl.universe` finds; loaded only when it is used."""
+"""The universe that xDSL's entry point `xdsl.universe` finds; loaded only when it is used."""
 
 from xdsl.ir import Dialect
 from xdsl.passes import ModulePass

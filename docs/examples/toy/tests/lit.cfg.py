@@ -1,4 +1,4 @@
-"""How lit runs the .mlir tests of this directory: `lit docs/examples/toy/tests`."""
+"""Configure lit for the .mlir tests of this directory: `lit docs/examples/toy/tests`."""
 
 import os
 import tempfile
