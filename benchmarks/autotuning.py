@@ -48,7 +48,7 @@ class Space:
 
     @property
     def values(self) -> list[list[float]]:
-        """What each parameter can be."""
+        """The values that each parameter can have."""
         return [sorted(set(column)) for column in zip(*self.times, strict=True)]
 
 

@@ -75,7 +75,7 @@ class Runner:
             raise SystemExit(f"{self.name}: the model does not run")
 
     def run(self, count: int) -> list[float]:
-        """The seconds of each of so many runs."""
+        """Return the seconds of each of `count` runs."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{count}\n")
         self._process.stdin.flush()
@@ -141,7 +141,7 @@ def measure(
 def _turn(
     runner: Runner, count: int, known: Sequence[int], quiet: float
 ) -> tuple[list[float], float]:
-    """Seconds of so many runs, and the CPUs that unknown processes used meanwhile."""
+    """Return the seconds of `count` runs, and the CPUs unknown processes used meanwhile."""
     repeats = 0
     while True:
         time.sleep(REST_SECONDS)

@@ -78,7 +78,7 @@ class CaseProcess:
             raise self._lost() from None
 
     def _lost(self) -> CaseLost:
-        """What has become of the process, which is another one then."""
+        """Join the process, and return what became of it; a new one follows."""
         self.request = None
         self._process.join()
         code = self._process.exitcode

@@ -57,7 +57,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Compilation:
-    """What it took to compile a model in a process of its own, and what came of it."""
+    """The cost of compiling a model in a process of its own, and the result."""
 
     seconds: float
     peak_rss_bytes: int

@@ -55,7 +55,7 @@ LEFT_OUT = "left out: no time"
 
 
 class Deadline:
-    """When all has to end, on the monotonic clock."""
+    """The time at which all has to end, on the monotonic clock."""
 
     def __init__(self, seconds: float) -> None:
         self._begin = monotonic()
@@ -154,7 +154,7 @@ def artifact_of(case: Case, settings: Settings, folder: Path) -> Path:
 
 
 def sanitized(name: str, command: Sequence[str], deadline: Deadline) -> Outcome:
-    """Whether the tool finds nothing, in the time that is left."""
+    """Return whether the tool finds nothing, in the time that is left."""
     if not deadline.left:
         return Outcome("sanitizer", name, True, note=LEFT_OUT)
     try:
@@ -171,7 +171,7 @@ def sanitized(name: str, command: Sequence[str], deadline: Deadline) -> Outcome:
 def compile_cases(
     chosen: Sequence[Case], settings: Settings, deadline: Deadline
 ) -> Iterator[Outcome]:
-    """Whether each of them becomes code for the target, which need not be there; keeps it."""
+    """Compile each case for the target, which need not be there, and keep the code."""
     for case in chosen:
         begin = monotonic()
         if not deadline.left:

@@ -78,12 +78,12 @@ def random_inputs(case: Case, model: braid.Model) -> list[Array]:
 
 
 def launched_seconds(model: braid.Model) -> float:
-    """What its devices say that all runs so far have taken."""
+    """Return the seconds that all runs so far have taken, by the model's devices."""
     return sum(model.launched_seconds().values())
 
 
 def clock_seconds(run: Run) -> float:
-    """What a run takes by the clock."""
+    """Return the seconds that a run takes by the clock."""
     begin = time.perf_counter()
     run()
     return time.perf_counter() - begin

@@ -18,7 +18,7 @@ ROWS = 64
 
 
 def path_of(folder: Path, case: Case) -> Path:
-    """Where the artifact of a case lies."""
+    """Return the path of the artifact of a case."""
     return folder / f"{re.sub('[^A-Za-z0-9_.]+', '_', case.name)}.braid"
 
 
@@ -37,12 +37,12 @@ def save(
 
 
 def load(folder: Path, case: Case) -> braid.Model:
-    """What `save` has kept. Raises `BraidError` where there is nothing of it."""
+    """Return what `save` has kept. Raises `BraidError` where there is nothing of it."""
     return braid.load(path_of(folder, case))
 
 
 def kept_arrays(folder: Path, case: Case, kind: str, count: int) -> list[Array]:
-    """So many arrays `input` or `result` that were kept with a model.
+    """Return `count` arrays `input` or `result` that were kept with a model.
 
     Raises `BraidError` where they are not there.
     """

@@ -14,7 +14,7 @@ Array = NDArray[Any]
 DTYPES = {"f32": np.float32, "f16": np.float16, "bf16": bfloat16, "i8": np.int8}
 
 TOP = "top "
-"""What kinds of cases that select the largest elements begin with; how many follows."""
+"""The prefix of kinds of cases that select the largest elements; their number follows."""
 
 
 @dataclass(frozen=True)

@@ -31,12 +31,12 @@ from braid.support.errors import BraidError
 CPU = "x86-64-v3"
 """The host's: most that stand beside a GPU have more."""
 NODE_SHARE, MODEL_SHARE = 2e-4, 1e-4
-"""How far results may be from those of ONNX or ONNX Runtime, of the largest."""
+"""The distance from ONNX's or ONNX Runtime's results that is allowed, of the largest."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """What is compiled for."""
+    """The target that models are compiled for."""
 
     name: str
     architecture: str | None

@@ -21,7 +21,7 @@ COPY = "copy"
 
 
 def available() -> bool:
-    """Whether PyTorch and a GPU are there."""
+    """Return whether PyTorch and a GPU are there."""
     if importlib.util.find_spec("torch") is None:
         return False
     torch: Any = importlib.import_module("torch")
@@ -58,7 +58,7 @@ def library_runs(torch: Any, kind: str, tensors: Sequence[Any]) -> dict[str, Run
 
 
 def copy_runs(torch: Any, moved: float) -> dict[str, Run]:
-    """A copy that reads and writes so many bytes together: what memory allows; none for none."""
+    """Return a copy that reads and writes `moved` bytes in all, as memory allows; none for 0."""
     if not moved:
         return {}
     source, target = (
@@ -113,7 +113,7 @@ def _on_gpu(torch: Any, tensor: Any, dtype: Any) -> Any:
 
 
 def function_of(torch: Any, kind: str) -> tuple[str, Function] | None:
-    """What computes a kind of case, and whose kernels that takes."""
+    """Return the function that computes a kind of case, and whose kernels that takes."""
     functional = torch.nn.functional
     if kind.startswith(TOP):
         return "torch", lambda a: torch.topk(a, int(kind.removeprefix(TOP)), 1)[0]

@@ -34,7 +34,7 @@ RUNS = 3
 
 @dataclass(frozen=True)
 class Replayed:
-    """What became of a case; `lost` where there are no results."""
+    """The outcome of a case; `lost` where there are no results."""
 
     name: str
     right: bool
@@ -60,7 +60,7 @@ def serve(channel: Connection, folder: Path, runs: int) -> None:
 
 
 def replay(name: str, case: KeptCase, runs: int) -> Replayed:
-    """Runs a case so many times, with other inputs behind the first time, and compares."""
+    """Run a case `runs` times, with other inputs behind the first time, and compare."""
     begin = time.perf_counter()
     results = case.model.run(case.inputs)
     found, bits = case.difference(results), _bits(results)

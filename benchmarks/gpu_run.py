@@ -32,7 +32,7 @@ TOLERANCES = {"f32": 1e-5, "f16": 4e-3, "bf16": 3e-2, "i8": 0.0}
 
 @dataclass
 class Outcome:
-    """What became of a case: its largest error beside what is allowed, and times in seconds.
+    """The outcome of a case: its largest error beside what is allowed, and times in seconds.
 
     `seconds` are medians, of the device by its own account, or by the clock where it keeps none,
     and so are those of `peers`; `spreads` are the distances of their quartiles beside them.
@@ -56,7 +56,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Settings:
-    """What cases are run on, and how often each is timed.
+    """The settings of a run: what cases are run on, and how often each is timed.
 
     Their artifacts lie in the folder `artifacts`, if there is one; else they are compiled. `peers`
     says that PyTorch and a GPU are there.
@@ -71,7 +71,7 @@ class Settings:
 
     @property
     def exact(self) -> bool:
-        """Whether products of f32 may not be rounded to tf32."""
+        """True if products of f32 may not be rounded to tf32."""
         return "+tf32" not in (self.arch or "")
 
 

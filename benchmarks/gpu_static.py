@@ -42,7 +42,7 @@ from braid.targets.machines.gpus import gpu_machine
 
 @dataclass(frozen=True)
 class Case:
-    """A tile: what a block computes in a stage of so many depths."""
+    """A tile: what a block computes in a stage of `depth` depths."""
 
     name: str
     bytes: bool
@@ -55,7 +55,7 @@ class Case:
 
     @property
     def architecture(self) -> str:
-        """What it is assembled for."""
+        """The architecture that the tile is assembled for."""
         return "sm_90a" if self.hopper else "sm_80"
 
     @property
@@ -123,7 +123,7 @@ def group_of(case: Case) -> FusedOp:
 
 
 def braid_row(case: Case) -> Row:
-    """What braid's family makes of the tile."""
+    """Return the row of the kernel that braid's family makes of the tile."""
     architecture = case.architecture
     machine = gpu_machine(architecture)
     family = HopperGemmFamily(machine) if case.hopper else GemmFamily(machine)
@@ -142,7 +142,7 @@ def braid_row(case: Case) -> Row:
 
 
 def cutlass_row(case: Case, directory: Path) -> Row:
-    """What CUTLASS makes of it, compiled by nvcc."""
+    """Return the row of the kernel that CUTLASS makes of the tile, compiled by nvcc."""
     with tempfile.TemporaryDirectory(prefix="braid-cutlass-") as name:
         source = SOURCES / ("sm90.cu" if case.hopper else "sm80.cu")
         output = Path(name) / "tile.cubin"

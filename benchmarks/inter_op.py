@@ -80,7 +80,7 @@ def braid_variants(
 
 
 def _prediction(remarks: Sequence[Remark]) -> dict[str, float]:
-    """What `assign-inter-op-streams` expects."""
+    """Return the figures that `assign-inter-op-streams` expects."""
     for remark in remarks:
         if remark.pass_name == "assign-inter-op-streams":
             names = ("cost", "lower_bound", "seconds_on_one_stream")

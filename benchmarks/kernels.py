@@ -137,7 +137,7 @@ class Measurement:
 
 
 def match(family: KernelFamily, group: FusedOp) -> Candidate:
-    """What the family finds in a group that it takes."""
+    """Return what the family finds in a group that it takes."""
     found = family.match(group)
     assert found is not None
     return found

@@ -60,7 +60,7 @@ def read_instance(name: str, data: Path, seed: int) -> StrategyProblem:
 
 
 def measure_module(name: str, ops: int, options: argparse.Namespace) -> Measurement:
-    """Run `select-layouts` by braid-opt on a file with so many ops."""
+    """Run `select-layouts` by braid-opt on a file with `ops` ops."""
     with TemporaryDirectory() as folder:
         source, remarks = Path(folder) / "module.mlir", Path(folder) / "remarks.json"
         source.write_text(layout_module(ops, seed=options.seed))

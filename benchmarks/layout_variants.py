@@ -41,7 +41,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Decided:
-    """What a selection says about itself, in seconds; `pass_seconds` is how long it took."""
+    """The figures of a selection; `pass_seconds` is the time it took, in seconds."""
 
     cost: float
     lower_bound: float

@@ -37,7 +37,7 @@ from braid.runtime.model import Model
 from braid.targets.machines.load import load_target
 
 _ALLOWED_SHARE = 5
-"""The children may take one part in so many of the peak without fusion, and their results."""
+"""The children may take this fraction (1 ÷ it) of the peak without fusion, and their results."""
 
 _TOLERANCE = 1e-5
 """Largest difference from the reference, over the largest element of the reference."""

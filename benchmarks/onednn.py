@@ -40,7 +40,7 @@ def _library() -> ctypes.CDLL | None:
 
 
 def available() -> bool:
-    """Whether oneDNN can be measured here."""
+    """Return whether oneDNN can be measured here."""
     return _library() is not None
 
 

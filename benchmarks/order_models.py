@@ -106,7 +106,7 @@ def measured(arguments: argparse.Namespace) -> Iterator[Record]:
 
 
 def rewriting(plain: Record, rewritten: Record) -> Record:
-    """What the best order behind both rewritings needs, against the import order before it."""
+    """Compare the best order behind both rewritings with the import order before it."""
     before, cost = plain["import"], rewritten["found"]
     assert isinstance(before, int | float) and isinstance(cost, int | float)
     return {

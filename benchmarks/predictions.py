@@ -8,7 +8,7 @@ records are then those of all others; it is split over the target `host-2` by
 `assign-devices{strategy=throughput}`, with `--replicate` also by letting stages take turns on both
 cores, and run as a stream. Printed are, for each stage and for the stream (the busiest device),
 predicted ÷ measured, and the same without any records. Stages are single threads that keep to their
-cores. Of the rounds, of so many seconds each, the fastest counts for each stage: whatever else the
+cores. Of the rounds, of `--seconds` each, the fastest counts for each stage: whatever else the
 machine does makes it longer. All times are divided by how slow the machine was at that moment: a
 fixed kernel tells.
 """
@@ -49,7 +49,7 @@ OFF = 0.2
 
 
 class Pace:
-    """How slow the machine is at the moment: seconds of a fixed kernel ÷ those at first.
+    """The present slowness of the machine: seconds of a fixed kernel ÷ those at first.
 
     Virtual machines get slower and faster by a fifth within minutes, whatever runs on them.
     """
@@ -77,7 +77,7 @@ class Pace:
 
 
 def probe(path: Path, pace: Pace) -> list[Record]:
-    """What running the model as a whole once says of its groups, on a machine as at first."""
+    """Run the model once as a whole; return what that says of its groups, at the first pace."""
     forget()
     before = pace.now()
     for report in probe_model(path, target=TARGET, alone=False):
@@ -198,7 +198,7 @@ class Kept:
 
     @staticmethod
     def read(file: Path | None) -> "Kept":
-        """What the file holds, if there is one."""
+        """Return what the file holds, if there is one."""
         if file is None or not file.exists():
             return Kept(None, {})
         data = json.loads(file.read_text())
@@ -206,7 +206,7 @@ class Kept:
         return Kept(data["first"], rows)
 
     def completed(self, models: Sequence[Path], rounds: int, pace: Pace) -> "Kept":
-        """With the records of these models, too: the fastest of so many rounds."""
+        """Return it with the records of these models, too: the fastest of `rounds` rounds."""
         missing = [path for path in models if path.stem not in self.rows]
         found = {path.stem: probe(path, pace) for path in missing}
         for _ in range(1, rounds):

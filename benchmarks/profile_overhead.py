@@ -59,7 +59,7 @@ def _repeated(model: braid.Model, inputs: list[Array], count: int) -> Run:
 
 
 def _repeats(run: Run, least: float = 0.01) -> int:
-    """How many runs take at least so many seconds."""
+    """Return how many runs take at least `least` seconds."""
     (seconds,) = interleave([Candidate("once", run, 0.0, {})], 3, warmup=2)
     return max(1, round(least / min(seconds)))
 

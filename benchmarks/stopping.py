@@ -106,7 +106,7 @@ def replayed(kernel: Mapping[str, Any], rule: Rule) -> tuple[int, int, float, fl
 
 
 def replay(path: Path, speed: float = 1.0, rule: Rule | None = None) -> dict[str, float]:
-    """What the rule saves where the library is best, and loses over all kernels.
+    """Return what the rule saves where the library is best, and loses over all kernels.
 
     The library counts as `speed` times as fast as it was measured.
     """

@@ -5,7 +5,7 @@
 With `--decide`, the strategy `throughput` says what runs where, for the target `host-2`. Without,
 each model is split where the predicted seconds of its kernels, in topological order, reach a part
 of their sum (`--part`, one half), compiled for the target `host-2` and run as a stream. In turns,
-for so many seconds each: the whole model on one thread; two instances of it, each in a thread of
+for `--seconds` each: the whole model on one thread; two instances of it, each in a thread of
 its own on a core of its own; the stream; and, for latency, the split model request by request. What
 the stream gives must be, to the bit, what calls of the split model do. With `--balance N` the split
 is moved N times by what the stages of a stream took. Two instances ÷ one tells how much of two
@@ -65,7 +65,7 @@ class Measured:
 
 
 def seconds_by_name(source: SourceModel) -> dict[str, float]:
-    """What the kernels of a model are predicted to take, by the last of the names in each."""
+    """Predict the seconds of a model's kernels, by the last of the names in each."""
     context, module = make_context(), source.module.clone()
     passes = passes_for(module)
     names = [pass_.name for pass_ in passes]

@@ -42,7 +42,7 @@ _SECONDS = 60.0
 
 @dataclass(frozen=True)
 class TaskEvent:
-    """What happened to a task; `data` depends on the kind, and `number` grows.
+    """An event of a task; `data` depends on the kind, and `number` grows.
 
     `state` has the state, `step` what is being done, `line` a line of text, `asks` whether the
     search waits for an order, `kernels` the kernels and their times in seconds, `report` what was
@@ -116,7 +116,7 @@ class Client:
             ) from error
 
     def task(self, task: str) -> dict[str, Any]:
-        """What the server says of a task: `state`, `error`, `kernels` with times and others."""
+        """Return the server's document of a task: `state`, `error`, timed `kernels` and others."""
         return self._json("GET", f"/tasks/{task}")
 
     def events(self, task: str, after: int = 0) -> Iterator[TaskEvent]:

@@ -34,7 +34,7 @@ _WRITTEN = {
     "PARAMETER_MUTATION": "parameter",
     "USER_INPUT_MUTATION": "input",
 }
-"""What a program writes to besides its results, by the kind of output that it is of a program."""
+"""The things that a program writes to besides its results, by the kind of its output."""
 
 
 def check_effects(program: Any) -> None:
@@ -101,12 +101,12 @@ def random_op(graph: Any) -> str | None:
 
 
 _SHARES = ("dropout_p", "dropout", "p")
-"""How ops call the share of elements that they leave out at random."""
+"""The names of the share of elements that ops leave out at random."""
 _TRAINING = ("train", "training")
 
 
 def _leaves_nothing_out(node: Any) -> bool:
-    """Whether an op that may draw random numbers draws none: its share is 0, or it does not train.
+    """Return whether an op that may draw random numbers draws none: its share is 0, or no training.
 
     `p` alone is the probability of ones, which are drawn.
     """
@@ -242,7 +242,7 @@ def _is_given(spec: Any) -> bool:
 
 
 def _is_constant(spec: Any) -> bool:
-    """Whether an argument, such as a flag, was traced as what it is, and is no input any more."""
+    """Return whether an argument, such as a flag, was traced as a constant, and is no input."""
     return type(spec.arg).__name__ == "ConstantArgument"
 
 
@@ -263,7 +263,7 @@ def _real(value: Any) -> Any:
 
 
 _ROUNDINGS = 8
-"""How many units in the last place of its operands a result may differ by."""
+"""The number of units in the last place of its operands that a result may differ by."""
 
 
 def _magnitude(value: Any) -> float:

@@ -13,7 +13,7 @@ _AS_PYTORCH_HAS_THEM = (
     _aten._native_batch_norm_legit_functional,
     _aten.native_batch_norm,
 )
-"""What the exporter translates wrongly while it trains, and PyTorch itself expresses by others."""
+"""The ops the exporter translates wrongly in training, and PyTorch itself expresses by others."""
 
 
 def decompositions() -> dict[Any, Callable[..., Any]]:

@@ -119,7 +119,7 @@ def _check_constants(name: str, program: Any, told: Iterable[str]) -> None:
 
 
 _NEW_AXES = {1: ((0,),), 2: ((0, 1), (0,)), 3: ((0, 1, 2), (0, 2), (2,))}
-"""Which axes `atleast_1d` to `atleast_3d` add, by the rank of a tensor."""
+"""The axes that `atleast_1d` to `atleast_3d` add, by the rank of a tensor."""
 
 
 def _translations() -> dict[Any, Any]:

@@ -120,7 +120,7 @@ def _tail_of(whole: Any) -> tuple[Any, list[Any]]:
 
 
 def _is_tail(node: Any) -> bool:
-    """Whether a node is a constant, a size, or a view of what is an operand of it."""
+    """Return whether a node is a constant, a size, or a view of what is an operand of it."""
     if node.op != "call_function":
         return node.op == "get_attr"
     if node.target is getitem:
@@ -190,7 +190,7 @@ def _sizes(
 
 
 def _open(fake: Any) -> Any:
-    """Which dims of an input are open, as `torch.export` wants it."""
+    """Return which dims of an input are open, as `torch.export` wants it."""
     if not is_tensor(fake):
         return torch.export.Dim.DYNAMIC
     sizes = enumerate(fake.shape)
@@ -198,7 +198,7 @@ def _open(fake: Any) -> Any:
 
 
 def _finish(expected: Any) -> _Finish:
-    """What makes of a computed result one like `expected`, which has no data."""
+    """Return a function that makes of a computed result one like `expected`, which has no data."""
     if not is_tensor(expected):
         raise BraidError(f"it computes a {type(expected).__name__}, expected a tensor")
     sizes = [_number(size) for size in expected.shape]

@@ -46,7 +46,7 @@ _BASES: dict[type[Attribute], str] = {
     IntegerAttr: '"#builtin.integer"',
     StringAttr: '"#builtin.string"',
 }
-"""What upstream calls an attribute or type of xDSL."""
+"""The names that upstream gives attributes and types of xDSL."""
 UPSTREAM_NAMES = {name.strip('"'): attribute for attribute, name in _BASES.items()}
 """The attributes and types of xDSL by what upstream calls them."""
 
@@ -123,7 +123,7 @@ _Values = Sequence[tuple[str, RangeConstraint, bool]]
 def _operation(
     operation: type[Operation], bases: dict[type[Attribute], str], segments: int | None = None
 ) -> list[str]:
-    """The definition of an op; with `segments`, of its form with so many of each variadic."""
+    """Return the definition of an op, or of its form with `segments` of each variadic."""
     assert issubclass(operation, IRDLOperation), "the dialect has no other ops"
     body = _Definition(bases)
     definition = operation.get_irdl_definition()

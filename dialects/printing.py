@@ -39,7 +39,7 @@ class CachingPrinter(Printer):
 
     @property
     def text(self) -> str:
-        """What was printed so far."""
+        """The text that was printed so far."""
         return self._buffer.getvalue()
 
     def print_string(self, text: str, *, indent: int | None = None) -> None:

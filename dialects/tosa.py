@@ -48,21 +48,21 @@ class ShapeType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_attr_definition
 class NanModeAttr(TextAttr):
-    """What happens to NaNs: `PROPAGATE` or `IGNORE`."""
+    """The treatment of NaNs: `PROPAGATE` or `IGNORE`."""
 
     name = "tosa.nan_mode"
 
 
 @irdl_attr_definition
 class ResizeModeAttr(TextAttr):
-    """How `tosa.resize` interpolates: `NEAREST_NEIGHBOR` or `BILINEAR`."""
+    """The interpolation of `tosa.resize`: `NEAREST_NEIGHBOR` or `BILINEAR`."""
 
     name = "tosa.resize_mode"
 
 
 @irdl_attr_definition
 class RoundingModeAttr(TextAttr):
-    """How `tosa.rescale` rounds: `SINGLE_ROUND`, `DOUBLE_ROUND` or `INEXACT_ROUND`."""
+    """The rounding of `tosa.rescale`: `SINGLE_ROUND`, `DOUBLE_ROUND` or `INEXACT_ROUND`."""
 
     name = "tosa.rounding_mode"
 

@@ -3,8 +3,8 @@
 IRDL differs from xDSL in two points, and both have a way around:
 
 - all values of one variadic must have one type. An op whose values have several, or that has
-  several variadics, becomes `braid.mixed_…`, in which so many variadics stand for each list of
-  operands or results, one for each run of values of one type, and which says in
+  several variadics, becomes `braid.mixed_…`, in which each list of operands or results is
+  several variadics, one for each run of values of one type, and which says in
   `operandSegmentSizes` and `resultSegmentSizes` how long they are;
 - no op is a terminator. `braid.yield` becomes `tosa.yield`, which takes any tensors and may stand
   in any op.
@@ -37,7 +37,7 @@ _SIZES = (_OPERANDS, "resultSegmentSizes")
 
 
 def has_mixed_form(operation: type[Operation]) -> bool:
-    """Whether ops of this class may have values of several types in one variadic."""
+    """Return whether ops of this class may have values of several types in one variadic."""
     if not operation.name.startswith(_DIALECT) or issubclass(operation, ElementwiseOp):
         return False
     assert issubclass(operation, IRDLOperation), "the dialect has no other ops"
@@ -82,7 +82,7 @@ def from_upstream_form(module: ModuleOp) -> None:
 
 
 def is_in_upstream_form(text: str) -> bool:
-    """Whether a module with this text may need `from_upstream_form`."""
+    """Return whether a module with this text may need `from_upstream_form`."""
     return _MIXED in text or (TosaYieldOp.name in text and _DIALECT in text)
 
 

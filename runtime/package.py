@@ -15,7 +15,7 @@ AnyPath = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Package:
-    """What files are written from: `link` makes a shared object of `objects`.
+    """The contents that files are written from: `link` makes a shared object of `objects`.
 
     `weights` are the bytes that the code reads; the manifest says what lies where in them.
     `link_c_library` writes manifest, objects and weights as a shared object for C at a path.

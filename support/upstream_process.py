@@ -22,7 +22,7 @@ _SECONDS = 5
 _BYTES_OF_A_SECOND = 1 << 20
 """CPU seconds that a text may take, and for how many bytes there is one more."""
 _WAITS = 20
-"""How many times as long the answer may take on a machine that is busy with other things."""
+"""The factor by which the answer may take longer on a machine that is busy with other things."""
 
 
 class RejectedError(Exception):
@@ -40,12 +40,12 @@ class Request:
     text: str
     pipeline: str = ""
     stablehlo: bool = False
-    """Whether StableHLO and CHLO are registered, where the bindings come with them."""
+    """True if StableHLO and CHLO are registered, where the bindings come with them."""
     unregistered: bool = True
-    """Whether ops of dialects that are not registered are taken."""
+    """True if ops of dialects that are not registered are taken."""
     locations: bool = True
     bytecode: bool = False
-    """Whether the answer is bytecode instead of text, of this version or else the newest."""
+    """True if the answer is bytecode instead of text, of this version or else the newest."""
     bytecode_version: int | None = None
 
 

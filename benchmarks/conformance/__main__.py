@@ -89,9 +89,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def sample(names: Sequence[str], count: int | None) -> list[str]:
-    """So many of the names, in an order that looks random: a larger sample begins with a smaller.
+    """Return `count` of the names, in an order that looks random.
 
-    All of them, as they come, if there is no count.
+    A larger sample begins with a smaller. All of them, as they come, if there is no count.
     """
     if count is None:
         return list(names)

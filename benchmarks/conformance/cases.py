@@ -58,14 +58,14 @@ class Case:
 
     @property
     def is_core(self) -> bool:
-        """Whether all shapes are given, and all types are f32, i32, i64 or bool."""
+        """True if all shapes are given, and all types are f32, i32, i64 or bool."""
         return self.is_static and all(
             value.type.tensor_type.elem_type in CORE_TYPES for value in self._ports
         )
 
     @property
     def is_static(self) -> bool:
-        """Whether all inputs and outputs are tensors of given shapes."""
+        """True if all inputs and outputs are tensors of given shapes."""
         return all(is_static(value) for value in self._ports)
 
     @property
@@ -74,7 +74,7 @@ class Case:
 
 
 def is_static(value: ValueInfoProto) -> bool:
-    """Whether the value is a tensor of a given shape."""
+    """Return whether the value is a tensor of a given shape."""
     tensor = value.type.tensor_type
     dims = tensor.shape.dim
     return value.type.HasField("tensor_type") and all(d.HasField("dim_value") for d in dims)

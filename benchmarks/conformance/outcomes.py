@@ -11,7 +11,7 @@ from braid.support.errors import BraidError, UnsupportedError
 
 
 class Status(StrEnum):
-    """How a case ended."""
+    """The status that a case ended with."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -20,7 +20,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How case `name` ended; `reason` is empty if it passed."""
+    """The outcome of case `name`; `reason` is empty if it passed."""
 
     name: str
     status: Status
@@ -46,7 +46,7 @@ def run_case(case: Case, executor: Executor) -> Outcome:
 
 
 def first_difference(case: Case, outputs: list[object], expected: list[object]) -> str | None:
-    """What is wrong with the outputs, None if they are within the tolerances of the case."""
+    """Return what is wrong with the outputs, None if they are within the case's tolerances."""
     if len(outputs) != len(expected):
         return f"{len(outputs)} outputs, expected {len(expected)}"
     for index, (output, reference) in enumerate(zip(outputs, expected, strict=True)):

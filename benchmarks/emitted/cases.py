@@ -156,7 +156,7 @@ def source_of(name: str, folder: Path | None) -> Path | ModelProto:
 
 
 def digest_of(source: Path | ModelProto) -> str:
-    """What tells whether a model is another one than that of the record."""
+    """Return a digest by which a model is the same as that of the record or not."""
     if isinstance(source, Path):
         with source.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()[:16]

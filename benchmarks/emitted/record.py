@@ -9,7 +9,7 @@ from pathlib import Path
 RECORD = Path(__file__).with_name("record.json")
 
 PACKAGES = ("llvmlite", "numpy", "onnx", "ortools", "pycde", "torch-mlir", "xdsl")
-"""What has a part in what is emitted, beside braid."""
+"""The packages that have a part in what is emitted, beside braid."""
 
 _SHOWN = 6
 """Names of files that a line shows."""
@@ -25,7 +25,7 @@ class Emitted:
 
 @dataclass(frozen=True)
 class Record:
-    """What is emitted by case, and the versions of the packages that had a part in it."""
+    """The digests of what is emitted by case, and the versions of the packages behind it."""
 
     versions: Mapping[str, str]
     cases: Mapping[str, Emitted] = field(default_factory=dict[str, Emitted])
@@ -65,7 +65,7 @@ def read_record(path: Path = RECORD) -> Record:
 
 
 def differences(name: str, recorded: Emitted | None, now: Emitted) -> Iterator[str]:
-    """What to say of a case whose digests are not those of the record."""
+    """Yield what to say of a case whose digests are not those of the record."""
     if recorded is None:
         yield f"{name}: is not in the record"
     elif recorded.source != now.source:

@@ -163,7 +163,7 @@ KERNELS: dict[str, Kernel] = {
 
 
 def selected(name: str, dsps: int, operators: Operators) -> Selected:
-    """The compiler's design with so many DSPs."""
+    """Return the compiler's design with `dsps` DSPs."""
     main = function_named(Parser(make_context(), KERNELS[name].text).parse_module(), "main")
     graph = graph_of(main, known_values(main, {}))
     return select_orders(graph, name, operators, dsps)

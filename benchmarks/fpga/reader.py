@@ -62,7 +62,7 @@ class _Scope:
     ones: set[str] = field(default_factory=set)
 
     def is_one(self, node: Node) -> bool:
-        """Whether this is the constant 1."""
+        """Return whether this is the constant 1."""
         if node.type == "number_literal":
             return re.fullmatch(r"1(\.0*)?[fF]?", text_of(node)) is not None
         return text_of(node) in self.ones
@@ -135,7 +135,7 @@ class _Reader:
         self.processes.append(Process(instance, tuple(nests)))
 
     def _simple(self, statement: Node, scope: _Scope, prefix: str) -> None:
-        """What is not executed: declarations, pragmas, the return."""
+        """Read a statement that is not executed: declarations, pragmas, the return."""
         if statement.type == "preproc_call":
             self._pragma(text_of(statement), scope)
         elif statement.type == "declaration":

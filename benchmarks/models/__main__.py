@@ -133,7 +133,7 @@ def main() -> None:
 
 
 def is_close(result: Result, options: argparse.Namespace) -> bool:
-    """Whether the error is within the tolerance that was asked for, if one was."""
+    """Return whether the error is within the tolerance that was asked for, if one was."""
     return options.tolerance is None or result.error <= options.tolerance
 
 

@@ -68,7 +68,7 @@ def without_softmax(
 
 
 def is_weight(node: NodeProto, given: Mapping[str, Array]) -> bool:
-    """Whether the node stands for a weight that was left out."""
+    """Return whether the node stands for a weight that was left out."""
     return node.op_type == "ConstantOfShape" and node.input[0] in given
 
 

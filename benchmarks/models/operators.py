@@ -54,9 +54,9 @@ def make_operator(
     kinds: Sequence[int] = (),
     **attributes: Any,
 ) -> ModelProto:
-    """One `operator` on tensors of `shapes`, then on `known` ones; so many results.
+    """Make one `operator` on tensors of `shapes`, then on `known` ones, with `results` results.
 
-    Of the ONNX types `kinds`, by default of f32.
+    The tensors are of the ONNX types `kinds`, by default of f32.
     """
     names = [f"x{number}" for number in range(len(shapes))]
     weights = [numpy_helper.from_array(array, f"w{n}") for n, array in enumerate(known)]

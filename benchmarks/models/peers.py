@@ -1,4 +1,4 @@
-"""The runtimes: each loads a model and runs it on so many threads."""
+"""The runtimes: each loads a model and runs it on a number of threads."""
 
 import subprocess
 import sys
@@ -76,7 +76,7 @@ def load_ort(path: Path, inputs: Inputs, threads: int = 1) -> Candidate:
 
 
 def has_halves(path: Path) -> bool:
-    """Whether weights are in bf16, which not every runtime multiplies as such by itself."""
+    """Return whether weights are in bf16, which not every runtime multiplies as such by itself."""
     weights = onnx.load(path, load_external_data=False).graph.initializer
     return any(weight.data_type == onnx.TensorProto.BFLOAT16 for weight in weights)
 
@@ -107,7 +107,7 @@ def load_openvino(path: Path, inputs: Inputs, threads: int = 1) -> Candidate:
 
 
 def as_openvino(value: Array) -> Any:
-    """What OpenVINO takes for an array; numpy's bf16 is of a package that it does not know."""
+    """Return what OpenVINO takes for an array; it does not know the package of numpy's bf16."""
     import openvino  # pyright: ignore
 
     if value.dtype != BF16:

@@ -19,7 +19,7 @@ PINS = {
     "gpt2": ("op:softmax=cpu:0", "op:matmul=gpu:0"),
     "loop_if": ("op:matmul=cpu:0", "op:reduce=gpu:0"),
 }
-"""Which ops of each the host keeps where it is split between a CPU and a GPU."""
+"""The ops of each that the host keeps where it is split between a CPU and a GPU."""
 
 
 NEED_TORCH = {"mobilenet_v2", "gpt2"}

@@ -17,7 +17,7 @@ from benchmarks.oversize.case import Array, Case, Dims, Reference
 
 
 class _Model(Protocol):
-    """What a module of this package has."""
+    """The interface of a module of this package."""
 
     def build(self, dims: Dims) -> ModelProto: ...
     def make_inputs(self, dims: Dims) -> list[Array]: ...

@@ -21,7 +21,7 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 _SIGNS = ("out of memory", "allocat", "bad_alloc", "MemoryError")
-"""What messages of failed allocations have in common."""
+"""The texts that messages of failed allocations have in common."""
 
 
 def memory(field: str) -> int:

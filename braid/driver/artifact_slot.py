@@ -88,7 +88,7 @@ class ArtifactSlot:
         return None
 
     def _compile_again(self, compile: Compile) -> Package:
-        """What the model is compiled to now. Raises BraidError where it is another by now."""
+        """Compile the model as it is now. Raises BraidError where it is another by now."""
         now = self.source.now(self.options)
         if now is None or now.digests != self.source.digests:
             raise BraidError(

@@ -77,7 +77,7 @@ def emit_model(source: ModelSource, stage: str, options: CompileOptions = DEFAUL
 
 
 def _lowering(source: ModelSource, options: CompileOptions) -> Lowering:
-    """What lowers the model as the options say."""
+    """Return what lowers the model as the options say."""
     context = make_context()
     read = partial(read_to_compile, context, source, options)
     return Lowering(context, read, options)
@@ -98,7 +98,7 @@ def _load(lowered: LoweredModel, options: CompileOptions) -> Model:
 
 
 def missing_here(machine: Machine) -> str | None:
-    """Why code for `machine` cannot run in this process, None where it can."""
+    """Return why code for `machine` cannot run in this process, None where it can."""
     here = cpu_machine(NATIVE).architecture
     if machine.architecture != here:
         return f"its code is for {machine.architecture}, this machine is {here}"

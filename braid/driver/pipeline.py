@@ -90,7 +90,7 @@ def with_profile(
 def with_ordering(
     passes: Sequence[ModulePass], seconds: float | None, streams: int
 ) -> tuple[ModulePass, ...]:
-    """`passes` with orders that are measured for so many seconds, or for several streams.
+    """Return `passes` with orders that are measured for `seconds`, or for several streams.
 
     Raises BraidError for fewer streams than 1.
     """
@@ -153,9 +153,9 @@ def with_partition(
 def with_search(
     passes: Sequence[ModulePass], seconds: float | None, jobs: int | None
 ) -> tuple[ModulePass, ...]:
-    """`passes`, of which those that search orders piece by piece do so for so many seconds each.
+    """Return `passes`; those that search orders piece by piece do so for `seconds` each.
 
-    They do by `jobs` processes, by default as many as there are CPUs. Raises BraidError where
+    They do so in `jobs` processes, by default as many as there are CPUs. Raises BraidError where
     seconds are given, and no pass searches that way.
     """
     limit = {} if seconds is None else {SEARCH_SECONDS: float(seconds)}

@@ -9,7 +9,7 @@ from braid.onnxruntime.errors import Fail, NotImplementedStatus
 
 
 class _Absent:
-    """What cannot be made, and has what ONNX Runtime's class has only in name."""
+    """A class that cannot be made, and has what ONNX Runtime's class has only in name."""
 
     instead = "braid has none"
 
@@ -54,7 +54,7 @@ class AdapterFormat(_Absent):
 
 
 class ModelCompiler(_Absent):
-    """What writes models of one execution provider."""
+    """The class of ONNX Runtime that writes models of one execution provider."""
 
     instead = "session.model.save(path) writes a .braid file, which a session opens"
 
@@ -74,11 +74,11 @@ class ModelPackageComponentContext(ModelPackage):
 
 
 class ModelPackageOptions(ModelPackage):
-    """How a folder of models is opened."""
+    """The options by which a folder of models is opened."""
 
 
 class ModelPackageWriteMode(ModelPackage):
-    """How a folder of models is written."""
+    """The mode in which a folder of models is written."""
 
 
 class OrtSyncStream(_Absent):
@@ -98,7 +98,7 @@ class OrtEpAssignedSubgraph(OrtEpAssignedNode):
 
 
 class OrtEpContextData(_Absent):
-    """What a provider keeps of a model that it compiled."""
+    """The class of ONNX Runtime for what a provider keeps of a model that it compiled."""
 
     instead = ModelCompiler.instead
 
@@ -108,7 +108,7 @@ class OrtEpContextDataBuffer(OrtEpContextData):
 
 
 class OrtExternalInitializerInfo(_Absent):
-    """Where a weight is in a file."""
+    """The class of ONNX Runtime for the place of a weight in a file."""
 
     instead = "give the path of the model, and keep its files beside it"
 

@@ -15,7 +15,7 @@ from braid.runtime.device_arrays import DeviceArray
 
 
 class Session(Protocol):
-    """What has inputs and outputs to bind."""
+    """A session that has inputs and outputs to bind."""
 
     def get_inputs(self) -> list[NodeArg]:
         """Return what the inputs are."""
@@ -27,7 +27,7 @@ class Session(Protocol):
 
 
 class IOBinding:
-    """What `run_with_iobinding` reads and writes.
+    """The inputs and outputs that `run_with_iobinding` reads and writes.
 
     Arrays of numpy and values are read and written where they are; whoever binds an address keeps
     its memory.
@@ -146,7 +146,7 @@ class IOBinding:
 
     @property
     def is_on_gpu(self) -> bool:
-        """Whether an output is bound to the memory of a GPU."""
+        """True if an output is bound to the memory of a GPU."""
         bound = self.bound_outputs.values()
         return any(value is not None and isinstance(value.buffer, DeviceArray) for value in bound)
 

@@ -15,7 +15,7 @@ from braid.support.errors import did_you_mean
 
 
 class GraphOptimizationLevel(NamedNumber):
-    """How much ONNX Runtime optimizes; braid always does all that keeps results."""
+    """The level to which ONNX Runtime optimizes; braid always does all that keeps results."""
 
     ORT_DISABLE_ALL = 0
     ORT_ENABLE_BASIC = 1
@@ -25,14 +25,14 @@ class GraphOptimizationLevel(NamedNumber):
 
 
 class ExecutionMode(NamedNumber):
-    """Whether kernels that do not need each other run side by side."""
+    """The mode in which kernels that do not need each other run: in sequence or side by side."""
 
     ORT_SEQUENTIAL = 0
     ORT_PARALLEL = 1
 
 
 class ExecutionOrder(NamedNumber):
-    """How ONNX Runtime orders kernels; braid orders them by the memory that they need."""
+    """The order of kernels in ONNX Runtime; braid orders them by the memory that they need."""
 
     DEFAULT = 0
     PRIORITY_BASED = 1

@@ -178,7 +178,7 @@ class OrtMemoryInfo:
 
 
 CPU_MEMORY = OrtMemoryInfo("Cpu", OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, OrtMemType.DEFAULT)
-"""Where sessions take inputs from, and give outputs."""
+"""The memory where sessions take inputs from, and give outputs."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ def get_ep_devices() -> list[OrtEpDevice]:
 
 
 class OrtArenaCfg:
-    """How an arena grows; braid's sessions plan their memory, and have none."""
+    """The way an arena grows; braid's sessions plan their memory, and have none."""
 
     _NAMES = (
         *("max_mem", "arena_extend_strategy", "initial_chunk_size_bytes"),

@@ -10,7 +10,7 @@ from braid.support.errors import BraidError, UnsupportedError
 
 
 class OrtError(BraidError):
-    """What has a number and a name among ONNX Runtime's statuses."""
+    """An error that has a number and a name among ONNX Runtime's statuses."""
 
     code: ClassVar[int]
     status: ClassVar[str]
@@ -106,16 +106,16 @@ class NotFound(OrtError):
 
 
 class WrongValueError(BraidError, ValueError):
-    """Where ONNX Runtime raises Python's `ValueError`."""
+    """The error where ONNX Runtime raises Python's `ValueError`."""
 
 
 class WrongTypeError(BraidError, TypeError):
-    """Where ONNX Runtime raises Python's `TypeError`."""
+    """The error where ONNX Runtime raises Python's `TypeError`."""
 
 
 class WrongAttributeError(BraidError, AttributeError):
-    """Where ONNX Runtime raises Python's `AttributeError`."""
+    """The error where ONNX Runtime raises Python's `AttributeError`."""
 
 
 class WrongUseError(BraidError, RuntimeError):
-    """Where ONNX Runtime raises Python's `RuntimeError`."""
+    """The error where ONNX Runtime raises Python's `RuntimeError`."""

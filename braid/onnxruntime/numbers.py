@@ -33,7 +33,7 @@ class OrtMemType(NamedNumber):
 
 
 class OrtDeviceMemoryType(NamedNumber):
-    """Whether the CPU reaches the memory of a device."""
+    """The kind of a device's memory: whether the CPU reaches it."""
 
     DEFAULT = 0
     HOST_ACCESSIBLE = 5
@@ -70,7 +70,7 @@ class OrtDeviceVendorId(IntEnum):
 
 
 class OrtExecutionProviderDevicePolicy(NamedNumber):
-    """Which device a session prefers; braid compiles for the target that its options name."""
+    """The device that a session prefers; braid compiles for the target that its options name."""
 
     DEFAULT = 0
     PREFER_CPU = 1
@@ -91,7 +91,7 @@ class OrtSparseFormat(NamedNumber):
 
 
 class OrtCompileApiFlags(NamedNumber):
-    """What a `ModelCompiler` of ONNX Runtime refuses; braid has none."""
+    """The things that a `ModelCompiler` of ONNX Runtime refuses; braid has none."""
 
     NONE = 0
     ERROR_IF_NO_NODES_COMPILED = 1

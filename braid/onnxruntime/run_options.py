@@ -10,7 +10,7 @@ from braid.support import logs
 
 
 class RunOptions(CheckedOptions):
-    """How a run goes. `terminate` may be set by another thread, and ends loops of the model.
+    """The options of a run. `terminate` may be set by another thread, and ends the model's loops.
 
     All other attributes are without effect.
     """
@@ -51,7 +51,7 @@ class RunOptions(CheckedOptions):
 
     @property
     def shrinks_memory(self) -> bool:
-        """Whether memory is given back after the run."""
+        """True if memory is given back after the run."""
         return bool(self.entries.get(SHRINK))
 
 

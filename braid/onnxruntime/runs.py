@@ -62,7 +62,7 @@ def run_on(specs: Sequence[TensorSpec], binding: IOBinding, run: Run) -> list[Or
 
 
 def _buffer(spec: TensorSpec, value: OrtValue | None) -> Buffer | None:
-    """Where an output is written to; None where its size is not known and nothing is bound."""
+    """Return where an output is written to; None for an unknown size with nothing bound."""
     if value is not None:
         return value.buffer
     return None if -1 in spec.shape else np.empty(spec.shape, numpy_dtype(spec.dtype))

@@ -25,7 +25,7 @@ from braid.support import logs
 
 
 class SessionOptions(CheckedOptions):
-    """How a model is compiled for a session.
+    """The options by which a model is compiled for a session.
 
     `intra_op_num_threads` is on how many threads a run is, 0 for all CPUs; with `execution_mode`
     parallel, `inter_op_num_threads` is how many kernels of a model of fixed sizes run side by side.

@@ -32,7 +32,7 @@ def wrong_option(
 
 
 def _wrong_alone(entries: Mapping[str, str]) -> InvalidArgument | None:
-    """What is wrong whatever the model is; options may need each other."""
+    """Return what is wrong whatever the model is; options may need each other."""
     values = {
         key: read_entry(key, text)
         for key, text in entries.items()

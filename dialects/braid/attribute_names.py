@@ -139,9 +139,9 @@ STRIDES = "braid.strides"
 elements along the dims of storage; unit for a tensor on its own."""
 BOXES = "braid.boxes"
 """On what joins or pads tensors: `array<i64: operand, offset>` for each operand that lies in the
-memory of the result, from so many bytes on. It is not copied there."""
+memory of the result, from byte `offset` on. It is not copied there."""
 VIEW_OFFSET = "braid.view_offset"
-"""On a slice: its result is the memory of its operand, from so many bytes on."""
+"""On a slice: its result is the memory of its operand, from this byte on."""
 OVERLAP = "braid.overlap"
 """On a group, its call or its kernel: the number of the operand that may begin where the memory of
 the result does. The kernel has read every element of it by the time it writes over it."""

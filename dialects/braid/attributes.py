@@ -16,7 +16,7 @@ from braid.dialects.braid.sizes import SizedLayoutAttr, sizes_of_type
 
 @irdl_attr_definition
 class LayoutAttr(ParametrizedAttribute):
-    """How a tensor is stored, as the encoding of its type.
+    """The way a tensor is stored, as the encoding of its type.
 
     The shape in the type stays the logical shape. Aliases such as `NHWC` are accepted and
     printed as the tag. An identifier that ends in a digit (`l0`) is an abstract layout, known by
@@ -67,7 +67,7 @@ class LayoutAttr(ParametrizedAttribute):
 
 @irdl_attr_definition
 class TargetAttr(ParametrizedAttribute):
-    """What a module is compiled for: the name of a target, and options by name.
+    """The target that a module is compiled for: its name, and options by name.
 
     The option `cpu` is the CPU of its host, by LLVM's name. Options are strings and may be absent;
     that the target and its options exist is checked by who resolves it.

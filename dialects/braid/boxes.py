@@ -21,7 +21,7 @@ def sizes(box: Box) -> tuple[int, ...]:
 
 
 def count(box: Box) -> int:
-    """How many elements `box` has."""
+    """Return how many elements `box` has."""
     return math.prod(size for _, size in box)
 
 
@@ -40,7 +40,7 @@ def within(inner: Box, outer: Box) -> Box:
 
 
 def is_contiguous(box: Box, shape: Sequence[int]) -> bool:
-    """Whether the elements of `box` are neighbours in a row-major tensor of this shape."""
+    """Return whether the elements of `box` are neighbours in a row-major tensor of this shape."""
     ranges = list(zip(sizes(box), shape, strict=True))
     while ranges and ranges[0][0] == 1:
         ranges.pop(0)

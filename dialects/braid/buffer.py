@@ -23,7 +23,7 @@ SPACES = (
     "output:N:aligned",
     "open:N",
 )
-"""What a buffer's offset counts from."""
+"""The places that a buffer's offset counts from."""
 
 ALIGNMENT = 64
 """Bytes; a cache line, and the widest vector. Arenas and weights begin at a multiple of it."""
@@ -40,7 +40,7 @@ def aligned(bytes: int) -> int:
 
 @irdl_attr_definition
 class BufferAttr(ParametrizedAttribute):
-    """Where a tensor lives at run time: bytes from the start of a memory space.
+    """The place of a tensor at run time: bytes from the start of a memory space.
 
     A space is the arena, the arena of another memory of the target (`arena:gpu.global`), the
     weights, those that are expanded when the model is loaded, or the memory of an input or output
@@ -120,7 +120,7 @@ def in_place_attribute(pairs: Sequence[tuple[int, int]]) -> ArrayAttr[DenseArray
 
 
 def in_place_pairs(kernel: Operation | None) -> list[tuple[int, int]]:
-    """What `kernel` declares; nothing for one that is not in the module."""
+    """Return the pairs that `kernel` declares; none for one that is not in the module."""
     attribute = None if kernel is None else kernel.attributes.get(IN_PLACE)
     if attribute is None:
         return []

@@ -24,10 +24,10 @@ STEP = 4
 """Bytes that are multiplied with those of a column at once: two pairs."""
 
 _ZERO = 0x80
-"""Where `pshufb` takes no byte."""
+"""The index for which `pshufb` takes no byte."""
 
 _MOST = 128
-"""What the values of one sign in a pair may add up to."""
+"""The most that the values of one sign in a pair may add up to."""
 
 
 def columns_of_chunk(positions: int) -> int:
@@ -87,7 +87,7 @@ def shuffles(orders: Array) -> Array:
 
 
 def _conflicts(rows: Array) -> Matrix:
-    """Whether two bytes of a block do not fit a pair: bool[blocks, size, size]."""
+    """Return whether two bytes of a block do not fit a pair: bool[blocks, size, size]."""
     depth = rows.shape[1]
     size = min(depth, SHUFFLED)
     conflicts = np.zeros((depth, size), np.bool_)

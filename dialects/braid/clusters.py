@@ -45,7 +45,7 @@ def device_name(op: Operation) -> str | None:
 
 
 def placement_of(op: Operation) -> Placement | None:
-    """Where `op` runs; None for an op without a cluster or a device."""
+    """Return where `op` runs; None for an op without a cluster or a device."""
     cluster, device = op.attributes.get(CLUSTER), device_name(op)
     if not isinstance(cluster, IntegerAttr) or device is None:
         return None
@@ -99,7 +99,7 @@ def _marks(ops: Iterable[Operation]) -> dict[tuple[Attribute | None, ...], None]
 
 
 def run_together(*ops: Operation) -> bool:
-    """Whether no two of `ops` are in different clusters or for different devices.
+    """Return whether no two of `ops` are in different clusters or for different devices.
 
     Those that say nothing are with any.
     """

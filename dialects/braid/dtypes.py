@@ -102,12 +102,12 @@ def is_number(element_type: Attribute) -> bool:
 
 
 def is_float(element_type: Attribute) -> bool:
-    """Whether values of this type are floating-point numbers."""
+    """Return whether values of this type are floating-point numbers."""
     return isinstance(element_type, AnyFloat)
 
 
 def holds_floats(dtype: "np.dtype[Any]") -> bool:
-    """Whether this numpy type is of floating-point numbers, those of ml_dtypes included.
+    """Return whether this numpy type is of floating-point numbers, those of ml_dtypes included.
 
     numpy itself knows those of ml_dtypes neither as floats nor as integers.
     """
@@ -116,20 +116,20 @@ def holds_floats(dtype: "np.dtype[Any]") -> bool:
 
 
 def is_unsigned(element_type: Attribute) -> bool:
-    """Whether this is an unsigned integer type (`ui8`); signless integers count as signed."""
+    """Return whether this is an unsigned integer type (`ui8`); signless ones count as signed."""
     if not isinstance(element_type, IntegerType):
         return False
     return cast(IntegerType, element_type).signedness.data == Signedness.UNSIGNED
 
 
 def is_computed_integer(element_type: Attribute) -> bool:
-    """Whether this is an integer type, not of bools, that tensors are computed in."""
+    """Return whether this is an integer type, not of bools, that tensors are computed in."""
     is_integer = isinstance(element_type, IntegerType) and element_type != i1
     return is_integer and not is_stored_only(cast(Attribute, element_type))
 
 
 def is_stored_only(element_type: Attribute) -> bool:
-    """Whether tensors of this type are moved and bitcast, but not computed with.
+    """Return whether tensors of this type are moved and bitcast, but not computed with.
 
     Elements of these types take a byte each, with their bits in the low ones.
     """
@@ -202,7 +202,7 @@ def dense_fault(dense: DenseIntOrFPElementsAttr) -> str | None:
 
 
 def dense_is_splat(dense: DenseIntOrFPElementsAttr) -> bool:
-    """Whether there are elements and all have the same bits.
+    """Return whether there are elements and all have the same bits.
 
     xDSL's own method takes 0 and -0 for the same, and fails where there are none.
     """

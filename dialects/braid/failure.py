@@ -6,7 +6,7 @@ from xdsl.irdl import IRDLOperation, attr_def, irdl_op_definition
 
 @irdl_op_definition
 class FailOp(IRDLOperation):
-    """Where it is reached, the run fails with `message`, and the model's results are no values.
+    """Fail the run with `message` where this op is reached; the model's results are no values.
 
     It stands in branches that could not be imported. It has an effect, so that it is neither
     erased, nor merged, nor moved out of its branch; what follows it in its block gives values of

@@ -77,11 +77,11 @@ class InvalidLayout(ValueError):
 
 
 class AbstractLayoutError(UnsupportedError, InvalidLayout):
-    """How a tensor in an abstract layout is stored was asked, which nobody knows."""
+    """An abstract layout was asked how a tensor is stored, which nobody knows."""
 
 
 class TransformedLayoutError(UnsupportedError, InvalidLayout):
-    """Where an element lies was asked of a layout in which that depends on the elements."""
+    """A layout was asked where an element lies, which in it depends on the elements."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Layout:
     winograd: int = field(default=0, compare=False)
     """Results along a dim for which windows are transformed; 0 where elements are stored."""
     pairs: bool = field(default=False, compare=False)
-    """Whether bytes are in orders in which pairs of them can be multiplied."""
+    """True if bytes are in orders in which pairs of them can be multiplied."""
 
     @staticmethod
     @lru_cache(maxsize=4096)
@@ -175,12 +175,12 @@ class Layout:
 
     @property
     def is_abstract(self) -> bool:
-        """Whether only the name is known."""
+        """True if only the name is known."""
         return self._dims is None
 
     @property
     def is_transformed(self) -> bool:
-        """Whether what is stored depends on what the elements are, which has to be known."""
+        """True if what is stored depends on what the elements are, which has to be known."""
         return bool(self.winograd) or self.pairs
 
     @property
@@ -223,12 +223,12 @@ class Layout:
 
     @cached_property
     def is_row_major(self) -> bool:
-        """Whether a tensor of this layout is stored like one without encoding."""
+        """True if a tensor of this layout is stored like one without encoding."""
         return not self.is_abstract and self == Layout.row_major(self.rank)
 
     @cached_property
     def is_permutation(self) -> bool:
-        """Whether no dim is blocked."""
+        """True if no dim is blocked."""
         return len(self._stored) == self.rank
 
     @cached_property

@@ -34,7 +34,7 @@ def set_measured(op: Operation, names: Iterable[str]) -> None:
 
 
 def was_measured(op: Operation) -> bool:
-    """Whether `op` has times, and stands for all ops whose they are."""
+    """Return whether `op` has times, and stands for all ops whose they are."""
     return SECONDS in op.attributes and measured_names(op) <= set(names_of(op))
 
 

@@ -56,7 +56,7 @@ def derive_names(new: Operation, source: Operation, what: str) -> None:
 
 
 def may_stand_for(values: Iterable[SSAValue | None], op: Operation) -> bool:
-    """Whether `values` can replace the results of `op` without loss of its names.
+    """Return whether `values` can replace the results of `op` without loss of its names.
 
     They cannot where an op makes one that runs elsewhere: it has no part in the cluster of `op`.
     """

@@ -98,7 +98,7 @@ class OpaqueOp(TensorOp):
 
     @property
     def declares_facts(self) -> bool:
-        """Whether anything is declared that a group around the op would hide."""
+        """True if anything is declared that a group around the op would hide."""
         facts = (self.cost, self.layouts, self.backends, self.bytes)
         return any(fact is not None for fact in facts)
 

@@ -22,7 +22,7 @@ def ordered_ops(block: Block) -> list[Operation]:
 
 
 def has_fixed_place(op: Operation) -> bool:
-    """Whether other ops of which this holds may not change places with `op`: it has side effects.
+    """Return whether `op` has side effects, and may not change places with other such ops.
 
     A launch writes its results alone, and what has to come before or behind it reads its token.
     """

@@ -111,7 +111,7 @@ class PoolOp(AccumulatingOp, WindowedOp, StructuredOp):
 
     @property
     def padding_value(self) -> float | int | bool:
-        """What stands around the input: the neutral element of the reduction."""
+        """The value that stands around the input: the neutral element of the reduction."""
         return neutral_of(self.combine, element_type_of(self.input))
 
     def infer_result_types(self) -> Sequence[AnyTensor]:

@@ -88,7 +88,7 @@ def _branches(op: scf.IfOp | scf.IndexSwitchOp) -> dict[str, Region]:
 
 
 def _maker(op: scf.IfOp | scf.IndexSwitchOp) -> Operation | None:
-    """What computes the condition, in the block of `op`."""
+    """Return the op that computes the condition, in the block of `op`."""
     owner = (op.cond if isinstance(op, scf.IfOp) else op.arg).owner
     if isinstance(owner, tensor.ExtractOp):
         owner = owner.tensor.owner

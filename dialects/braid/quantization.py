@@ -24,7 +24,7 @@ from braid.dialects.braid.scalar import Apply, Argument, Literal, Scalar
 from braid.dialects.braid.structure import Structure
 
 ROUNDINGS = ("half_even", "half_up")
-"""How a requantized number between two integers is rounded where it is as far from both."""
+"""The roundings of a requantized number that is as far from two integers."""
 
 MULTIPLIER_BITS, MOST_SHIFT = 24, 62
 """Of the multipliers that stand for an f32 scale, which is theirs times 2 to the -shift."""
@@ -48,12 +48,12 @@ class QuantizationOp(ElementwiseOp):
 
 
 def is_quantized(element_type: Attribute) -> bool:
-    """Whether quantized numbers may have this type."""
+    """Return whether quantized numbers may have this type."""
     return is_computed_integer(element_type) and bytes_of(element_type) <= 2
 
 
 def is_byte(element_type: Attribute) -> bool:
-    """Whether this is an integer type of 8 bits."""
+    """Return whether this is an integer type of 8 bits."""
     return is_quantized(element_type) and bytes_of(element_type) == 1
 
 

@@ -46,7 +46,7 @@ def window_places(layout: Layout) -> tuple[int, int]:
 
 
 _WINDOWS = 512
-"""How many windows are transformed at once.
+"""The number of windows that are transformed at once.
 
 So what is read and written stays in the cache, and the calling thread multiplies by itself: for
 larger products numpy's library wakes others, which then wait for the next one in a loop.

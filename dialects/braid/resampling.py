@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Resampling:
-    """How a dim is resampled, with the names and defaults of ONNX `Resize`.
+    """The way a dim is resampled, with the names and defaults of ONNX `Resize`.
 
     `cubic_a` is the parameter of the cubic filter; `exclude_outside` gives elements outside the
     input no weight instead of repeating the edge; `antialias` widens the filter where the output

@@ -24,7 +24,7 @@ from braid.support.settings import DEFAULTS, Settings, settings_of_environment
 
 @irdl_attr_definition
 class SettingsAttr(ParametrizedAttribute):
-    """How a module is compiled, beside its target: the settings that are not the default ones.
+    """The settings that a module is compiled with, beside its target: those that are not default.
 
     A module with this attribute says all of its settings: those that it does not name have their
     defaults, whatever the environment says.

@@ -55,7 +55,7 @@ class SizedOp(TensorOp):
         """Return the plain op where all sizes are numbers, not inserted; None elsewhere."""
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """What the plain op gives. Raises BraidError where a size has no value yet."""
+        """Return what the plain op gives. Raises BraidError where a size has no value yet."""
         plain = self.bound()
         if plain is None:
             raise BraidError(

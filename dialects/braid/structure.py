@@ -16,7 +16,7 @@ from braid.dialects.braid.scalar import Argument, Load, Position, Scalar, walk
 
 
 class IteratorKind(StrEnum):
-    """Whether an iteration dim appears in the result or is reduced."""
+    """The kind of an iteration dim: in the result, or reduced."""
 
     PARALLEL = "parallel"
     REDUCTION = "reduction"
@@ -136,7 +136,7 @@ def reduction(count: int) -> tuple[IteratorKind, ...]:
 
 
 def structure_fault(structure: Structure, op: Operation) -> str | None:
-    """What is wrong with `structure` as that of `op`, None if nothing is."""
+    """Return what is wrong with `structure` as that of `op`, None if nothing is."""
     for index, stage in enumerate(structure.stages):
         fault = _stage_fault(stage, op, structure.stages[:index])
         if fault is not None:

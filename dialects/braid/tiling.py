@@ -41,9 +41,9 @@ class IterationDim:
 
 @dataclass(frozen=True)
 class Tile:
-    """How a box of an op's iteration domain is computed.
+    """The computation of a box of an op's iteration domain.
 
-    By an op of the same kind on a box of each operand (None: it is not read), with `attributes`
+    It takes an op of the same kind on a box of each operand (None: not read), with `attributes`
     in place of the op's. Where these say where the tile lies, `alike` says instead what is
     computed: tiles elsewhere may be computed by the same code.
     """
@@ -61,7 +61,7 @@ class Tile:
 
 @dataclass
 class Reads:
-    """What a box reads: a box of every operand that is read, and the padding around it.
+    """The reads of a box: a box of every operand that is read, and the padding around it.
 
     `iterations` are those of each stage that is needed.
     """
@@ -94,7 +94,7 @@ def _indexes_plainly(stage: Stage, dim: int) -> bool:
 def structured_reads(
     structure: Structure, shapes: Sequence[Sequence[int]], box: Box
 ) -> Reads | None:
-    """What the iterations `box` of the last stage read; `shapes` are those of the operands.
+    """Return what the iterations `box` of the last stage read; `shapes` are the operands'.
 
     Dims behind those of `box` are whole. What is indexed by whole dims only is needed whole.
 
@@ -129,7 +129,7 @@ def structured_reads(
 
 
 def _is_movable(stage: Stage, cut: set[int]) -> bool:
-    """Whether the body is the same wherever the box lies."""
+    """Return whether the body is the same wherever the box lies."""
     return not any(
         isinstance(node, Load) or (isinstance(node, Position) and node.dim in cut)
         for node in walk(stage.body)
@@ -167,7 +167,7 @@ def _used_dims(expr: AffineExpr) -> frozenset[int]:
 
 @lru_cache(maxsize=4096)
 def _is_monotone(expr: AffineExpr) -> bool:
-    """Whether the index never falls when an iteration number grows."""
+    """Return whether the index never falls when an iteration number grows."""
     if isinstance(expr, AffineDimExpr | AffineConstantExpr):
         return True
     if not isinstance(expr, AffineBinaryOpExpr) or not _is_monotone(expr.lhs):

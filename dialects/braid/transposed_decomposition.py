@@ -92,7 +92,7 @@ class TransposedConvolution:
 
     @property
     def _ends(self) -> list[Extent]:
-        """Where the elements of the result that are kept end, before any is cut off."""
+        """The ends of the elements of the result that are kept, before any is cut off."""
         return [
             self.windows.full_extent(dim, extent) - self.windows.cut_high[dim]
             for dim, extent in enumerate(self._spatial)
@@ -187,7 +187,7 @@ class TransposedConvolution:
         return b.insert(PadOp.get(whole, [0] * len(shape), high, 0)).output
 
     def _window_products(self) -> SSAValue:
-        """What each input element makes: `[N, O, window…, spatial…]`, by a 1×1 convolution."""
+        """Return what an input element makes: `[N, O, window…, spatial…]`, by a 1×1 convolution."""
         b, x, w, groups = self.builder, extents_of(self.input), shape_of(self.weight), self.groups
         window, rank = w[2:], len(x) - 2
         split = b.insert(ReshapeOp.get(self.weight, (groups, w[0] // groups, *w[1:])))

@@ -111,7 +111,7 @@ def window_transform(results: int) -> npt.NDArray[np.float64]:
 
 
 def is_pair(first: Sequence[float], second: Sequence[float]) -> bool:
-    """Whether two rows differ in the signs of every other entry."""
+    """Return whether two rows differ in the signs of every other entry."""
     return all(
         a == (b if place % 2 == 0 else -b)
         for place, (a, b) in enumerate(zip(first, second, strict=True))

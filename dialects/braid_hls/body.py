@@ -33,8 +33,10 @@ from xdsl.traits import IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
 FOLDS = ("none", "channel", "reduction", "both", "image")
-"""Which of a stage's folds an op has one entry for: groups of channels, parts of sums, both; or
-all iterations of an image."""
+"""The folds of a stage that an op has one entry for.
+
+They are groups of channels, parts of sums, both, or all iterations of an image.
+"""
 COMPUTATIONS = {
     "add": 2,
     "sub": 2,
@@ -50,13 +52,13 @@ COMPUTATIONS = {
 }
 """Computations of lanes with their number of operands."""
 REDUCTIONS = ("add", "maximum")
-"""How lanes, and iterations, are combined."""
+"""The ways in which lanes, and iterations, are combined."""
 
 Integers = npt.NDArray[np.int64]
 
 
 def lanes_of(value: SSAValue) -> int:
-    """How many numbers a value has."""
+    """Return how many numbers a value has."""
     return cast(VectorType[Attribute], value.type).get_shape()[0]
 
 
@@ -66,7 +68,7 @@ def bits_of(value: SSAValue) -> int:
 
 
 def lanes_type(lanes: int, bits: int) -> VectorType[IntegerType]:
-    """The type of so many numbers of so many bits."""
+    """Return the type of `lanes` numbers of `bits` bits."""
     return VectorType(IntegerType(bits), [lanes])
 
 
@@ -328,7 +330,7 @@ class CombineOp(ReducingOp):
 
 
 def levels(count: int) -> int:
-    """Of a tree of two operands each over so many numbers."""
+    """Return the levels of a tree of ops with two operands each over `count` numbers."""
     return (count - 1).bit_length()
 
 

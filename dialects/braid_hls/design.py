@@ -52,7 +52,7 @@ class StreamType(ParametrizedAttribute, TypeAttribute):
 
     @staticmethod
     def of(lanes: int, element: IntegerType) -> "StreamType":
-        """The type of beats of so many lanes."""
+        """Return the type of beats of `lanes` lanes."""
         return StreamType(IntAttr(lanes), element)
 
     @property

@@ -66,7 +66,7 @@ class PermuteOp(IRDLOperation):
 
     @property
     def label(self) -> StringAttr:
-        """What reports call it."""
+        """The name that reports give it."""
         return StringAttr("permute")
 
     @property

@@ -103,7 +103,7 @@ class Loops:
         return replace(self, folds=folds)
 
     def fault(self) -> str:
-        """Why windows do not end in the order of their outputs; empty where they do."""
+        """Return why windows do not end in the order of their outputs; empty where they do."""
         if self.over_image and (self.window, self.outputs) != ((1, 1), (1, 1)):
             return f"windows of {self.window} and outputs of {self.outputs} over an image"
         for dim, name in enumerate(("rows", "columns")):
@@ -220,7 +220,7 @@ class StageOp(IRDLOperation):
 
     @property
     def value(self) -> SSAValue:
-        """What the body yields."""
+        """The value that the body yields."""
         return _yielded(self.body.block)
 
     def verify_(self) -> None:

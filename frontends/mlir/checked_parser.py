@@ -21,7 +21,7 @@ from xdsl.utils.mlir_lexer import MLIRToken
 from braid.dialects.float_literals import BitPatternParser
 
 _LIST = re.compile(r"<\s*[\[\">]")
-"""How elements begin that are not one number for all: a list, bytes, or none."""
+"""The beginning of elements that are not one number for all: a list, bytes, or none."""
 _MOST_BYTES = 1 << 31
 """Of the elements for which one number stands."""
 

@@ -25,7 +25,7 @@ class MLIRSyntaxError(BraidError):
 DEPTH = 120
 """Brackets within each other; models have some 30 at most."""
 LOCATIONS = 10
-"""How many times as deep locations may be nested: there is one around each caller."""
+"""The factor by which locations may be nested deeper: there is one around each caller."""
 EXPANDED = 1 << 24
 EXPANDED_OF_A_CHARACTER = 32
 """Characters with aliases written out, and for each that is written: locations have some 20."""

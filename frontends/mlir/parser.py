@@ -101,7 +101,7 @@ class _UnregisteredOpError(ParseError):
 
 
 _NO_OPS = "Could not parse entire input!"
-"""What xDSL says at the end of a text without ops."""
+"""The message of xDSL at the end of a text without ops."""
 
 _UNSAID = {
     " in block definition": "expected an op, a label such as ^bb0:, or the '}' of the region"
@@ -118,7 +118,7 @@ class ParsedFile:
     module: ModuleOp
     external_resources: ExternalResources
     is_implicit: bool = False
-    """Whether the text has no `builtin.module` around its ops."""
+    """True if the text has no `builtin.module` around its ops."""
 
 
 def parse_mlir(context: Context, text: str, file: str, *, line_offset: int = 0) -> ParsedFile:

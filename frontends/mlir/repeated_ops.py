@@ -25,7 +25,7 @@ _LOCATION = re.compile(r' loc\("([^"\\]*)":([0-9]+):([0-9]+)\)$')
 _NEXT_OP = re.compile(
     rf'[}}^]|{_RESULT}(?:, {_RESULT})* = |[A-Za-z_][\w$]*\.[\w$.]+|"[^"\n]+"\s*\(', re.ASCII
 )
-"""What cannot go on with the op of the line before: the end of its block, or another op."""
+"""The text that cannot go on with the op of the line before: the end of its block, or an op."""
 
 _Form = tuple[str | tuple[str, ...], ...]
 
@@ -113,7 +113,7 @@ class RepeatedOps:
         return pieces, dictionaries
 
     def is_end_of_op(self, position: int) -> bool:
-        """Whether what begins at `position` cannot belong to the op before."""
+        """Return whether what begins at `position` cannot belong to the op before."""
         return _NEXT_OP.match(self._text, position) is not None
 
     def keep(
@@ -161,7 +161,7 @@ class RepeatedOps:
 
 
 def _is_balanced(text: str) -> bool:
-    """Whether a `{` behind `text` is outside all brackets and strings, or begins properties."""
+    """Return whether a `{` behind `text` begins properties, or is outside brackets and strings."""
     angles = text.count("<") - text.count(">") + text.count("->") - text.endswith("<")
     return (
         angles == 0
@@ -175,7 +175,7 @@ def _is_balanced(text: str) -> bool:
 def _template(
     line: Line, op: Operation, values: Sequence[SSAValue | None], location: LocationAttr | None
 ) -> _Template | None:
-    """What can be kept of `op`: None unless text and op correspond one to one."""
+    """Return what can be kept of `op`: None unless text and op correspond one to one."""
     positions = {value: index for index, value in enumerate(values)}
     if (
         op.regions
@@ -214,7 +214,7 @@ def _result(text: str) -> tuple[str, int]:
 
 
 def _binds(results: list[tuple[str, int]], count: int) -> bool:
-    """Whether an op with `count` results may have these names for them."""
+    """Return whether an op with `count` results may have these names for them."""
     return not results or sum(size for _, size in results) == count
 
 

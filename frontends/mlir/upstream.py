@@ -19,16 +19,16 @@ from braid.support.errors import BraidError
 from braid.support.upstream_process import generic_text
 
 UPSTREAM_FILE = "<module>"
-"""Where an op without a location of its own stands: in the text of the module it came from."""
+"""The file of an op without a location of its own: the text of the module it came from."""
 
 
 def is_upstream_module(value: object) -> bool:
-    """Whether `value` is a `Module` of some package of MLIR's Python bindings."""
+    """Return whether `value` is a `Module` of some package of MLIR's Python bindings."""
     return type(value).__name__ == "Module" and hasattr(value, "operation")
 
 
 def has_dialect(context: Any, name: str) -> bool:
-    """Whether a dialect is loaded in the `Context` of some package of MLIR's Python bindings."""
+    """Return whether a `Context` of some package of MLIR's Python bindings has a dialect loaded."""
     try:
         context.get_dialect_descriptor(name)
     except ValueError:

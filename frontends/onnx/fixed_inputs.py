@@ -14,7 +14,7 @@ from braid.support.option_names import option_text
 
 @dataclass(frozen=True)
 class Fixed:
-    """What is fixed: `shapes` by input, `dims` by the name of an open dim, values by input.
+    """The fixed inputs: `shapes` by input, `dims` by the name of an open dim, values by input.
 
     A dim is fixed at a size, or at the name of another dim that it equals. Values are arrays, or
     numbers and nested lists of them, which take the element type of the input.
@@ -41,7 +41,7 @@ class FixedInputs:
     sizes: Mapping[str, int]
     """The sizes of dims that are fixed, by the names in the model."""
     outputs: Mapping[str, DeclaredShape | None]
-    """What the model says of its outputs, in the names and sizes of the inputs."""
+    """The shapes that the model declares of its outputs, in the names and sizes of the inputs."""
 
     @property
     def open_dims(self) -> list[str]:

@@ -41,7 +41,7 @@ Compiler = Callable[[Sequence[str], Sequence[str]], Sequence[tuple[str, bytes]]]
 
 @dataclass(frozen=True)
 class Fallback:
-    """What emits the kernel of a group that no family takes, and the version of that emitter."""
+    """The emitter of the kernels of groups that no family takes, and the emitter's version."""
 
     emit: Callable[[FusedOp, str], Kernel]
     version: int
@@ -113,7 +113,7 @@ class BuiltKernels:
 
     @property
     def needs(self) -> tuple[KernelNeeds, ...]:
-        """What each kernel needs."""
+        """The needs of each kernel."""
         return tuple(
             replace(self._kernels[order.key].needs, symbol=order.symbol) for order in self._orders
         )

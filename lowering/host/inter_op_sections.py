@@ -123,7 +123,7 @@ class InterOpSections:
 
 
 def _is_within(builder: PointerBuilder, stream: int, begin: SSAValue, end: SSAValue) -> SSAValue:
-    """Whether a stream is in [begin, end)."""
+    """Emit whether a stream is in [begin, end)."""
     number = builder.constant(stream)
     first = builder.emit(arith.CmpiOp(begin, number, "sle"))
     return builder.emit(arith.AndIOp(first, builder.emit(arith.CmpiOp(number, end, "slt"))))

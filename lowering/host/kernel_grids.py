@@ -19,7 +19,7 @@ from braid.support.sizes.expression import Extent
 
 @dataclass(frozen=True)
 class Workers:
-    """Kernels with scratch run on at most `count` workers, each with so many bytes of it."""
+    """The at most `count` workers of kernels with scratch, each with `scratch_bytes` of it."""
 
     count: int
     scratch_bytes: Extent

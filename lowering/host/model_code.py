@@ -144,7 +144,7 @@ def plan_memory(ctx: Context, module: ModuleOp) -> None:
 def device_facts(
     module: ModuleOp, target: Target, codes: Sequence[DeviceCode]
 ) -> dict[str, DeviceFacts]:
-    """What the descriptor says of the devices that functions are launched on."""
+    """Return what the descriptor says of the devices that functions are launched on."""
     facts: dict[str, DeviceFacts] = {}
     for function, name in launched_functions(module):
         # Replicas run the code of the device with which they take turns.
@@ -159,7 +159,7 @@ def device_facts(
 
 
 def _expected_seconds(module: ModuleOp, own: Sequence[Code]) -> dict[str, float]:
-    """What a launch takes by function: as its code says, else as `insert-channels` predicts."""
+    """Return the seconds of a launch by function: as its code says, else as predicted."""
     found = ((f.sym_name.data, f.attributes.get(STAGE_SECONDS)) for f in device_functions(module))
     predicted = {name: own.value.data for name, own in found if isinstance(own, FloatAttr)}
     return predicted | {c.function: c.seconds for c in own if c.function and c.seconds is not None}

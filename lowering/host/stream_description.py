@@ -17,7 +17,7 @@ Stream = tuple[int, tuple[StreamStage, ...], tuple[ChannelEntry, ...]]
 
 
 def stream_of(function: FuncOp, launched: Sequence[Launched]) -> Stream:
-    """How many requests are under way, stages and channels; 0 and none without slots.
+    """Return how many requests are under way, stages and channels; 0 and none without slots.
 
     `launched` are the functions of the model by number.
     """

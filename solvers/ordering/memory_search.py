@@ -72,7 +72,7 @@ class _MemorySearch:
 
     @property
     def finished(self) -> bool:
-        """Whether there is nothing to gain or no time."""
+        """True if there is nothing to gain or no time."""
         if self.only_good and self.bound > self.good_enough:
             return True
         return self.value <= max(self.bound, self.good_enough) or self.deadline.passed

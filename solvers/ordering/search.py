@@ -24,7 +24,7 @@ class Order:
 
     @property
     def proven(self) -> bool:
-        """Whether no order is better (up to rounding of sums of durations)."""
+        """True if no order is better (up to rounding of sums of durations)."""
         return self.gap <= 1e-9
 
 

@@ -55,7 +55,7 @@ class Packing:
 
     @property
     def proven(self) -> bool:
-        """Whether no smaller arena exists."""
+        """True if no smaller arena exists."""
         return self.arena_size == self.lower_bound
 
     @property
@@ -75,7 +75,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Item:
-    """What is placed as one: a group of buffers or a single one, at a multiple of `alignment`."""
+    """An item placed as one: a group of buffers or a single one, at a multiple of `alignment`."""
 
     parts: tuple[Part, ...]
     alignment: int

@@ -8,7 +8,7 @@ from ortools.sat.python import cp_model
 
 @dataclass(frozen=True)
 class Limits:
-    """How much effort one call may take: wall-clock seconds, and the random seed."""
+    """The effort that one call may take: wall-clock seconds, and the random seed."""
 
     seconds: float
     seed: int = 0

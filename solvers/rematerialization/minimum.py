@@ -33,7 +33,7 @@ class MinimumBudget:
 
     @property
     def proven(self) -> bool:
-        """Whether no smaller budget is feasible."""
+        """True if no smaller budget is feasible."""
         return self.found == self.need.bytes
 
 

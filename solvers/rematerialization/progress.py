@@ -42,7 +42,7 @@ class Progress:
 
     @property
     def closed(self) -> bool:
-        """Whether the best schedule is proven optimal (up to the rounding of durations)."""
+        """True if the best schedule is proven optimal (up to the rounding of durations)."""
         return self.ticks <= self.bound
 
     @property

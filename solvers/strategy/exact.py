@@ -79,7 +79,7 @@ def solve_exactly(
 
 @dataclass(frozen=True)
 class _Scale:
-    """How costs become integers: multiples of `unit`, those beyond `largest` forbidden."""
+    """The scale of costs as integers: multiples of `unit`, those beyond `largest` forbidden."""
 
     unit: float
     largest: float

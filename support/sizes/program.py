@@ -31,7 +31,7 @@ MOST_STEPS = 1 << 20
 
 
 class Operation(IntEnum):
-    """What a step computes; those with FLOAT give floats, which others are made of."""
+    """The computation of a step; those with FLOAT give floats, which others are made of."""
 
     OVERFLOW = 0
     """Fails: a number that has no 64 bits."""
@@ -71,7 +71,7 @@ class Operation(IntEnum):
 
 
 class Failure(IntEnum):
-    """Why a size has no value of 64 bits."""
+    """The reason why a size has no value of 64 bits."""
 
     OVERFLOW = 1
     DIVISION_BY_ZERO = 2
@@ -91,7 +91,7 @@ _OPERANDS: Mapping[Operation, str] = {
     Operation.FLOAT_OF: "i",
     Operation.FLOAT_NUMBER: "",
 }
-"""Which of a, b and c are numbers of steps, and whether these give floats or integers."""
+"""The kinds of operands: which of a, b and c are numbers of steps, with floats or integers."""
 
 
 @dataclass(frozen=True)

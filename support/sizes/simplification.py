@@ -15,7 +15,7 @@ from braid.support.sizes.expression import (
 
 
 class Simplification:
-    """What is assumed of symbols, and what checks say; each of these is read by those before it.
+    """The assumptions about symbols, and what checks say; each is read by those before it.
 
     Sizes that ops infer from one another grow with each step, until they are found to be equal:
     a check that two sizes are equal lets one of them be written as the other.

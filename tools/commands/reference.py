@@ -29,7 +29,7 @@ Array = NDArray[Any]
 
 
 def onnxruntime_is_installed() -> bool:
-    """Whether the package is there."""
+    """Return whether the package is there."""
     return find_spec("onnxruntime") is not None
 
 
@@ -77,7 +77,7 @@ class OnnxReference:
         return dict(zip(names, results, strict=True))
 
     def refusal(self) -> str | None:
-        """What ONNX Runtime says where it does not load the model, such as for a type of an op."""
+        """Return why ONNX Runtime does not load the model, such as for a type of an op; or None."""
         try:
             self._session()
         except Exception as error:

@@ -138,7 +138,7 @@ def steps_teller() -> Callable[[str], None]:
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """How schedules are searched."""
+    """The options of the search for schedules."""
 
     threshold: ThresholdOption = "0.7,1.0,1.1"
     levels: LevelsOption = 3
@@ -215,7 +215,7 @@ class SearchOptions:
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """Where else it is searched."""
+    """The options that say where else schedules are searched."""
 
     server: ServerOption = None
     token: TokenOption = None

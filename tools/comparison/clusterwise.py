@@ -56,7 +56,7 @@ class SingleClusters:
     def inputs(
         self, inputs: Mapping[str, NDArray[Any]], outputs: Mapping[str, NDArray[Any]]
     ) -> dict[str, NDArray[Any]]:
-        """What it reads: the inputs of the model, and the outputs of the run that is judged."""
+        """Return what it reads: inputs of the model, and outputs of the run that is judged."""
         return {**inputs, **{given: outputs[name] for name, given in self.given.items()}}
 
 
@@ -127,7 +127,7 @@ def _is_outside(reader: Operation, value: SSAValue, placement: Placement) -> boo
 
 
 def _tolerance(value: SSAValue) -> float:
-    """What the clusters declare that the value comes from: to first order, errors add up."""
+    """Sum the tolerances declared by the clusters that the value comes from: to first order."""
     worst: dict[object, float] = {}
     for op in _behind(value):
         cluster = placement_of(op)
@@ -149,7 +149,7 @@ def _behind(value: SSAValue) -> Iterator[Operation]:
 
 
 def _leaves(value: SSAValue, placement: Placement) -> bool:
-    """Whether anything outside of the cluster reads the value."""
+    """Return whether anything outside of the cluster reads the value."""
     return any(_is_outside(use.operation, value, placement) for use in value.uses)
 
 

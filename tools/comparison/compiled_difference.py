@@ -12,7 +12,7 @@ from braid.tools.explain.views import Table
 
 _T = TypeVar("_T")
 _DECISIONS = ("ops", "layouts", "schedule", "device", "runs")
-"""What makes kernels of one name differ; their times follow from it, or are measured."""
+"""The decisions that make kernels of one name differ; times follow from them, or are measured."""
 
 _MOST_CONTENTS = 8
 """Digests that are shown."""
@@ -29,7 +29,7 @@ class Change(Generic[_T]):
 
 @dataclass(frozen=True)
 class CompiledDifference:
-    """What differs, and `kernels_alike`, the number of kernels about which all is decided alike.
+    """The differences, and `kernels_alike`, the number of kernels with all decisions alike.
 
     `kernels` is None where the kernels of one model are not known, as of artifacts. `seconds` are
     those of one run: measured, or else the sum over kernels.

@@ -21,7 +21,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Difference:
-    """How far an op's result is from the reference: ‖y − ref‖∞ / ‖ref‖∞, infinite for NaNs."""
+    """The distance of an op's result from the reference: ‖y − ref‖∞ / ‖ref‖∞, infinite for NaNs."""
 
     name: str
     error: float

@@ -12,7 +12,7 @@ Run = Callable[[], object]
 
 
 def timed_pair(a: Run, b: Run, runs: int) -> tuple[float, float]:
-    """Return the median seconds of each, of so many runs in turns after one that warms up."""
+    """Return the median seconds of each, of `runs` runs in turns after one that warms up."""
     a()
     b()
     seconds: tuple[list[float], list[float]] = ([], [])

@@ -11,7 +11,7 @@ class Candidate:
 
     `seconds` are those of one run by themselves, as `source` says; `extra` are the seconds that
     the whole model would take longer with it, None where nothing fits with it. They are exact
-    where all other choices could be made anew for it, else at most so many.
+    where all other choices could be made anew for it, else an upper bound.
     """
 
     layouts: str

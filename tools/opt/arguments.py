@@ -19,7 +19,7 @@ _PASS_FLAG = re.compile(r"--(?P<name>[a-z0-9][\w-]*)(?:=(?P<options>.*))?", re.D
 
 @dataclass(frozen=True)
 class OptOptions:
-    """What the user asked `braid-opt` to do; one field an argument."""
+    """The options that the user gave `braid-opt`; one field an argument."""
 
     input_file: str
     output_file: Path | None
@@ -116,7 +116,7 @@ def _options(namespace: dict[str, Any]) -> OptOptions:
 
 
 def _conflict(namespace: Mapping[str, Any]) -> str | None:
-    """What is wrong with flags that each make sense, None if nothing is."""
+    """Return what is wrong with flags that each make sense, None if nothing is."""
     if namespace["run_reproducer"] and namespace["pipeline"]:
         return "--run-reproducer takes the pipeline from the file; give no other"
     if namespace["emit"] == "irdl" and (namespace["pipeline"] or namespace["input_file"] != "-"):

@@ -44,7 +44,7 @@ class ChunkProcessor:
     sources: dict[str, list[str]]
     instrumentation: tuple[Instrumentation, ...] = ()
     module: ModuleOp | None = field(default=None, init=False)
-    """What the chunk has become so far."""
+    """The module that the chunk has become so far."""
 
     def process(self, chunk: Chunk) -> str:
         """The resulting IR as text.
@@ -82,7 +82,7 @@ class ChunkProcessor:
 
     @property
     def _is_bare(self) -> bool:
-        """Whether no module is put around the ops of the input."""
+        """True if no module is put around the ops of the input."""
         return self.options.no_implicit_module
 
     def _parse(self, chunk: Chunk) -> tuple[ModuleOp, tuple[ModulePass, ...], bool]:

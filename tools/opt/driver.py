@@ -98,7 +98,7 @@ class OptDriver:
         )
 
     def _process_chunks(self, processor: ChunkProcessor, text: str) -> tuple[bool, str | None]:
-        """Whether all went well, and what is to be written."""
+        """Return whether all went well, and what is to be written."""
         marker = self.options.split_marker
         chunks = split_chunks(text, marker) if marker else [Chunk(text, 0)]
         results = [self._process(processor, chunk) for chunk in chunks]
@@ -110,7 +110,7 @@ class OptDriver:
         return ok, f"{self.options.output_split_marker}\n".join(outputs)
 
     def _process(self, processor: ChunkProcessor, chunk: Chunk) -> tuple[bool, str | None]:
-        """Whether the chunk was processed as it should be, and the resulting IR if there is."""
+        """Return whether the chunk was processed as it should be, and the resulting IR, if any."""
         emitted: list[Diagnostic] = []
 
         def keep(diagnostic: Diagnostic) -> None:

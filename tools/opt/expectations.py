@@ -32,7 +32,7 @@ class Expectation:
     comment: SourceLocation
 
     def matches(self, severity: Severity, line: int | None, message: str) -> bool:
-        """Whether this is the diagnostic that was expected."""
+        """Return whether this is the diagnostic that was expected."""
         return (
             severity == self.severity
             and line == self.line

@@ -21,7 +21,7 @@ from braid.tools.opt.output_flags import (
 from braid.tools.opt.reports import list_dialects, list_passes
 
 IF_BARE = {"split-input-file": SPLIT_MARKER, "verify-diagnostics": "all"}
-"""What flags stand for that are given without a value, although they take one."""
+"""The values that flags stand for without one, although they take one."""
 
 _DESCRIPTION = (
     "Reads MLIR, runs a pipeline of passes on it and prints the result. A flag of the name of a "

@@ -35,4 +35,4 @@ REFUSED = {
     "remarks-filter-passed": _REMARKS.format("--remarks prints all"),
     "remarks-output-file": _REMARKS.format("--remarks-json=FILE writes them"),
 }
-"""Why, by name of the flag."""
+"""The reasons why flags are refused, by name."""

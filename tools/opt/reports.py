@@ -16,7 +16,7 @@ from braid.support.diagnostics import Diagnostic
 from braid.support.errors import BraidError, SourceLocation
 
 _COLUMN = 28
-"""Where the texts begin."""
+"""The column where the texts begin."""
 
 
 def list_passes() -> str:

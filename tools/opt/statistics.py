@@ -14,7 +14,7 @@ _RULE = "===" + "-" * 73 + "==="
 
 @dataclass
 class PassCounts:
-    """What one pass, or all of one name, did."""
+    """The counts of what one pass, or all of one name, did."""
 
     title: str
     found: int = 0

@@ -52,20 +52,20 @@ class Command:
 
 @dataclass(frozen=True)
 class Symptom:
-    """What makes two failures the same: the status and, if given, a pattern in the output."""
+    """The symptom two equal failures share: the status and, if given, a pattern in the output."""
 
     status: int | None
     pattern: str | None
 
     def shows_in(self, failure: Failure) -> bool:
-        """Whether `failure` is the one that is looked for."""
+        """Return whether `failure` is the one that is looked for."""
         if failure.status != self.status:
             return False
         return self.pattern is None or re.search(self.pattern, failure.output) is not None
 
 
 def symptom_of(command: Command, file: Path, pattern: str | None) -> Symptom:
-    """What goes wrong on the whole model.
+    """Return what goes wrong on the whole model.
 
     Raises:
         BraidError: nothing does, or the output does not match `pattern`.

@@ -48,7 +48,7 @@ def _info(name: str, types: dict[str, ValueInfoProto]) -> ValueInfoProto:
 
 
 def _reads(node: onnx.NodeProto) -> list[str]:
-    """What a node reads from its graph, in its branches and bodies as well."""
+    """Return what a node reads from its graph, in its branches and bodies as well."""
     names = [name for name in node.input if name]
     for attribute in node.attribute:
         for graph in (attribute.g, *attribute.graphs):

@@ -10,13 +10,13 @@ from starlette.routing import Match
 
 
 class Problem(BaseModel):
-    """Why a request was refused."""
+    """The reason why a request was refused."""
 
     detail: str
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What OpenAPI says of answers with these statuses."""
+    """Return what OpenAPI says of answers with these statuses."""
     what = {
         400: "The body cannot be read, or a run of it fails, or uses more than it may.",
         401: "No valid token.",
@@ -46,7 +46,7 @@ async def give_up(request: Request, error: Exception) -> Response:
 
 
 def _methods(request: Request) -> list[str]:
-    """What may be asked of the path."""
+    """Return what may be asked of the path."""
     found = set[str]()
     for route in cast(FastAPI, request.app).routes:
         if route.matches(request.scope)[0] is not Match.NONE:

@@ -140,7 +140,7 @@ class TaskQueue:
             return list(map(_task, rows))
 
     def counts(self) -> dict[State, int]:
-        """How many tasks are in each state."""
+        """Return how many tasks are in each state."""
         with Session(self.engine) as session:
             rows = session.execute(select(TaskRow.state, func.count()).group_by(TaskRow.state))
             found = {State(state): count for state, count in rows}
@@ -204,7 +204,7 @@ class TaskQueue:
                     row.facts = {**row.facts, **data}
 
     def events(self, identity: str, after: int = 0, count: int = 256) -> list[TaskEvent]:
-        """What happened to a task after the event of this number, at most so much."""
+        """Return at most `count` events of a task after the event numbered `after`."""
         with Session(self.engine) as session:
             rows = session.scalars(
                 select(EventRow)

@@ -9,7 +9,7 @@ from braid.support.records.database import METADATA, NUMBER
 
 
 class Base(DeclarativeBase):
-    """What is in the database of the records."""
+    """The base of the tables in the database of the records."""
 
     metadata = METADATA
     type_annotation_map: ClassVar[dict[Any, Any]] = {float: Double()}
@@ -30,7 +30,7 @@ class TaskRow(Base):
 
 
 class EventRow(Base):
-    """What happened to a task, in the order of `number`."""
+    """An event of a task, in the order of `number`."""
 
     __tablename__ = "service_events"
     number: Mapped[int] = mapped_column(NUMBER, primary_key=True)

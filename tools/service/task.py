@@ -49,7 +49,7 @@ _PATTERNS = {
     "shape_bounds": rf"^{_NAME}={_SIZE}$",
     "at": rf"^{_NAME}={_SIZE}$",
 }
-"""What the schema says of each text; what is wrong with one is told in other words."""
+"""The patterns of texts in the schema; what is wrong with one is told in other words."""
 
 
 def _texts(option: str, description: str) -> Any:
@@ -83,7 +83,7 @@ def _split(value: object) -> object:
 
 
 class State(StrEnum):
-    """Where a task stands; the last three are final."""
+    """The state of a task; the last three are final."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -98,7 +98,7 @@ class State(StrEnum):
 
 
 class TaskOptions(BaseModel):
-    """How kernels get their schedules: the options of `braid tune` and `braid compile`."""
+    """The options by which kernels get schedules: those of `braid tune` and `braid compile`."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -205,7 +205,7 @@ class TaskOptions(BaseModel):
 
 
 class TaskDiagnostic(BaseModel):
-    """What is wrong with a model, or worth saying: as in the document of `--json`."""
+    """A problem of a model, or something worth saying: as in the document of `--json`."""
 
     severity: Literal["error", "warning", "remark", "note"]
     message: str

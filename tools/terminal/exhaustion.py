@@ -22,7 +22,7 @@ _OF_MEMORY = (
     *("failed to map segment", "cannot allocate", "bad_alloc", "out of memory"),
     *("can't start new thread", "unable to allocate", "memory allocation"),
 )
-"""What the loader, the system, C++, LLVM, Python and numpy say where memory is not enough."""
+"""The messages of the loader, system, C++, LLVM, Python and numpy where memory is not enough."""
 
 
 def _is_of_memory(text: str) -> bool:

@@ -23,7 +23,7 @@ class _Body:
 
     draft: Draft
     value: Value
-    """What the chain is about: its type, its shape, and its name outside."""
+    """The value that the chain is about: its type, its shape, and its name outside."""
     nodes: list[NodeProto] = field(default_factory=list[NodeProto])
 
     def chain(self, name: str, depth: int = 0) -> str:

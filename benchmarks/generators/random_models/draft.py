@@ -60,7 +60,7 @@ class Draft:
     constants: dict[str, NDArray[Any]] = field(default_factory=dict[str, NDArray[Any]])
     counter: int = 0
     is_portable: bool = True
-    """Whether every op has a meaning that others share: not so for casts out of range."""
+    """True if every op has a meaning that others share: not so for casts out of range."""
 
     def fresh(self, kind: str) -> str:
         self.counter += 1
@@ -173,7 +173,7 @@ class Draft:
 
 
 def _read(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
-    """What nodes read, and what nodes inside of them do."""
+    """Yield the names that nodes read, and that nodes inside of them do."""
     for node in nodes:
         yield from node.input
         for attribute in node.attribute:

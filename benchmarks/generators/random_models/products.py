@@ -114,7 +114,7 @@ def _larger_than_the_input(draft: Draft, value: Value) -> dict[str, Any]:
 
 
 def _windows_begin_inside(windows: dict[str, Any]) -> bool:
-    """Whether no window that `ceil_mode` adds begins in the padding at the end.
+    """Return whether no window that `ceil_mode` adds begins in the padding at the end.
 
     Such windows do not count, but ONNX's shape inference counts them before opset 22.
     """

@@ -8,7 +8,7 @@ from braid.support.errors import BraidError
 
 _BATCH, _SEQUENCE, _SIDE = 1, 128, 224
 _OTHERS = (32, 16, 64, 256, 8, 512, 1)
-"""What dims other than the batch are tried with where the likely sizes are not valid."""
+"""The sizes that dims other than the batch are tried with where the likely ones are not valid."""
 _SECONDS = 2.0
 """After which no further sizes are tried."""
 

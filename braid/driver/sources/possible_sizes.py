@@ -23,7 +23,7 @@ class PossibleVariants:
 
     @property
     def is_grid(self) -> bool:
-        """Whether every combination of the sizes has a variant."""
+        """True if every combination of the sizes has a variant."""
         return prod(map(len, self.sizes.values())) == len(self.variants)
 
 

@@ -30,7 +30,7 @@ _STABLEHLO = re.compile(r"\b(?:stablehlo|chlo)\.")
 _INLINING = "builtin.module(inline,symbol-dce)"
 
 _TEXT = "-"
-"""What upstream calls the file of a text."""
+"""The name that upstream gives the file of a text."""
 
 
 def read_mlir(context: Context, text: str, file: str) -> ModuleOp:

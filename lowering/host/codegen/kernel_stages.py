@@ -13,7 +13,7 @@ from braid.targets.machines.machine import Machine
 
 
 class EmitStage(StrEnum):
-    """Where to stop."""
+    """The stage at which emission stops."""
 
     LINALG = "linalg"
     """As the family emits it: linalg, vector, scf, memref."""

@@ -12,7 +12,7 @@ import struct
 _FORMATS = {"double": "d", "float": "f", "half": "e"}
 """Of `struct`, which has none for bfloat."""
 _LITERAL = re.compile(r"f0x|[0-9]\.|[-+](?:inf|s?q?nan)")
-"""What every line with a literal has, and few others."""
+"""The pattern that every line with a literal has, and few others."""
 _TOKEN = re.compile(
     r"""(?P<string>"[^"]*")
     | (?<![\w.%@$-])(?P<type>double|float|half|bfloat)(?![\w.$-])
@@ -126,7 +126,7 @@ _FLOAT_ARITHMETIC = re.compile(r"= f(?:add|sub|mul|div|rem|neg|cmp)\b")
 
 
 def only_moves_vectors(text: str) -> bool:
-    """Whether a module only loads, rearranges and stores vectors, at addresses it computes."""
+    """Return whether a module only loads, rearranges and stores vectors, at computed addresses."""
     lines = text.splitlines()
     vectors = [line for line in lines if _VECTOR.search(line)]
     if not vectors or _FLOAT_ARITHMETIC.search(text):
@@ -136,7 +136,7 @@ def only_moves_vectors(text: str) -> bool:
 
 
 def _only_moves(line: str) -> bool:
-    """Whether an instruction, a function or a global is as valid with integers."""
+    """Return whether an instruction, a function or a global is as valid with integers."""
     found = _OPCODE.match(line)
     if found is None or found[2] in _FLAGS:
         return False

@@ -33,7 +33,7 @@ def compile_texts(
 def ask_workers(
     worker: str, labels: Sequence[str], requests: Sequence[Any], jobs: int, amounts: Sequence[int]
 ) -> list[Any]:
-    """What processes of the module `worker` answer, in the order of `requests`.
+    """Return what processes of the module `worker` answer, in the order of `requests`.
 
     An answer that is text says what is wrong. The requests with the largest `amounts` go first.
     Progress is told on the thread that calls this.

@@ -31,7 +31,7 @@ class CBackend:
         return (*installed, *kernel_families(device.host))
 
     def prepare(self, job):
-        """What the kernels of the host need."""
+        """Return what the kernels of the host need."""
         return backend(job.target.host_device.backend).prepare(_on_host(job))
 
     def emit(self, kernels, job):

@@ -88,9 +88,9 @@ class RmsNormOp(StructuredOp):
 
     @property
     def rows(self) -> int:
-        """How many rows are normalized."""
+        """The number of rows that are normalized."""
         return math.prod(shape_of(self.input)[:-1])
 
 
 Toy = Dialect("toy", [RmsNormOp], [])
-"""What the universe registers."""
+"""The dialect that the universe registers."""

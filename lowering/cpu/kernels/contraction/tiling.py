@@ -40,8 +40,8 @@ that wait delay it. With tiles of two vectors products took 0.83 to 0.94 of the 
 
 _LARGE_TILE, _LARGE_TILE_CYCLES = 20, 4.0
 """The most accumulators; above it the end of a tile overlaps less with the start of the next one,
-by so many cycles for each: 28 of them took 1.07 of the time of 14 in a reduction of 147, and no
-more in one of 768.
+by `_LARGE_TILE_CYCLES` for each: 28 of them took 1.07 of the time of 14 in a reduction of 147, and
+no more in one of 768.
 """
 
 _FIRST_CACHE_BYTES = 32 << 10
