@@ -37,7 +37,7 @@ ThresholdOption = Annotated[
     ),
 ]
 LevelsOption = Annotated[
-    int, typer.Option(metavar="N", min=1, help="Look at no more levels than so many.")
+    int, typer.Option(metavar="N", min=1, help="Look at N levels at most.")
 ]
 LeastGainOption = Annotated[
     float,
@@ -50,7 +50,7 @@ LeastGainOption = Annotated[
 ]
 TrialsOption = Annotated[
     int | None,
-    typer.Option(metavar="N", min=1, help="Measure no more schedules of a kernel than so many."),
+    typer.Option(metavar="N", min=1, help="Measure N schedules of a kernel at most."),
 ]
 TimeOption = Annotated[float, seconds_option("Begin no further kernel after so long.")]
 FinalOption = Annotated[
