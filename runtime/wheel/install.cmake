@@ -4,10 +4,11 @@
 set(files
   __init__.py
   runtime/__init__.py runtime/artifact.py runtime/async_reader.py runtime/binding.py
-  runtime/boundary.py runtime/buffers.py runtime/device_arrays.py runtime/device_ports.py
-  runtime/dtypes.py runtime/executors.py runtime/interruption.py runtime/manifest.py runtime/model.py
-  runtime/model_html.py runtime/native.py runtime/native_abi.py runtime/native_stream.py
-  runtime/package.py runtime/profile_entries.py
+  runtime/boundary.py runtime/buffers.py runtime/descriptor_specs.py runtime/device_arrays.py
+  runtime/device_plugins.py runtime/device_ports.py runtime/dtypes.py runtime/executors.py
+  runtime/interruption.py runtime/manifest.py runtime/model.py runtime/model_html.py
+  runtime/native.py runtime/native_abi.py runtime/native_stream.py runtime/package.py
+  runtime/profile_entries.py
   runtime/request_stream.py runtime/state_session.py runtime/stream.py runtime/torch_tensors.py
   runtime/weight_index.py
   support/__init__.py support/atomic_file.py support/byte_sizes.py support/checked_keywords.py

@@ -1,11 +1,14 @@
 """The wheel `braid-runtime` runs artifacts where numpy is all that is installed beside it."""
 
+import ast
+import re
 import shlex
 import shutil
 import subprocess
 import sys
 import sysconfig
 import venv
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +43,27 @@ import braid
 assert braid.load is braid_runtime.load
 print(braid.__file__)
 """
+
+
+def test_holds_what_its_modules_import() -> None:
+    """A module that is cut in two is easily forgotten in the list of files."""
+    listing = (ROOT / "runtime/wheel/install.cmake").read_text()
+    files = set(re.findall(r"[\w/]+\.py", listing))
+    missing = {
+        f"{file} imports {name}"
+        for file in files
+        for name in imported(ROOT / "braid" / file)
+        if name not in files and name.replace(".py", "/__init__.py") not in files
+    }
+    assert not missing
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The files of braid that a module imports when it is imported itself."""
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("braid."):
+            assert node.module is not None
+            yield node.module.removeprefix("braid.").replace(".", "/") + ".py"
 
 
 @pytest.fixture(scope="module")
