@@ -11,7 +11,7 @@ from braid.dialects.braid.base import element_type_of, extents_of
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.relayout import Array
-from braid.dialects.braid.size_evaluation import SIZES, fixed
+from braid.dialects.braid.size_evaluation import SIZES
 from braid.dialects.braid.size_limits import require_table
 from braid.dialects.braid.sized_ops import slice_of
 from braid.frontends.onnx.building.builder import Builder
@@ -19,6 +19,7 @@ from braid.frontends.onnx.building.decisions import decided, may_decide
 from braid.frontends.onnx.building.expressions import apply, concat, normalized, pad, slice_dim
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
+from braid.support.option_names import option_text
 from braid.support.sizes.expression import Extent, Size
 from braid.support.sizes.operators import maximum
 
@@ -46,6 +47,17 @@ def _backward(b: Builder, x: SSAValue, dim: int, first: Extent, count: int) -> S
     return b.emit(slice_of(x, offsets, sizes, strides))
 
 
+def _number(node: Node, width: Extent, mode: str) -> int:
+    """Return a width that is a number. Raises UnsupportedError for a size."""
+    if isinstance(width, Size):
+        shapes, dims = option_text("shapes"), option_text("dims")
+        node.unsupported(
+            f"it adds '{width}' elements in mode '{mode}', expected a number of them",
+            hint=f"let the widths be constants, or fix what they come from: {shapes} or {dims}",
+        )
+    return width
+
+
 def _positive(width: Extent) -> Extent:
     return SIZES.simplified(maximum(0, width))
 
@@ -69,8 +81,8 @@ def pad_node(b: Builder, node: Node) -> SSAValue:
 
 def _decided_widths(b: Builder, node: Node) -> Sequence[Extent]:
     """Return the widths of a padding; where data decide them they may be negative."""
-    value = node.input(1)
-    if b.sizes_of(value) is not None or not may_decide(b, value):
+    value, mode = node.input(1), node.text("mode", "constant")
+    if b.sizes_of(value) is not None or mode != "constant" or not may_decide(b, value):
         return node.known_sizes(1) or ()
     zero = b.constant(np.zeros([1] * len(extents_of(value)), to_numpy(element_type_of(value))))
     added, cut = (
@@ -109,7 +121,7 @@ def _padded(
     for dim, (before, after) in enumerate(zip(low, high, strict=True)):
         if before != 0 or after != 0:
             extent = sizes[dim]
-            widths: Any = (fixed(before, "the padding"), fixed(after, "the padding"))
+            widths: Any = _number(node, before, mode), _number(node, after, mode)
             if isinstance(extent, Size):
                 x = _padded_ends(b, x, dim, widths, mode)
                 continue

@@ -292,3 +292,13 @@ def test_a_decision_inside_of_a_loop() -> None:
         e = Add (a, s) }> }"""
     with pytest.raises(BraidError, match="is computed while the model runs"):
         braid.compile(parsed(text))
+
+
+@pytest.mark.parametrize("mode", ["reflect", "edge", "wrap"])
+def test_widths_of_a_padding_that_repeats(mode: str) -> None:
+    text = f"""(float[n] x, int64[1] p) => (float[] y) {{
+      q = Abs (p)  z = Concat <axis = 0> (q, q)  y = Pad <mode = "{mode}"> (x, z) }}"""
+    message = f"it adds '.*' elements in mode '{mode}', expected a number of them"
+    with pytest.raises(BraidError, match=message) as found:
+        braid.compile(parsed(text))
+    assert "let the widths be constants" in (found.value.hint or "")
