@@ -36,9 +36,7 @@ ThresholdOption = Annotated[
         "stops: after the coarsest level, the next one, ….",
     ),
 ]
-LevelsOption = Annotated[
-    int, typer.Option(metavar="N", min=1, help="Look at N levels at most.")
-]
+LevelsOption = Annotated[int, typer.Option(metavar="N", min=1, help="Look at N levels at most.")]
 LeastGainOption = Annotated[
     float,
     typer.Option(
