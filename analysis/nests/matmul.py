@@ -153,7 +153,7 @@ def open_contraction(
     fits = fits and all(is_repeated(leaf.shape, shape) for leaf in leaves)
     if not fits or a.shape[-1] != b.shape[-2] or b.shape[-1] != shape[-1]:
         return None
-    stored, slabs = b.layout.untransformed.storage_strides(b.shape), None
+    stored, slabs = _strides_of(b), None
     if product.slabs is not None and isinstance(stored[0], int):
         slabs = product.slabs.stored(stored[0])
         b_strides = (*product.slabs.index_strides(choice), 0)
@@ -191,12 +191,29 @@ def _strides_of_right(
     layout: Layout, stored: Sequence[Extent], block: int, step: int, steps: Extent
 ) -> tuple[Extent, Extent, Extent]:
     """Return the elements of B to the next column, step of the reduction and column block."""
-    if layout.is_row_major:
+    if has_rows(layout):
         return 1, stored[-2], block
     if layout.is_permutation:
-        column_stride, k_stride = stored[-2:]
+        k_stride, column_stride = stored[-2:]
         return column_stride, k_stride, block * column_stride
     return 1, block * step, block * step * steps
+
+
+def has_rows(layout: Layout) -> bool:
+    """Return whether elements of a row of a matrix lie next to each other, in no blocks."""
+    return layout.is_permutation and layout.permutation[-1] == layout.rank - 1
+
+
+def _strides_of(tensor: Stored[Extent]) -> tuple[Extent, ...]:
+    """Return the strides along logical dims where there are no blocks, else along those of
+    storage.
+    """
+    layout = tensor.layout.untransformed
+    strides = layout.storage_strides(tensor.shape)
+    if not layout.is_permutation:
+        return strides
+    by_dim = dict(zip(layout.permutation, strides, strict=True))
+    return tuple(by_dim[dim] for dim in range(layout.rank))
 
 
 def _repeated(shape: Sequence[Extent], strides: Sequence[Extent]) -> tuple[Extent, ...]:

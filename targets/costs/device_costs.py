@@ -11,6 +11,7 @@ from dataclasses import replace
 from xdsl.dialects.builtin import DictionaryAttr, FloatAttr
 from xdsl.ir import Block, Operation
 
+from braid.analysis.sizes.open_forms import is_bound
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.analysis.storage.tensor_storage import is_view, logical_bytes, stored_alike
@@ -231,6 +232,10 @@ class DeviceCosts(DeviceRates):
                 is_free = moves_nothing(group, choice)
                 cost = replace(estimate, seconds=0.0) if is_free else estimate
                 known[choice] = self._corrected(group, cost)
+        if is_bound(group):  # no family says that its loops may also be none
+            free = (c for c in flexible_choices(group) if moves_nothing(group, c))
+            estimate = replace(self._estimate(group), seconds=0.0)
+            known = {**known, **dict.fromkeys(free, estimate)}
         return known
 
     def reorder(self, tensor: AnyTensor, source: Layout, target: Layout) -> Cost:

@@ -109,8 +109,11 @@ class Concat(VectorCandidate):
 
             emit(0, 0)
 
+        # A caller that appends to what it has gives one buffer as the operand and as the result.
+        is_appended = not outer and not isinstance(pieces[0], int)
+        aliases = ((self.nest.arguments[0], 0),) if is_appended else ()
         grid = product_of(extents)
-        return grid_kernel(self.group, symbol, self.unit, grid, iteration)
+        return grid_kernel(self.group, symbol, self.unit, grid, iteration, aliases=aliases)
 
 
 def _bytes(group: FusedOp) -> int:
@@ -121,7 +124,10 @@ def _bytes(group: FusedOp) -> int:
 def _copy(
     e: Emitter, source: Buffer, first: Index, target: Buffer, place: Index, count: Index
 ) -> None:
-    """Copy `count` neighbours by the system's function, which knows the machine."""
+    """Copy `count` neighbours by the system's function, which knows the machine.
+
+    That copies nothing where both places are the same, as they may be: they never overlap partly.
+    """
     bytes = e.index(e.mul(count, bytes_of(source.element_type)))
     length = e.insert(arith.IndexCastOp(bytes, i64))
     operands = [target.pointer(e, place), source.pointer(e, first), length, e.constant(0, i1)]

@@ -5,7 +5,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from braid.analysis.nests.contraction import Contraction
-from braid.analysis.nests.matmul import MatrixProduct, matrix_product, open_contraction
+from braid.analysis.nests.matmul import (
+    MatrixProduct,
+    has_rows,
+    matrix_product,
+    open_contraction,
+)
 from braid.analysis.nests.pointwise import ExtentsOf
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.tensor_storage import storage_bytes
@@ -20,6 +25,7 @@ from braid.lowering.cpu.kernels.contraction.matmul import (
     stored_right,
     supports_strides,
     widens_fast,
+    with_batches_inside,
 )
 from braid.lowering.cpu.kernels.contraction.microkernel import (
     VECTORS,
@@ -80,7 +86,7 @@ class MatmulStorage(ProductStorage):
     def float_choices(
         self, group: FusedOp, lanes: int, ranked: Callable[[LayoutChoice], list[int]]
     ) -> Sequence[LayoutChoice]:
-        """Return everything row-major but B, which is in blocks of columns, or row-major at
+        """Return everything row-major but B, which is in blocks of columns, or has whole rows at
         last.
         """
         rank = len(shape_of(self.product.right))
@@ -88,7 +94,9 @@ class MatmulStorage(ProductStorage):
         def stored(block: int) -> LayoutChoice:
             return stored_right(group, self.product, _packed(rank, block))
 
-        return [*map(stored, ranked(stored(lanes))), row_major_choice(group)]
+        plain = row_major_choice(group)
+        between = with_batches_inside(group, self.product, plain)
+        return [*map(stored, ranked(stored(lanes))), plain, *between]
 
     def stepped_choice(
         self, group: FusedOp, block: int, step: int, in_pairs: bool = False
@@ -116,7 +124,7 @@ class MatmulStorage(ProductStorage):
         none.
         """
         right = choice.operands[self.product.right.index]
-        packed = not right.is_row_major and right.strides is not None
+        packed = not has_rows(right) and right.strides is not None
         return step == 1 and not packed and supports_strides(group, choice)
 
     def stored(self, choice: LayoutChoice, unit: VectorUnit, step: int) -> "StoredMatmul":
@@ -147,7 +155,7 @@ class StoredMatmul(StoredProduct):
     @property
     def size(self) -> ContractionSize:
         """See the base class."""
-        return matmul_size(self.product, not self._right.is_row_major, self.step)
+        return matmul_size(self.product, not has_rows(self._right), self.step)
 
     @property
     def b_bytes(self) -> int:
@@ -164,8 +172,8 @@ class StoredMatmul(StoredProduct):
 
     @property
     def float_vectors(self) -> Sequence[int]:
-        """See the base class; a row-major B allows any, and more of them for one row of A."""
-        if not self._right.is_row_major:
+        """See the base class; whole rows of B allow any, and more of them for one row of A."""
+        if not has_rows(self._right):
             return [self.block // self.unit.lanes]
         is_wide = self.size.rows == 1 and feasible_tiles(self.unit, 0, (WIDE_VECTORS,))
         return (*VECTORS, WIDE_VECTORS) if is_wide else VECTORS

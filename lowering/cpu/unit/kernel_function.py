@@ -87,17 +87,19 @@ def grid_kernel(
     around: Around | None = None,
     prepared: Prepared | None = None,
     *,
+    aliases: tuple[InPlace, ...] = (),
     is_unrolled: bool = False,
 ) -> Kernel:
     """Return a kernel of `group` that runs `body` for each of its iterations [begin, end).
 
     The last of the body's buffers is scratch of floats as wide as the unit's elements, if there is
     any: a multiple of 64 bytes. A call runs the two parts of `around` before its first iteration
-    and after its last one, and `prepared` before the iterations that share it. LLVM leaves the
-    loops of a kernel that `is_unrolled` as they are.
+    and after its last one, and `prepared` before the iterations that share it. An operand and a
+    result of `aliases` may begin in one place, though no plan of memory puts them there. LLVM
+    leaves the loops of a kernel that `is_unrolled` as they are.
     """
     module, sizes = _grid_module(
-        group, symbol, unit, body, in_place, scratch_bytes, around, prepared
+        group, symbol, unit, body, (*in_place, *aliases), scratch_bytes, around, prepared
     )
     if is_unrolled:
         mark_unrolled(cast(func.FuncOp, module.body.block.first_op))

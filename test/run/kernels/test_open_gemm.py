@@ -61,6 +61,26 @@ def test_scores_of_any_batch_and_length() -> None:
         kernel.check(2e-5, batch=batch, length=length)
 
 
+@pytest.mark.parametrize("tag", ["abdc", "dabc"])
+@pytest.mark.parametrize("depth", [3, 64])
+def test_scores_of_few_rows_with_keys_as_they_lie(depth: int, tag: str) -> None:
+    keys, likely = symbol("keys"), {"batch": 1, "length": 1, "keys": 1000}
+    shapes = [(BATCH, 3, LENGTH, depth), (BATCH, 3, depth, keys), (BATCH, 1, 1, keys)]
+    tags = ("abcd", tag, "abcd", "abcd")
+    kernel = ChosenKernel(shapes, masked, likely, family="gemm-dots", layouts=tags)
+    for batch, length, count in itertools.product((0, 1, 3), (0, 1, 5), (1, 2, 31, 300)):
+        kernel.check(2e-5, batch=batch, length=length, keys=count)
+
+
+def test_sums_of_few_rows_over_a_cache_of_tokens() -> None:
+    keys, likely = symbol("keys"), {"batch": 1, "length": 1, "keys": 1000}
+    shapes = [(BATCH, 3, LENGTH, keys), (BATCH, 3, keys, 24)]
+    tags = ("abcd", "cabd", "abcd")
+    kernel = ChosenKernel(shapes, alone, likely, family="gemm", layouts=tags)
+    for batch, length, count in itertools.product((1, 3), (0, 1, 9), (0, 1, 31, 300)):
+        kernel.check(2e-5, batch=batch, length=length, keys=count)
+
+
 def test_sums_of_any_length() -> None:
     shapes = [(BATCH, 3, LENGTH, LENGTH), (BATCH, 3, LENGTH, 16)]
     kernel = ChosenKernel(shapes, alone, LIKELY, family="gemm")

@@ -5,13 +5,14 @@ computed at once as a vector has lanes, each in a vector of sums of its own; exc
 between these, in as many stages as the logarithm of their number, adds up all of them.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Generic, cast
 
 from xdsl.dialects import arith
 
 from braid.analysis.nests.contraction import Contraction
+from braid.analysis.nests.dims import KnownOrOpen
 from braid.lowering.cpu.kernels.contraction.arithmetic import FLOATS
 from braid.lowering.cpu.kernels.contraction.tiling import ContractionSize, far_column_cycles
 from braid.lowering.cpu.kernels.pointwise.epilogue import Epilogue, TileStore
@@ -20,6 +21,8 @@ from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
 from braid.lowering.emit.long_sums import carry_sums
 from braid.lowering.emit.register_transpose import exchanged
+from braid.support.sizes.expression import Extent
+from braid.support.sizes.operators import product_of
 
 _BLOCKS = 8
 """Vectors of columns of one grid iteration: enough to hide its coordinates, few enough to share."""
@@ -59,27 +62,25 @@ def dot_cycles(size: ContractionSize, unit: VectorUnit) -> float:
 
 
 @dataclass(frozen=True)
-class DotKernel:
-    """Emits `nest`, whose B has the elements of a column next to each other."""
+class DotKernel(Generic[KnownOrOpen]):
+    """Emits `nest`, whose B has the elements of a column next to each other.
 
-    nest: Contraction
+    The depth is a number; rows, columns and outer dims may be open.
+    """
+
+    nest: Contraction[KnownOrOpen]
     lanes: int
 
     @property
-    def column_blocks(self) -> int:
-        """Vectors of columns."""
-        return -(-self.nest.columns // self.lanes)
-
-    @property
-    def grid_extents(self) -> tuple[int, ...]:
+    def grid_extents(self) -> tuple[Extent, ...]:
         """Outer dims, then runs of vectors of columns."""
-        outer = (dim.extent for dim in self.nest.outer)
-        return (*outer, -(-self.column_blocks // _BLOCKS))
+        outer: list[Extent] = [dim.extent for dim in self.nest.outer]
+        return (*outer, -(-self.nest.columns // (self.lanes * _BLOCKS)))
 
     @property
-    def grid(self) -> int:
+    def grid(self) -> KnownOrOpen:
         """Iterations of the grid."""
-        return math.prod(self.grid_extents)
+        return cast(KnownOrOpen, product_of(self.grid_extents))
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
         """Compute a run of columns, vector by vector, each for all rows."""
@@ -90,15 +91,18 @@ class DotKernel:
             for tensor in range(len(nest.row.strides))
         ]
         bases[0] = e.add(bases[0], nest.a_start)
-        whole, rest = divmod(nest.columns, self.lanes)
+        whole, rest = e.divmod(nest.columns, self.lanes)
         begin = e.mul(run, _BLOCKS)
         end = e.minimum(e.add(begin, _BLOCKS), whole)
-        if whole:
+        if whole != 0:
             e.loop(begin, end, 1, lambda block: self._rows(e, buffers, bases, block, self.lanes))
-        if rest:
-            last = self.grid_extents[-1] - 1
-            tail = self._rows
-            e.branch(run, last, lambda: None, lambda: tail(e, buffers, bases, whole, rest))
+        if rest != 0:
+            last, tail = self.grid_extents[-1] - 1, self._rows
+
+            def write() -> None:
+                e.branch(0, rest, lambda: tail(e, buffers, bases, whole, rest), lambda: None)
+
+            e.branch(run, last, lambda: None, write)
 
     def _rows(
         self,
@@ -106,9 +110,11 @@ class DotKernel:
         buffers: Sequence[Buffer],
         bases: Sequence[Index],
         block: Index,
-        count: int,
+        count: Index,
     ) -> None:
-        """Compute `count` columns from the first one of a block on, row by row."""
+        """Compute `count` columns, from 1 to the lanes, from the first one of a block on, row by
+        row.
+        """
         nest = self.nest
         strides = nest.row.strides
         epilogue = Epilogue(nest.anchor, nest.points, strides[2:], nest.vector_steps)
@@ -124,27 +130,26 @@ class DotKernel:
         e.loop(0, nest.row.extent, 1, row)
 
     def _products(
-        self, e: Emitter, a: Buffer, a_base: Index, b: Buffer, b_base: Index, count: int
+        self, e: Emitter, a: Buffer, a_base: Index, b: Buffer, b_base: Index, count: Index
     ) -> Value:
         """Return a vector of the products of a row of A and `count` columns of B."""
-        depth, lanes = self.nest.depth, self.lanes
+        depth, lanes = cast(int, self.nest.depth), self.lanes
+        columns = self._columns(e, count)
         steps, rest = divmod(depth, lanes)
         unrolled = steps if steps <= _MOST_UNROLLED else 2
 
         def step(at: Index, mask: Value | None, sums: Sequence[Value]) -> Sequence[Value]:
             row = FLOATS.column(e, a, e.add(a_base, at), mask)
-            begin, stride = e.add(b_base, at), self.nest.column_stride
-            columns = (
-                FLOATS.column(e, b, e.add(begin, number * stride), mask) for number in range(count)
-            )
-            return [e.fma(row, column, sum) for column, sum in zip(columns, sums, strict=True)]
+            begin = e.add(b_base, at)
+            loaded = (FLOATS.column(e, b, e.add(begin, column), mask) for column in columns)
+            return [e.fma(row, column, sum) for column, sum in zip(loaded, sums, strict=True)]
 
         def several(at: Index, sums: Sequence[Value]) -> Sequence[Value]:
             for number in range(unrolled):
                 sums = step(e.add(at, number * lanes), None, sums)
             return sums
 
-        sums: Sequence[Value] = [FLOATS.zero(e, a)] * count
+        sums: Sequence[Value] = [FLOATS.zero(e, a)] * len(columns)
         looped = steps - steps % unrolled if unrolled else 0
         if looped:
             sums = carry_sums(e, 0, looped * lanes, unrolled * lanes, sums, several, unrolled)
@@ -153,6 +158,20 @@ class DotKernel:
         if rest:
             sums = step(steps * lanes, e.tail_mask(rest), sums)
         return _added_up(e, sums)
+
+    def _columns(self, e: Emitter, count: Index) -> list[Index]:
+        """Return the elements of B before each of `count` columns; where only running the kernel
+        shows how many there are, as many as there are lanes, of which the last ones are the same.
+        """
+        stride: Index = self.nest.column_stride
+        if isinstance(count, int):
+            numbers: list[Index] = list(range(count))
+        else:
+            last = e.sub(count, 1)
+            numbers = [e.minimum(number, last) for number in range(self.lanes)]
+        # One argument of the kernel, in place of one for each multiple of a size.
+        stride = stride if isinstance(stride, int) else e.index(stride)
+        return [e.mul(number, stride) for number in numbers]
 
 
 def _added_up(e: Emitter, vectors: Sequence[Value]) -> Value:

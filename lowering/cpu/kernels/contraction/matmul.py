@@ -15,6 +15,9 @@ from braid.lowering.cpu.kernels.contraction.tiling import ContractionSize
 from braid.lowering.cpu.kernels.groups.layout_choices import results_alike, row_major_choice
 from braid.targets.machines.machine import Machine
 
+_MOST_ROWS_BETWEEN_BATCHES = 8
+"""The most rows of a product whose right operand has other batches between rows of a matrix."""
+
 
 def widens_fast(product: MatrixProduct, machine: Machine) -> bool:
     """Return whether the machine has instructions for what is converted as it is loaded, if any is.
@@ -58,6 +61,21 @@ def by_columns(group: FusedOp, product: MatrixProduct) -> LayoutChoice:
     """Return everything row-major but the right operand, whose last two dims are exchanged."""
     letters = Layout.row_major(len(shape_of(product.right))).tag
     return stored_right(group, product, Layout.parse(f"{letters[:-2]}{letters[-1]}{letters[-2]}"))
+
+
+def with_batches_inside(
+    group: FusedOp, product: MatrixProduct, choice: LayoutChoice
+) -> list[LayoutChoice]:
+    """Return `choice` with the outermost dim of a matrix of the right operand before its batches.
+
+    So lie caches of keys and values that grow token by token: few rows read them once, so that
+    copying each batch together would not pay.
+    """
+    *batches, outer, inner = choice.operands[product.right.index].tag
+    is_read_once = matmul_size(product, packed=False).rows <= _MOST_ROWS_BETWEEN_BATCHES
+    if not batches or not is_read_once or product.slabs is not None:
+        return []
+    return [stored_right(group, product, Layout.parse("".join((outer, *batches, inner))))]
 
 
 def supports_strides(group: FusedOp, choice: LayoutChoice) -> bool:
