@@ -3,6 +3,7 @@
 PASSES: dict[str, str] = {
     "annotate-profile": "braid.passes.profile.annotate_profile:AnnotateProfilePass",
     "annotate-weights": "braid.passes.quantization.annotate_weights:AnnotateWeightsPass",
+    "append-in-place": "braid.passes.sizes.append_in_place:AppendInPlacePass",
     "apply-clusters": "braid.passes.partition.apply_clusters:ApplyClustersPass",
     "apply-convolution-groups": (
         "braid.passes.quantization.apply_convolution_groups:ApplyConvolutionGroupsPass"

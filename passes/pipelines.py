@@ -6,6 +6,8 @@ SIMPLIFY = ("canonicalize", "cse")
 DEFAULT = (
     # A model's own functions are part of it; functions from here on are kernels and clusters.
     "inline",
+    # While inputs and outputs are those of the model, and before anything reads their dims.
+    "append-in-place",
     # Where data decide sizes: every pass after it sees functions whose sizes are known at once.
     "split-phases",
     # While ops are those of the model: their rules say what each run has to check of open sizes.

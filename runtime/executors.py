@@ -1,7 +1,7 @@
 """Executors of models: compiled code, the interpreter, or one that says why nothing runs."""
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakSet
@@ -9,17 +9,20 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.runtime.buffers import check_input, copied_into, host_arrays
+from braid.runtime.buffers import check_count, check_input, copied_into, host_arrays
 from braid.runtime.device_arrays import Buffer
-from braid.runtime.manifest import TensorSpec
+from braid.runtime.manifest import StateSpec, TensorSpec
 from braid.runtime.native import NativeContext, NativeModel
 from braid.runtime.native_stream import NativeStream, ProfileTotals
 from braid.runtime.profile_entries import ProfileEntry, profile_entries
 from braid.runtime.request_stream import InterpretedStream, RequestStream
+from braid.runtime.state_order import as_in_code, as_in_model, in_model_order, orders
 from braid.support.errors import BraidError
 
 Array = NDArray[Any]
+Shape = tuple[int, ...]
 _WHERE = "an interpreted model"
+_STATE = "a model that keeps a state"
 
 
 class Executor(Protocol):
@@ -76,11 +79,20 @@ class NativeExecutor:
     process forked would be held in the child for ever.
     """
 
-    def __init__(self, model: NativeModel, threads: int, streams: int = 1) -> None:
-        """Run `model` on this many threads (0: all), and on no fewer than it has inter-op
-        streams.
+    def __init__(
+        self,
+        model: NativeModel,
+        threads: int,
+        streams: int = 1,
+        state: Sequence[StateSpec] = (),
+    ) -> None:
+        """Run `model` on this many threads (0: all), and on no fewer than it has inter-op streams.
+
+        Inputs and outputs of the `state` come and go with dims as the model has them.
         """
         self._model = model
+        self._state = tuple(state)
+        self._orders = orders(self._state)
         self._inter_op_streams = streams
         self._threads = self._enough(threads)
         self._idle: list[NativeContext] = []
@@ -91,9 +103,59 @@ class NativeExecutor:
 
     def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer] | None) -> list[Array]:
         """Run on a context of its own, which goes back to the pool."""
+        if self._orders:
+            return self._run_reordered(inputs, outputs)
+        with self._context() as context:
+            return context.run(inputs, outputs)
+
+    def run_growing(
+        self, inputs: Sequence[Buffer], outputs_for: Callable[[Sequence[Shape]], Sequence[Array]]
+    ) -> list[Array]:
+        """Run on a context of its own, into the outputs that `outputs_for` returns for their
+        shapes.
+
+        Inputs and outputs have their dims as code has them; those of a state that is appended to
+        may be the same memory.
+        """
+        with self._context() as context:
+            return context.run_into(inputs, outputs_for)
+
+    def _run_reordered(
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer] | None
+    ) -> list[Array]:
+        """Run code that has dims of its state in another order than the model."""
+        model = self._model
+        check_count("input", len(inputs), len(model.inputs))
+        specs = in_model_order(model.inputs, self._state)
+        given = [check_input(s, x) for s, x in zip(specs, host_arrays(inputs, _STATE), strict=True)]
+        stored = [
+            as_in_code(array, self._orders.get(spec.name, ()))
+            for spec, array in zip(model.inputs, given, strict=True)
+        ]
+        with self._context() as context:
+            found = context.run(stored)
+        results = [
+            np.ascontiguousarray(as_in_model(array, self._orders[spec.name]))
+            if spec.name in self._orders
+            else array
+            for spec, array in zip(model.outputs, found, strict=True)
+        ]
+        if outputs is None:
+            return results
+        check_count("output", len(outputs), len(model.outputs))
+        expected = in_model_order(model.outputs, self._state)
+        return copied_into(host_arrays(outputs, _STATE), expected, results)
+
+    @property
+    def state(self) -> tuple[StateSpec, ...]:
+        """Return the states that may be appended to in place."""
+        return () if self._model.decides_sizes else self._state
+
+    @contextmanager
+    def _context(self) -> Generator[NativeContext]:
         context = self._take()
         try:
-            return context.run(inputs, outputs)
+            yield context
         finally:
             self._idle.append(context)
 
@@ -144,7 +206,7 @@ class NativeExecutor:
 
     def copy(self) -> "NativeExecutor":
         """Return an executor of the same code and weights, with contexts of its own."""
-        return NativeExecutor(self._model, self._threads, self._inter_op_streams)
+        return NativeExecutor(self._model, self._threads, self._inter_op_streams, self._state)
 
     @property
     def emulated(self) -> bool:
@@ -152,8 +214,10 @@ class NativeExecutor:
         return self._model.emulated
 
     def open_stream(self, deadline: float | None, goes_on: bool) -> RequestStream:
-        """Open a stream of the native runtime; without overlap where data decide sizes."""
-        if self._model.decides_sizes:
+        """Open a stream of the native runtime; without overlap where data decide sizes, or code
+        has dims in another order.
+        """
+        if self._model.decides_sizes or self._orders:
             return InterpretedStream(lambda inputs: self.run(inputs, None))
         stream = NativeStream(self._model, self._threads, deadline, goes_on, self._streamed)
         self._streams.add(stream)

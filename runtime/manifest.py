@@ -76,6 +76,21 @@ NUMBERS_ALONE = Boundary()
 
 
 @dataclass(frozen=True)
+class StateSpec:
+    """An input of the state, by its name, and the output that is its next value.
+
+    Dim i of both, as code has them, is dim `order[i]` of the model; an empty order leaves all in
+    place. Where it is `appended` to, the output begins with the elements of the input, so that both
+    may be one buffer.
+    """
+
+    input: str
+    output: str
+    order: tuple[int, ...] = ()
+    appended: bool = False
+
+
+@dataclass(frozen=True)
 class DimSpec:
     """A dim that inputs and outputs share, and the sizes of it for which there is code.
 
@@ -165,6 +180,7 @@ _OPTIONAL: dict[str, Any] = {
     "expanded_bytes": 0,
     "boundary": asdict(NUMBERS_ALONE),
     "phases": 0,
+    "state": [],
 }
 """The values of the fields that older manifests lack."""
 
@@ -187,7 +203,8 @@ class Manifest:
     dims, such as `2 * batch`; its `arena_bytes` are 0, since what a run takes depends on them.
     `expanded_bytes` are those of the weights that loading makes of stored ones. `phases` is how
     many functions run one after the other where data decide sizes, 0 for other models. `boundary`
-    says which inputs and outputs are text or mappings.
+    says which inputs and outputs are text or mappings, and `state` which inputs take the values of
+    outputs in the next run.
     """
 
     model: str
@@ -210,6 +227,7 @@ class Manifest:
     expanded_bytes: int = 0
     boundary: Boundary = NUMBERS_ALONE
     phases: int = 0
+    state: tuple[StateSpec, ...] = ()
 
     def to_json(self) -> str:
         """Return the manifest as indented JSON."""
@@ -248,6 +266,7 @@ class Manifest:
                 expanded_bytes=_read(fields, "expanded_bytes", int),
                 boundary=_read_boundary(_read_object(fields, "boundary")),
                 phases=_read(fields, "phases", int),
+                state=_read_all(fields, "state", _read_state),
             )
         except (ValueError, RecursionError) as error:
             raise BraidError(f"its manifest is malformed: {error}") from error
@@ -319,6 +338,18 @@ def _read_keys(fields: Any) -> tuple[str | int, ...]:
         if type(key) not in (str, int):
             _wrong(key, "keys", str)
     return tuple(keys)
+
+
+def _read_state(fields: Any) -> StateSpec:
+    order = _read_list(fields, "order", int)
+    if sorted(order) != list(range(len(order))):
+        _wrong(order, "order", list)
+    return StateSpec(
+        _read(fields, "input", str),
+        _read(fields, "output", str),
+        order,
+        _read(fields, "appended", bool),
+    )
 
 
 def _read_dim(fields: Any) -> DimSpec:

@@ -25,13 +25,15 @@ from braid.runtime.manifest import (
     NUMBERS_ALONE,
     Boundary,
     RecordCount,
+    StateSpec,
     TensorSpec,
 )
 from braid.runtime.model_html import model_html
 from braid.runtime.native import NativeModel
 from braid.runtime.package import KeptArtifact, Package
 from braid.runtime.profile_entries import ProfileEntry
-from braid.runtime.state_session import StateSession
+from braid.runtime.state_order import in_model_order, sizes_in_model_order
+from braid.runtime.state_session import OutputsFor, StateSession
 from braid.runtime.stream import STREAM_DEADLINE, Requests, Stream, check_deadline
 from braid.runtime.torch_tensors import any_tensor, tensor_of, written
 from braid.support.checked_keywords import checked_path, checks_arguments, checks_methods
@@ -73,7 +75,10 @@ class Model:
         self._state: _Open | None = _Open(executor, package)
 
     def __repr__(self) -> str:
-        sizes = () if self._manifest is None else self._manifest.output_shapes
+        known = self._manifest
+        sizes: tuple[tuple[str, ...], ...] = ()
+        if known is not None:
+            sizes = sizes_in_model_order(known.outputs, known.output_shapes, known.state)
         return f"<braid.Model ({_signature(self.inputs)}) -> ({_signature(self.outputs, sizes)})>"
 
     def _repr_html_(self) -> str:
@@ -211,19 +216,46 @@ class Model:
             copy=copy,
         )
 
-    def session(self, state: Mapping[str, str]) -> StateSession:
+    def session(self, state: Mapping[str, str] | None = None, *, capacity: int = 0) -> StateSession:
         """Return a session that keeps the state of the model between calls.
 
         `state` has for each input of the state the output that is its next value; `*` stands for
-        any text, the same in both: `model.session({"past.*": "present.*"})`. The session is called
-        with the other inputs and returns the other outputs. It can be reset and forked.
+        any text, the same in both: `model.session({"past.*": "present.*"})`. By default it is that
+        with which the model was compiled, which is then appended to in place: there is memory for
+        `capacity` elements along the dim that grows at first, and for twice as many each time that
+        it is short. The session is called with the other inputs and returns the other outputs. It
+        can be reset and forked.
 
         Raises:
-            BraidError: a name matches nothing, or an output cannot be the value of its input.
+            BraidError: a name matches nothing, an output cannot be the value of its input, nothing
+                says what the state is, or the capacity is negative.
 
         """
         self._open()
-        return StateSession(self, state)
+        known = {} if self._manifest is None else {s.input: s.output for s in self._manifest.state}
+        if state is None and not known:
+            raise BraidError(
+                "nothing says what the state of the model is",
+                hint='give it here or to braid.compile: state={"past.*": "present.*"}',
+            )
+        if not isinstance(cast(object, capacity), int) or not 0 <= capacity < 2**40:
+            raise BraidError(f"capacity is {capacity!r:.100}, expected a number of elements from 0")
+        return StateSession(self, known if state is None else state, capacity)
+
+    @property
+    def appended_state(self) -> Mapping[str, StateSpec]:
+        """Return the states that code appends to in place, by the names of inputs."""
+        executor = self._open().executor
+        state = executor.state if isinstance(executor, NativeExecutor) else ()
+        return {own.input: own for own in state if own.appended}
+
+    def run_growing(self, inputs: Sequence[Buffer], outputs_for: OutputsFor) -> list[Array]:
+        """Run on inputs as code has them, into the outputs that `outputs_for` returns for their
+        shapes; of a state that is appended to, both may be the same memory. Raises as `run`.
+        """
+        executor = self._open().executor
+        assert isinstance(executor, NativeExecutor), "only code appends in place"
+        return executor.run_growing(inputs, outputs_for)
 
     def trim(self) -> None:
         """Give back the memory for intermediates that no call uses at the moment.
@@ -482,8 +514,10 @@ def model_of(artifact: Artifact, package: Artifact | KeptArtifact, threads: int)
     if manifest.runs_on:
         register_plugins()
     native = NativeModel.from_artifact(artifact)
-    executor = NativeExecutor(native, threads, manifest.inter_op_streams)
-    return Model(native.inputs, native.outputs, executor, native.arena_bytes, package)
+    executor = NativeExecutor(native, threads, manifest.inter_op_streams, manifest.state)
+    inputs = in_model_order(native.inputs, manifest.state)
+    outputs = in_model_order(native.outputs, manifest.state)
+    return Model(inputs, outputs, executor, native.arena_bytes, package)
 
 
 def saved_model(
@@ -496,7 +530,9 @@ def saved_model(
     """
     manifest = package.manifest
     executor = ElsewhereExecutor(reason, hint)
-    return Model(manifest.inputs, manifest.outputs, executor, manifest.arena_bytes, package)
+    inputs = in_model_order(manifest.inputs, manifest.state)
+    outputs = in_model_order(manifest.outputs, manifest.state)
+    return Model(inputs, outputs, executor, manifest.arena_bytes, package)
 
 
 def _signature(specs: tuple[TensorSpec, ...], sizes: tuple[tuple[str, ...], ...] = ()) -> str:

@@ -262,6 +262,23 @@ class NativeContext:
             return cast("list[NDArray[Any]]", buffers)
         return [self._filled(i, buffer) for i, buffer in enumerate(buffers)]
 
+    def run_into(
+        self,
+        inputs: Sequence[Buffer],
+        outputs_for: Callable[[Sequence[tuple[int, ...]]], Sequence[NDArray[Any]]],
+    ) -> list[NDArray[Any]]:
+        """Run the model into the outputs that `outputs_for` returns for their shapes.
+
+        Outputs are contiguous arrays of these shapes. They may share memory with inputs where the
+        model's code allows that. Raises as `run`.
+        """
+        model = self.model
+        check_count("input", len(inputs), len(model.inputs))
+        arrays = list(map(self._checked_input, model.expected_inputs, inputs))
+        outputs = list(outputs_for(model.fixed_shapes or self.shapes_for(arrays)))
+        self._run(arrays, addresses(outputs))
+        return outputs
+
     def _run(
         self, inputs: Sequence[Buffer], outputs: "ctypes.Array[ctypes.c_void_p] | None"
     ) -> None:

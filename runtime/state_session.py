@@ -1,16 +1,25 @@
 """Calls of a model that hand its state on: outputs of one call are inputs of the next."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from braid.runtime.binding import bind_inputs
+from braid.runtime.buffers import check_input
+from braid.runtime.device_arrays import Buffer
 from braid.runtime.dtypes import numpy_dtype
-from braid.runtime.manifest import TensorSpec
+from braid.runtime.growing_state import GrowingState, Growth
+from braid.runtime.manifest import StateSpec, TensorSpec
+from braid.runtime.state_order import as_in_code, as_in_model, orders
 from braid.support.errors import BraidError, did_you_mean
 
 Array = NDArray[Any]
+State: TypeAlias = Array | GrowingState
+"""What a session keeps of an input: an array, or rows that are appended to."""
+
+OutputsFor: TypeAlias = Callable[[Sequence[tuple[int, ...]]], Sequence[Array]]
 
 
 class Runnable(Protocol):
@@ -19,8 +28,17 @@ class Runnable(Protocol):
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
 
+    @property
+    def appended_state(self) -> Mapping[str, StateSpec]:
+        """Return the states that code appends to in place, by the names of inputs."""
+        ...
+
     def run_named(self, inputs: Mapping[str, object]) -> dict[str, Array]:
         """Run on inputs by name and return the outputs by name."""
+        ...
+
+    def run_growing(self, inputs: Sequence[Buffer], outputs_for: OutputsFor) -> list[Array]:
+        """Run on inputs as code has them, into the outputs for these shapes."""
         ...
 
 
@@ -28,15 +46,19 @@ class StateSession:
     """A model with state, such as a decoder with its cache of keys and values.
 
     The state begins with zeros, and with no elements along dims that no other input tells: a cache
-    that grows is empty. Arrays of a state are never written, so that a fork shares them. A session
-    serves one thread at a time; sessions of one model are independent of each other.
+    that grows is empty. Elements of a state are never written again, so that a fork shares them. A
+    session serves one thread at a time; sessions of one model are independent of each other.
     """
 
-    def __init__(self, model: Runnable, state: Mapping[str, str]) -> None:
-        """Let outputs of `model` be its next inputs; `Model.session` describes `state`."""
+    def __init__(self, model: Runnable, state: Mapping[str, str], capacity: int = 0) -> None:
+        """Let outputs of `model` be its next inputs; `Model.session` describes the rest."""
         self._model = model
+        self._capacity = capacity
         self._outputs = matched_state(model.inputs, model.outputs, state)
-        self._state: dict[str, Array] = {}
+        appended = model.appended_state.items()
+        self._growing = {n: own for n, own in appended if self._outputs.get(n) == own.output}
+        self._orders = orders([own for _, own in appended])
+        self._state: dict[str, State] = {}
         self._given = [spec for spec in model.inputs if spec.name not in self._outputs]
         taken = set(self._outputs.values())
         self._returned = [spec.name for spec in model.outputs if spec.name not in taken]
@@ -53,15 +75,81 @@ class StateSession:
         """
         inputs = self._named(arguments, named)
         state = self._state or self._initial(inputs)
-        results = self._model.run_named({**inputs, **state})
-        self._state = {name: np.asarray(results[self._outputs[name]]) for name in self._outputs}
+        results = self._appended(inputs, state) if self._growing else self._handed(inputs, state)
         found = [results[name] for name in self._returned]
         return found[0] if len(found) == 1 else tuple(found)
 
+    def _handed(
+        self, inputs: Mapping[str, object], state: Mapping[str, State]
+    ) -> Mapping[str, object]:
+        """Run the model, keep the new state, and return all outputs by name."""
+        results = self._model.run_named({**inputs, **state})
+        self._state = {name: np.asarray(results[self._outputs[name]]) for name in self._outputs}
+        return results
+
+    def _appended(
+        self, inputs: Mapping[str, object], state: Mapping[str, State]
+    ) -> Mapping[str, object]:
+        """Do what `_handed` does with states that grow in place."""
+        given = dict(zip(self._names(), bind_inputs(self._given, (), inputs), strict=True))
+        growth, following = Growth(), dict[str, State]()
+        of_output = {self._outputs[name]: name for name in self._growing}
+
+        def outputs_for(shapes: Sequence[tuple[int, ...]]) -> list[Array]:
+            made: list[Array] = []
+            for spec, shape in zip(self._model.outputs, shapes, strict=True):
+                before = state[of_output[spec.name]] if spec.name in of_output else None
+                if isinstance(before, GrowingState):
+                    after = growth.after(before, shape)
+                    following[of_output[spec.name]] = after
+                    made.append(after.rows)
+                else:
+                    made.append(np.empty(shape, numpy_dtype(spec.dtype)))
+            return made
+
+        try:
+            buffers = [self._buffer(given, state, spec.name) for spec in self._model.inputs]
+            found = self._model.run_growing(buffers, outputs_for)
+        except BaseException:
+            growth.undo()
+            raise
+        results = {
+            spec.name: array
+            if spec.name in of_output
+            else as_in_model(array, self._orders.get(spec.name, ()))
+            for spec, array in zip(self._model.outputs, found, strict=True)
+        }
+        own = (name for name in self._outputs if name not in self._growing)
+        self._state = {**following, **{name: results[self._outputs[name]] for name in own}}
+        return results
+
+    def _buffer(self, given: Mapping[str, Buffer], state: Mapping[str, State], name: str) -> Buffer:
+        """Return an input as code takes it."""
+        own = state.get(name)
+        if isinstance(own, GrowingState):
+            return own.rows
+        array = given[name] if own is None else own
+        order = self._orders.get(name, ())
+        return as_in_code(array, order) if isinstance(array, np.ndarray) else array
+
+    def _names(self) -> list[str]:
+        return [spec.name for spec in self._given]
+
     @property
     def state(self) -> Mapping[str, Array]:
-        """Return the arrays of the state by the name of the input; empty before the first call."""
-        return dict(self._state)
+        """Return the arrays of the state by the name of the input; empty before the first call.
+
+        They cannot be written, since forks and the next call share their memory.
+        """
+        found = {name: self._as_array(name, own) for name, own in self._state.items()}
+        for array in found.values():
+            array.flags.writeable = False
+        return found
+
+    def _as_array(self, name: str, state: State) -> Array:
+        if isinstance(state, GrowingState):
+            return as_in_model(state.rows, self._growing[name].order)
+        return state.view()
 
     def reset(self, state: Mapping[str, object] | None = None) -> None:
         """Begin anew: with an empty state, or with arrays by the names of all inputs of the state.
@@ -70,7 +158,7 @@ class StateSession:
             BraidError: an array is missing, or one is given for an input that is no state.
 
         """
-        given = {} if state is None else {name: np.array(own) for name, own in state.items()}
+        given = {} if state is None else {n: np.array(own) for n, own in state.items()}
         unknown = sorted(given.keys() - self._outputs.keys())
         missing = sorted(self._outputs.keys() - given.keys()) if given else []
         if unknown or missing:
@@ -79,13 +167,23 @@ class StateSession:
                 f"the state cannot be reset: {what}",
                 hint=f"the inputs of the state are {', '.join(sorted(self._outputs))}",
             )
-        self._state = given
+        specs = {spec.name: spec for spec in self._model.inputs}
+        self._state = {n: self._kept(n, check_input(specs[n], own)) for n, own in given.items()}
 
     def fork(self) -> "StateSession":
-        """Return a session that goes on from this state, as beams of a search do."""
-        other = StateSession(self._model, self._outputs)
+        """Return a session that goes on from this state, as beams of a search do.
+
+        Nothing is copied before both go on, and then what the second one has.
+        """
+        other = StateSession(self._model, self._outputs, self._capacity)
         other._state = dict(self._state)
         return other
+
+    def _kept(self, name: str, array: Array) -> State:
+        """Return an array as a session keeps it."""
+        if name not in self._growing:
+            return array
+        return GrowingState.of(as_in_code(array, self._growing[name].order), self._capacity)
 
     def _named(self, arguments: Sequence[object], named: Mapping[str, object]) -> dict[str, object]:
         """Return the inputs of a call by name."""
@@ -97,8 +195,7 @@ class StateSession:
                 f"got {len(arguments)} inputs, the model has {len(self._given)} beside its state"
             )
         else:
-            names = [spec.name for spec in self._given]
-            given |= dict(zip(names, arguments, strict=False))
+            given |= dict(zip(self._names(), arguments, strict=False))
         if kept := sorted(given.keys() & self._outputs.keys()):
             raise BraidError(
                 f"input '{kept[0]}' is part of the state, which the session keeps",
@@ -106,7 +203,7 @@ class StateSession:
             )
         return given
 
-    def _initial(self, inputs: Mapping[str, object]) -> dict[str, Array]:
+    def _initial(self, inputs: Mapping[str, object]) -> dict[str, State]:
         """Return the state before the first call."""
         sizes: dict[str, int] = {}
         for spec in self._given:
@@ -114,7 +211,7 @@ class StateSession:
             shape = cast(tuple[int, ...], np.shape(given))
             sizes |= {n: size for n, size in zip(spec.dims, shape, strict=False) if n}
         return {
-            spec.name: np.zeros(_shape(spec, sizes), numpy_dtype(spec.dtype))
+            spec.name: self._kept(spec.name, np.zeros(_shape(spec, sizes), numpy_dtype(spec.dtype)))
             for spec in self._model.inputs
             if spec.name in self._outputs
         }

@@ -17,6 +17,7 @@ from braid.runtime.device_plugins import emulating, register_plugins
 from braid.runtime.executors import NativeExecutor
 from braid.runtime.model import Model, model_of, saved_model
 from braid.runtime.native import NativeModel, cpu_supports
+from braid.runtime.state_order import in_model_order
 from braid.support.diagnostics import passing_on_diagnostics
 from braid.support.errors import BraidError
 from braid.support.forks import compiling
@@ -93,8 +94,11 @@ def _load(lowered: LoweredModel, options: CompileOptions) -> Model:
         register_plugins()
     with emulating(lowered.target.settings.emulate):
         native = NativeModel.from_descriptor(loaded.address(SYMBOL), package.weights, loaded)
-    executor = NativeExecutor(native, options.threads, manifest.inter_op_streams)
-    return Model(manifest.inputs, manifest.outputs, executor, manifest.arena_bytes, package)
+    streams, state = manifest.inter_op_streams, manifest.state
+    executor = NativeExecutor(native, options.threads, streams, state)
+    inputs = in_model_order(manifest.inputs, state)
+    outputs = in_model_order(manifest.outputs, state)
+    return Model(inputs, outputs, executor, manifest.arena_bytes, package)
 
 
 def missing_here(machine: Machine) -> str | None:

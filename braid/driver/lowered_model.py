@@ -17,6 +17,7 @@ from braid.driver.packaging.weights import aligned_bytes, fill_weights
 from braid.driver.read_source import chain_parameters
 from braid.driver.sources.signature import boundary_of
 from braid.driver.sources.source_model import Parameters, SourceModel
+from braid.driver.sources.state import state_specs
 from braid.lowering.host.codegen.link import link_shared_object
 from braid.lowering.host.descriptor import ModelDescription, ModelPort
 from braid.lowering.host.model_code import DeviceCode, ModelCode
@@ -119,6 +120,7 @@ def _manifest(lowered: LoweredModel, index: tuple[WeightSpec, ...]) -> Manifest:
         expanded_bytes=description.expanded_bytes,
         boundary=boundary_of(lowered.model.module),
         phases=0 if description.phases is None else len(description.phases.phases),
+        state=state_specs(lowered.model.module),
     )
 
 

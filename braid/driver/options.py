@@ -110,6 +110,16 @@ class CompileOptions:
             repeats=True,
         ),
     )
+    state: Mapping[str, str] | None = field(
+        default=None,
+        metadata=_option(
+            "Input that takes the value of an output in the next run, as in past.*=present.*; * "
+            "stands for any text. Sessions then append to it in place.",
+            str,
+            metavar="INPUT=OUTPUT",
+            repeats=True,
+        ),
+    )
     shape_buckets: Mapping[str, Sequence[int]] | None = field(
         default=None,
         metadata=_option(

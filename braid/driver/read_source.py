@@ -31,6 +31,7 @@ from braid.driver.options import CompileOptions
 from braid.driver.sources.fixed_sizes import fix_sizes
 from braid.driver.sources.open_model import Bounds, Buckets, OpenModel
 from braid.driver.sources.source_model import Parameters, SourceModel
+from braid.driver.sources.state import mark_state
 from braid.driver.untuned import given_settings
 from braid.frontends.collector import collector_paused
 from braid.frontends.onnx import ImportedModel, OpenDimsError, import_onnx, read_model_bytes
@@ -131,8 +132,11 @@ def _drop_size_checks(module: ModuleOp) -> None:
 
 
 def read_to_compile(context: Context, source: ModelSource, options: CompileOptions) -> SourceModel:
-    """Read a model as the options say, with its settings. Raises BraidError as `read_source`."""
-    return read_source(
+    """Read a model as the options say, with its settings and its state.
+
+    Raises BraidError as `read_source`, and for a state that the model cannot have.
+    """
+    model = read_source(
         context,
         source,
         target=None if options.target is None else os.fspath(options.target),
@@ -146,6 +150,9 @@ def read_to_compile(context: Context, source: ModelSource, options: CompileOptio
         bounds=options.shape_bounds,
         settings=given_settings(options),
     )
+    if options.state is not None:
+        mark_state(model.module, options.state)
+    return model
 
 
 def _opened(source: object) -> ModelSource:

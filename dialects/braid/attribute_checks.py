@@ -13,6 +13,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import (
     ArrayAttr,
     BFloat16Type,
+    DenseArrayBase,
     DictionaryAttr,
     Float16Type,
     Float32Type,
@@ -27,6 +28,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation
 
 from braid.dialects.braid.attribute_names import (
+    APPENDED,
     BOUNDARY,
     BRANCH_PROBABILITY,
     BRANCH_SIZE_CHECKS,
@@ -37,6 +39,7 @@ from braid.dialects.braid.attribute_names import (
     COLOCATE,
     COMPUTE_TYPE,
     DEVICE,
+    DIM_ORDER,
     LAYOUT_SECONDS,
     MEASURED_WITH,
     MERGED_GROUPS,
@@ -55,6 +58,7 @@ from braid.dialects.braid.attribute_names import (
     SECONDS,
     SETTINGS,
     SIZE_CHECKS,
+    STATE,
     SYMBOLS,
     TARGET,
     TOLERANCE,
@@ -214,6 +218,9 @@ _KINDS: Mapping[str, _Kind] = {
     PHASE_OUTPUTS: _Kind(
         (ArrayAttr,), 'for each output its name and that of a value, ["y", "v"]', _holds_pairs
     ),
+    STATE: _Kind((StringAttr,), "the name of an output"),
+    DIM_ORDER: _Kind((DenseArrayBase,), "numbers of dims, such as array<i64: 2, 0, 1, 3>"),
+    APPENDED: _Kind((UnitAttr,), "a unit attribute"),
     VALUE_SIZES: _Kind((SizesAttr,), 'sizes, such as #braid.sizes<["count"]>'),
     SYMBOLS: _Kind(
         (DictionaryAttr,),

@@ -1,6 +1,8 @@
 """Sessions that keep the state of a model, beside ONNX Runtime."""
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,8 +35,14 @@ def proto() -> onnx.ModelProto:
 
 
 @cache
-def model() -> braid.Model:
-    return braid.compile(proto())
+def compiled(appends: bool) -> braid.Model:
+    return braid.compile(proto(), state=STATE if appends else None)
+
+
+@pytest.fixture(params=[False, True], ids=["handed-on", "appended-to"])
+def model(request: pytest.FixtureRequest) -> braid.Model:
+    """The step, whose cache is an array of its own each time, or grows in place."""
+    return compiled(request.param)
 
 
 def floats(*shape: int) -> np.ndarray:
@@ -65,8 +73,8 @@ def check(found: Any, wanted: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-def test_steps_equal_those_of_onnx_runtime(batch: int) -> None:
-    session, peer = model().session(STATE), Peer(batch)
+def test_steps_equal_those_of_onnx_runtime(model: braid.Model, batch: int) -> None:
+    session, peer = model.session(STATE), Peer(batch)
     assert not session.state
     for length in (5, *[1] * 30, 4, 1):
         x = floats(batch, length, 8)
@@ -75,8 +83,8 @@ def test_steps_equal_those_of_onnx_runtime(batch: int) -> None:
     assert session.state["past_count"].tolist() == [33]
 
 
-def test_forks_do_not_share_what_follows() -> None:
-    session, x = model().session(STATE), floats(1, 3, 8)
+def test_forks_do_not_share_what_follows(model: braid.Model) -> None:
+    session, x = model.session(STATE), floats(1, 3, 8)
     session(x)
     other = session.fork()
     first, second = floats(1, 1, 8), floats(1, 1, 8)
@@ -88,8 +96,8 @@ def test_forks_do_not_share_what_follows() -> None:
     assert not np.array_equal(session.state["past_key"], other.state["past_key"])
 
 
-def test_reset() -> None:
-    session, x = model().session(STATE), floats(2, 2, 8)
+def test_reset(model: braid.Model) -> None:
+    session, x = model.session(STATE), floats(2, 2, 8)
     wanted = session(x)
     session(x)
     session.reset()
@@ -100,13 +108,13 @@ def test_reset() -> None:
     check(session(x=x), list(wanted))
 
 
-def test_a_call_that_fails_leaves_the_state() -> None:
-    session = model().session(STATE)
+def test_a_call_that_fails_leaves_the_state(model: braid.Model) -> None:
+    session = model.session(STATE)
     session(floats(1, 2, 8))
-    before = session.state["past_key"]
+    before = session.state["past_key"].copy()
     with pytest.raises(BraidError, match=r"'B' is 2|'B' is 1|expected"):
         session(floats(2, 1, 8))
-    assert session.state["past_key"] is before
+    np.testing.assert_array_equal(session.state["past_key"], before)
     session(floats(1, 1, 8))
 
 
@@ -120,13 +128,99 @@ def test_a_call_that_fails_leaves_the_state() -> None:
         (["past_key"], "expected names of outputs by names of inputs"),
     ],
 )
-def test_states_that_there_are_not(state: Any, message: str) -> None:
+def test_states_that_there_are_not(model: braid.Model, state: Any, message: str) -> None:
     with pytest.raises(BraidError, match=message):
-        model().session(state)
+        model.session(state)
 
 
-def test_wrong_calls() -> None:
-    session = model().session(STATE)
+def test_states_that_options_say_and_there_are_not() -> None:
+    with pytest.raises(BraidError, match="no output 'next_key'"):
+        braid.compile(proto(), state={"past_*": "next_*"})
+    with pytest.raises(BraidError, match="nothing says what the state of the model is"):
+        compiled(False).session()
+    with pytest.raises(BraidError, match="capacity is -1, expected a number"):
+        compiled(True).session(capacity=-1)
+    with pytest.raises(BraidError, match="compiled for given sizes keeps no state"):
+        sizes = {"B": [1], "T": [1], "P": [1, 2]}
+        braid.compile(proto(), state=STATE, shape_buckets=sizes)
+
+
+def test_what_is_appended_to_is_not_copied() -> None:
+    session = compiled(True).session(capacity=16)
+    places: set[int] = set()
+    for _ in range(16):
+        session(floats(2, 1, 8))
+        places.add(session.state["past_key"].ctypes.data)
+    assert len(places) == 1
+    session(floats(2, 1, 8))
+    assert session.state["past_key"].ctypes.data not in places
+    assert not session.state["past_key"].flags.writeable
+
+
+def test_the_first_that_goes_on_has_the_memory() -> None:
+    first = compiled(True).session(capacity=16)
+    first(floats(1, 2, 8))
+    place, other = first.state["past_key"].ctypes.data, first.fork()
+    other(floats(1, 1, 8))
+    first(floats(1, 1, 8))
+    assert other.state["past_key"].ctypes.data == place != first.state["past_key"].ctypes.data
+
+
+def test_a_call_that_fails_gives_memory_back() -> None:
+    session = compiled(True).session(capacity=16)
+    session(floats(1, 2, 8))
+    place = session.state["past_key"].ctypes.data
+    with pytest.raises(BraidError):
+        session(floats(2, 1, 8))
+    session(floats(1, 1, 8))
+    assert session.state["past_key"].ctypes.data == place
+
+
+def test_forks_go_on_in_threads() -> None:
+    root = compiled(True).session(capacity=64)
+    root(floats(1, 3, 8))
+    steps = [[floats(1, 1, 8) for _ in range(20)] for _ in range(6)]
+
+    def run(own: list[np.ndarray]) -> list[Any]:
+        session = root.fork()
+        return [session(x) for x in own]
+
+    with ThreadPoolExecutor(len(steps)) as pool:
+        found = list(pool.map(run, steps))
+    for own, results in zip(steps, found, strict=True):
+        session = compiled(False).session(STATE)
+        session.reset(dict(root.state))
+        for x, result in zip(own, results, strict=True):
+            check(result, session(x))
+
+
+def test_calls_and_artifacts_have_the_dims_of_the_model(tmp_path: Path) -> None:
+    appending, plain = compiled(True), compiled(False)
+    assert (appending.inputs, appending.outputs) == (plain.inputs, plain.outputs)
+    assert repr(appending) == repr(plain)
+    past = {name: floats(2, 2, 3, 4) for name in ("past_key", "past_value")}
+    given = {"x": floats(2, 2, 8), **past, "past_count": np.array([7])}
+    wanted = plain(given)
+    check(appending(given), wanted)
+    appending.save(tmp_path / "step.braid")
+    loaded = braid.load(tmp_path / "step.braid")
+    out = [np.empty_like(each) for each in wanted]
+    loaded(given, out=out)
+    check(out, wanted)
+    with appending.stream([given, given]) as results:
+        for result in results:
+            check(result, wanted)
+    with pytest.raises(BraidError, match="dim 'B' is 3 in input 'past_key'"):
+        loaded({**given, "past_key": past["past_key"].transpose(2, 0, 1, 3)})
+    session = loaded.session()
+    session.reset({**past, "past_count": np.array([7])})
+    y, most = session(given["x"])
+    check([y, most], [wanted[0], wanted[4]])
+    check([session.state["past_key"]], [wanted[1]])
+
+
+def test_wrong_calls(model: braid.Model) -> None:
+    session = model.session(STATE)
     with pytest.raises(BraidError, match=r"input 'past_count' is part of the state"):
         session({"x": floats(1, 1, 8), "past_count": np.zeros(1, np.int64)})
     with pytest.raises(BraidError, match="got 2 inputs, the model has 1 beside its state"):
