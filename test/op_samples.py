@@ -12,6 +12,7 @@ from braid.dialects.braid.constants import IotaOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import from_numpy
 from braid.dialects.braid.elementwise import TABLE, elementwise
+from braid.dialects.braid.fourier import FftOp
 from braid.dialects.braid.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.movement import BroadcastOp, PadOp, SliceOp, TransposeOp
@@ -263,4 +264,16 @@ DECOMPOSED: list[tuple[str, Build, list[Array]]] = [
         resize([3, 4], "cubic", "half_pixel", "floor", -0.5, True, True),
         [floats(7, 9)],
     ),
+    *[
+        (f"{kind} {shape} {dim}", lambda x, k=kind, d=dim: FftOp.get(x, k, d), [floats(*shape)])
+        for kind, shape, dim in (
+            ("fft", (2, 5, 2), 1),
+            ("fft", (12, 3, 1), 0),
+            ("ifft", (2, 128, 3, 2), 1),
+            ("ifft", (3, 1, 1), 1),
+            ("rfft", (131, 2, 1), 0),
+            ("irfft", (2, 66, 2), 1),
+        )
+    ],
+    ("irfft odd", lambda x: FftOp.get(x, "irfft", 1, 131), [floats(2, 66, 2)]),
 ]

@@ -1,10 +1,10 @@
-"""`DFT` and `STFT` as products with the matrices of cosines and sines."""
+"""`DFT` and `STFT`, and the filters that spectra are multiplied with."""
 
 import numpy as np
-from xdsl.dialects.builtin import f64
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import element_type_of, extents_of
+from braid.dialects.braid.fourier import FftOp
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.size_evaluation import fixed, fixed_shape
@@ -13,13 +13,11 @@ from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import (
     apply,
     cast,
-    concat,
-    matmul,
     normalized,
     pad,
     reshape,
     slice_dim,
-    transpose,
+    widened,
 )
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
@@ -44,20 +42,12 @@ def fourier(b: Builder, node: Node) -> SSAValue:
     if onesided and parts != (2 if inverse else 1):
         node.fail(f"the last dim is {parts}, expected {2 if inverse else 1} for onesided")
     count = node.known_integer(1)
-    extent = fixed_shape(x)[axis]
+    extent = fixed(extents_of(x)[axis], f"dim {axis}")
     default = 2 * (extent - 1) if onesided and inverse else extent
     length = default if count is None else count
-    order = [dim for dim in range(rank) if dim != axis]
-    order.insert(rank - 2, axis)
-    # In double precision, so that what cancels is as small as in a fast Fourier transform.
-    moved = cast(b, transpose(b, x, order), f64)
-    if onesided and inverse:
-        result = _real(b, moved, length)
-    else:
-        outputs = length // 2 + 1 if onesided else length
-        result = _complex(b, _fitted(b, moved, length), length, outputs, inverse)
-    result = cast(b, result, element_type_of(x))
-    return transpose(b, result, [int(i) for i in np.argsort(order)])
+    kind = ("i" if inverse else "") + ("rfft" if onesided else "fft")
+    places = length // 2 + 1 if kind == "irfft" else length
+    return _transformed(b, _fitted(b, x, axis, places), kind, axis, length)
 
 
 @importer("STFT")
@@ -69,17 +59,21 @@ def short_time_fourier(b: Builder, node: Node) -> SSAValue:
         node.fail("input 1 (frame_step) is missing")
     if step < 1:
         node.fail(f"frame_step is {step}, expected at least 1")
-    extent = fixed_shape(signal)[1]
+    extent = fixed(extents_of(signal)[1], "dim 1")
     default = extent if window is None else fixed_shape(window)[0]
     length = default if wanted is None else wanted
     require_table(max(0, (extent - length) // step + 1) * length, "places of the frames")
     starts = np.arange(0, extent - length + 1, step)
     frames = b.emit(GatherOp.get(signal, b.constant(starts[:, None] + np.arange(length)), 1))
-    wide = cast(b, frames, f64)
     if window is not None:
-        wide = apply(b, "mul", wide, reshape(b, cast(b, window, f64), [1, 1, length, 1]))
-    outputs = length // 2 + 1 if node.integer("onesided", 1) else length
-    return cast(b, _complex(b, wide, length, outputs, False), element_type_of(signal))
+        wide = widened(b, frames)
+        shaped = reshape(b, cast(b, window, element_type_of(wide)), [1, 1, length, 1])
+        frames = apply(b, "mul", wide, shaped)
+    is_onesided = bool(node.integer("onesided", 1))
+    kind = "rfft" if is_onesided and extents_of(signal)[-1] == 1 else "fft"
+    result = _transformed(b, frames, kind, 2, length)
+    outputs = length // 2 + 1 if is_onesided else length
+    return cast(b, slice_dim(b, result, 2, 0, outputs), element_type_of(signal))
 
 
 @importer("MelWeightMatrix")
@@ -117,44 +111,17 @@ def _required(node: Node, index: int) -> Array:
     return array
 
 
-def _fitted(b: Builder, x: SSAValue, length: int) -> SSAValue:
-    """The transformed dim, last but one, cut off or filled up with zeros."""
-    shape = fixed_shape(x)
-    dim = len(shape) - 2
-    x = slice_dim(b, x, dim, 0, min(length, shape[dim]))
+def _fitted(b: Builder, x: SSAValue, dim: int, extent: int) -> SSAValue:
+    """Return `x` with `dim`, whose extent is known, cut off or filled up with zeros."""
+    shape = extents_of(x)
+    own = fixed(shape[dim], f"dim {dim}")
+    x = slice_dim(b, x, dim, 0, min(extent, own))
     high = [0] * len(shape)
-    high[dim] = max(0, length - shape[dim])
+    high[dim] = max(0, extent - own)
     return pad(b, x, [0] * len(shape), high, 0.0)
 
 
-def _complex(b: Builder, x: SSAValue, length: int, outputs: int, inverse: bool) -> SSAValue:
-    """Sum over n of x[n] · exp(∓2πi k n / length), for k below `outputs`."""
-    rank = len(extents_of(x))
-    require_table(outputs * length, "cosines and sines")
-    angles = 2 * np.pi * np.outer(np.arange(outputs), np.arange(length)) / length
-    scale = 1 / length if inverse else 1.0
-    cosines = b.constant(scale * np.cos(angles))
-    sines = b.constant(scale * (1 if inverse else -1) * np.sin(angles))
-    real_part = slice_dim(b, x, rank - 1, 0, 1)
-    real, imaginary = matmul(b, cosines, real_part), matmul(b, sines, real_part)
-    if extents_of(x)[-1] == 2:
-        other = slice_dim(b, x, rank - 1, 1, 1)
-        real = apply(b, "sub", real, matmul(b, sines, other))
-        imaginary = apply(b, "add", imaginary, matmul(b, cosines, other))
-    return concat(b, [real, imaginary], rank - 1)
-
-
-def _real(b: Builder, x: SSAValue, length: int) -> SSAValue:
-    """The real signal with this half of a spectrum: the other half mirrors it."""
-    rank = len(extents_of(x))
-    x = _fitted(b, x, length // 2 + 1)
-    require_table(length * (length // 2 + 1), "cosines and sines")
-    frequencies = np.arange(length // 2 + 1)
-    angles = 2 * np.pi * np.outer(np.arange(length), frequencies) / length
-    has_mirror = (frequencies > 0) & (2 * frequencies != length)
-    weights = np.where(has_mirror, 2, 1) / length
-    real = matmul(b, b.constant(weights * np.cos(angles)), slice_dim(b, x, rank - 1, 0, 1))
-    if extents_of(x)[-1] == 1:
-        return real
-    sines = b.constant(weights * np.sin(angles))
-    return apply(b, "sub", real, matmul(b, sines, slice_dim(b, x, rank - 1, 1, 1)))
+def _transformed(b: Builder, x: SSAValue, kind: str, dim: int, length: int) -> SSAValue:
+    """Return the transform of `x`, computed in f32 where its elements are narrower."""
+    result = b.emit(FftOp.get(widened(b, x), kind, dim, length))
+    return cast(b, result, element_type_of(x))

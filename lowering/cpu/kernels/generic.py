@@ -22,6 +22,7 @@ from braid.dialects.braid.base import AnyTensor, IndirectOp, StructuredOp, shape
 from braid.dialects.braid.box_selection import NonMaxSuppressionOp
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import bytes_of
+from braid.dialects.braid.fourier import FftOp
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import ConcatOp, PadOp, ReshapeOp
 from braid.dialects.braid.opaque import OpaqueOp
@@ -46,6 +47,9 @@ _REDUCTION_FLOPS = 1 / 32
 _MOVING = 3.0
 _BLOCKED_FACTOR = 1.1
 """The factor on the time of moving data with channels in blocks, measured on paddings."""
+
+_STEP_PLACES = 128
+"""Multiply-adds for each number that is transformed: two steps of 32 points, of two parts."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +132,12 @@ def _passes(op: Operation) -> int:
 
 
 def _compared(op: Operation) -> int:
-    """Return the elements that a selection compares: all of them for each that it finds."""
+    """Return the elements that a selection compares: all of them for each that it finds.
+
+    Those of a transform count once for each place of its steps, of which one has few.
+    """
+    if isinstance(op, FftOp):
+        return math.prod(shape_of(op.input)) * _STEP_PLACES
     return math.prod(shape_of(op.input)) * op.k.value.data if isinstance(op, TopKOp) else 0
 
 

@@ -17,6 +17,7 @@ from braid.dialects.braid.base import DecomposableOp, TensorOp, integer, integer
 from braid.dialects.braid.constants import IotaOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.fourier import FftOp
 from braid.dialects.braid.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.movement import (
@@ -103,6 +104,8 @@ CASES = {
         lambda x, w: transposed(x, w, strides=(3, 2), dilations=(1, 1), extra=(2, 5)),
     ),
     "scan": ([(3, 4, 5)], lambda x: ScanOp.get(x, "add", 1)),
+    "fft": ([(3, 6, 4, 2)], lambda x: FftOp.get(x, "fft", 1)),
+    "irfft": ([(4, 3, 2)], lambda x: FftOp.get(x, "irfft", 0)),
     "top k": ([(3, 6, 4)], lambda x: TopKOp.get(x, 2, 1)),
     "scatter elements": (
         [(3, 5, 4), ((3, 2, 3), 5), (3, 2, 3)],
@@ -124,6 +127,8 @@ WHOLE = {
     "maximum": [0],
     "iota": [1],
     "scan": [1],
+    "fft": [1, 3],
+    "irfft": [0, 2],
     "top k": [1],
     "scatter elements": [1, 2],
     "scatter nd": [0, 1],
