@@ -89,7 +89,7 @@ class FourierDecomposition:
         radices = _joined(prime_factors(padded))
         factor, spectrum = chirp(self.length), chirp_filter(self.length, padded)
         if self._is_inverse:
-            factor, spectrum = np.conj(factor), np.conj(spectrum)
+            factor, spectrum = factor.conj(), spectrum.conj()
         x = self._times(x, factor)
         x = self._inserted(pad_of(x, [0, 0, 0], [0, 0, padded - self.length], 0.0))
         y = self._in_steps(x, radices, 1.0, is_inverse=False)
@@ -112,9 +112,9 @@ class FourierDecomposition:
             scale, parts = 1.0, 2
             if left > 1:
                 roots = roots_of_unity(np.outer(np.arange(radix), np.arange(left)), radix * left)
-                roots = np.repeat(roots.reshape(-1), done)
+                factors: Complexes = np.repeat(roots.reshape(-1), done)
                 x = self._reshaped(x, [batch, 2, length])
-                x = self._times(x, np.conj(roots) if is_inverse else roots)
+                x = self._times(x, np.conj(factors) if is_inverse else factors)
                 x = self._reshaped(x, [batch, 2, radix, left, done])
                 x = self._transposed(x, [0, 1, 3, 2, 4])
             done *= radix

@@ -14,6 +14,7 @@ from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
 from braid.lowering.cpu.kernels.conv_grouped import ConvGroupedFamily
 from braid.lowering.cpu.kernels.conv_winograd import ConvWinogradFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
+from braid.lowering.cpu.kernels.fft import FftFamily
 from braid.lowering.cpu.kernels.gemm import GemmFamily
 from braid.lowering.cpu.kernels.gemm_dots import GemmDotsFamily
 from braid.lowering.cpu.kernels.gemm_packing import GemmPackingFamily
@@ -71,6 +72,7 @@ def cpu_families(
         NonMaxSuppressionFamily(machine),
         ArgReduceFamily(machine),
         TreesFamily(machine),
+        FftFamily(machine),
         ElementwiseFamily(machine),
     )
     tiled = TiledFamily(machine, inner=(*families, generic))

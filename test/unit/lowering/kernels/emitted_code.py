@@ -29,6 +29,7 @@ from braid.dialects.braid.box_selection import NonMaxSuppressionOp
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.fourier import FftOp
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
@@ -109,6 +110,10 @@ def _functions(x: Any) -> Any:
     for name in names:
         ops.append(elementwise(name, ops[-1].output if ops else x))
     return chain(*ops, elementwise("pow", x, ops[-1].output))
+
+
+def _transform(kind: str, x: Any) -> Any:
+    return chain(FftOp.get(x, kind, 1))
 
 
 def _convolution(groups: int) -> Build:
@@ -416,6 +421,12 @@ CASES = (
         "trees", "sums", [(40, 3), (15, 4), (1, 2), (8, 2)],
         lambda *x: chain(TreeEnsembleOp.get(*x, "add", depth=3, tracks_missing=True)),
         ["ab"] * 4 + ["abc"], types=(f32, i32, i32, f32),
+    ),
+    Case("fft", "rows", [(5, 60, 2)], partial(_transform, "ifft"), ["abc"] * 2),
+    Case("fft", "columns", [(5, 60, 3, 1)], partial(_transform, "rfft"), ["abcd"] * 2),
+    Case(
+        "fft", "convolution", [(5, 37, 2)], partial(_transform, "fft"), ["abc"] * 2,
+        {"is_row": 0, "most_radix": 8}, types=(f64,),
     ),
     Case("top-k", "doubles", [(400, 3)], lambda x: _top_k(x, 40, 0), ["ab"] * 3, types=(f64,)),
     Case(

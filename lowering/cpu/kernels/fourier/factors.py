@@ -1,0 +1,63 @@
+"""Known factors of the places of a signal: chirps, their spectrum, and roots of unity."""
+
+from dataclasses import dataclass, replace
+
+from braid.dialects.braid.fourier_tables import Complexes
+from braid.lowering.cpu.kernels.fourier.complex_numbers import Arithmetic, Complex
+from braid.lowering.cpu.kernels.fourier.places import Places, Plane
+from braid.lowering.cpu.kernels.fourier.tables import Tables, several, single
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.emitter import Emitter, Index
+
+
+@dataclass(frozen=True)
+class Factors:
+    """A factor for each of `count` places, in the table from `begin` on."""
+
+    begin: int
+    count: int
+    is_row: bool
+
+    @staticmethod
+    def added(tables: Tables, values: Complexes, *, is_row: bool) -> "Factors":
+        """Return factors that are added to the tables."""
+        begin = tables.add_rows(values[None]) if is_row else tables.add(values)
+        return Factors(begin, len(values), is_row)
+
+    def load(self, e: Emitter, table: Buffer, place: Index) -> Complex:
+        """Return the factors of a vector of places, or that of one in every lane."""
+        if self.is_row:
+            return several(e, table, e.add(place, self.begin), self.count)
+        return single(e, table, e.add(e.mul(place, 2), self.begin))
+
+
+@dataclass(frozen=True)
+class Multiplied(Places):
+    """Numbers that are multiplied by factors as they are read."""
+
+    inner: Places
+    ops: Arithmetic
+    table: Buffer
+    factors: Factors
+
+    @property
+    def plane(self) -> Plane | None:
+        """See `Places`."""
+        return self.inner.plane
+
+    def load(self, e: Emitter, place: Index) -> Complex:
+        """See `Places`."""
+        factor = self.factors.load(e, self.table, place)
+        return self.ops.multiply(self.inner.load(e, place), factor)
+
+    def store(self, e: Emitter, value: Complex, place: Index) -> None:
+        """See `Places`; products are only read."""
+        raise NotImplementedError
+
+    def mirrored(self, e: Emitter, place: Index) -> Complex:
+        """See `Places`; factors are those of places that ascend."""
+        raise NotImplementedError
+
+    def first(self, count: int) -> "Multiplied":
+        """See `Places`."""
+        return replace(self, inner=self.inner.first(count))
