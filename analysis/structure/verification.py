@@ -5,7 +5,7 @@ uses; both are added here.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import cast
 
@@ -48,6 +48,18 @@ def verify_module(module: Operation) -> None:
 
     Raises `InvalidIRError` with the location of the first op that is wrong, innermost first.
     """
+    for _, error in invalid_ops(module):
+        raise error
+    verify_dominance(module)
+
+
+def invalid_ops(
+    module: Operation, skipped: Callable[[Operation], bool] = lambda op: False
+) -> Iterator[tuple[Operation, InvalidIRError]]:
+    """Yield the ops of `module` that break a rule, innermost first, without looking at dominance.
+
+    Those that are `skipped` are not looked at.
+    """
     valid: set[_Kind] = set()
     numbers = _Numbers()
     ops = list(module.walk(region_first=True))
@@ -55,27 +67,35 @@ def verify_module(module: Operation) -> None:
     for op in ops:
         # The only op of its class has a kind of its own.
         kind = _kind(op, numbers) if counts[type(op)] > 1 else None
-        if kind is not None and kind in valid:
+        if (kind is not None and kind in valid) or skipped(op):
             continue
         try:
-            _verify_elements(op)  # first: printing an op fails where these are wrong
-            _verify_shapes(op)
-            _verify_definition(op)
-            verify_upstream_op(op)
-            _verify_blocks_not_empty(op)
-            _verify_attributes(op)
-            _verify_value_sizes(op)
-        except VerifyException as error:
-            message = " ".join(str(error).removeprefix("Operation does not verify: ").split())
-            if op.name not in message:
-                message = f"'{op.name}' op {message}"
-            location = source_location(op)
-            named = names_of(op) if location is None else ()
-            notes = [Note(f"the op computes '{name}' of the model") for name in named]
-            raise InvalidIRError(message, location=location, notes=notes) from error
+            _verify_op(op)
+        except InvalidIRError as error:
+            yield op, error
+            continue
         if kind is not None:
             valid.add(kind)
-    verify_dominance(module)
+
+
+def _verify_op(op: Operation) -> None:
+    """Raise `InvalidIRError` unless `op` follows all rules but those of dominance."""
+    try:
+        _verify_elements(op)  # first: printing an op fails where these are wrong
+        _verify_shapes(op)
+        _verify_definition(op)
+        verify_upstream_op(op)
+        _verify_blocks_not_empty(op)
+        _verify_attributes(op)
+        _verify_value_sizes(op)
+    except VerifyException as error:
+        message = " ".join(str(error).removeprefix("Operation does not verify: ").split())
+        if op.name not in message:
+            message = f"'{op.name}' op {message}"
+        location = source_location(op)
+        named = names_of(op) if location is None else ()
+        notes = [Note(f"the op computes '{name}' of the model") for name in named]
+        raise InvalidIRError(message, location=location, notes=notes) from error
 
 
 class _Numbers:
@@ -202,15 +222,24 @@ def verify_dominance(top: Operation) -> None:
 
     Raises `InvalidIRError` at the first use, in textual order, that no definition dominates.
     """
+    for _, error in undominated_uses(top):
+        raise error
+
+
+def undominated_uses(top: Operation) -> Iterator[tuple[Operation, InvalidIRError]]:
+    """Yield the ops nested in `top` that use what does not dominate them, in textual order."""
     dominance = _ValueDominance(top)
     for op in dominance.ops:
         _verify_readers(op, dominance)
         for index, operand in enumerate(op.operands):
             if not dominance.dominates(operand, op):
-                raise InvalidIRError(
-                    f"'{op.name}' op operand #{index} does not dominate this use",
-                    location=source_location(op),
-                    notes=[Note("the operand is defined here", definition_location(operand))],
+                yield (
+                    op,
+                    InvalidIRError(
+                        f"'{op.name}' op operand #{index} does not dominate this use",
+                        location=source_location(op),
+                        notes=[Note("the operand is defined here", definition_location(operand))],
+                    ),
                 )
 
 
