@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_right
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
@@ -34,10 +35,12 @@ class LinearLexer(MLIRLexer):
 class LocationParser(CheckedParser):
     """A parser that reads every form of location and maps positions to lines of the file."""
 
+    lexer_class: ClassVar[type[LinearLexer]] = LinearLexer
+
     def __init__(self, context: Context, text: str, file: str, line_offset: int) -> None:
         """Begin at the start of `text`, which follows `line_offset` lines of `file`."""
         super().__init__(context, "", file)
-        self._resume_from(ParserState(LinearLexer(Input(text, file))))
+        self._resume_from(ParserState(self.lexer_class(Input(text, file))))
         self._file = StringAttr(file)
         self._line_offset = line_offset
         self._line_starts = _line_starts(text)

@@ -29,6 +29,7 @@ from braid.frontends.mlir.dictionaries import DictionaryReader
 from braid.frontends.mlir.files import MLIRSyntaxError
 from braid.frontends.mlir.location_parser import LocationParser
 from braid.frontends.mlir.repeated_ops import Line, RepeatedOps
+from braid.frontends.mlir.syntax_messages import message_of
 from braid.support.errors import BraidError, Note, SourceLocation
 
 
@@ -92,7 +93,7 @@ _COMPUTED = "f16, bf16, f32, f64, i1, i8, i16, i32 or i64"
 _TENSOR_TYPE = re.compile(r"tensor<[^<>/\n]*(?:<[^<>/\n]*>)?[^<>/\n]*>")
 
 
-class _UnregisteredOpError(ParseError):
+class UnregisteredOpError(ParseError):
     """Raised for an op, whose name is `op`, that no dialect of the context has."""
 
     def __init__(self, span: Span[str] | Span[bytes], message: str, op: str) -> None:
@@ -102,11 +103,6 @@ class _UnregisteredOpError(ParseError):
 
 _NO_OPS = "Could not parse entire input!"
 """The message of xDSL at the end of a text without ops."""
-
-_UNSAID = {
-    " in block definition": "expected an op, a label such as ^bb0:, or the '}' of the region"
-}
-"""Messages of xDSL that only say where something is missing."""
 
 ExternalResources = dict[str, dict[str, str | bool]]
 
@@ -145,9 +141,10 @@ def _syntax_error(error: ParseError, line_offset: int) -> MLIRSyntaxError:
         default = error.ref_text or "see here"
         for span, message in error.refs:
             notes.append(Note(message or default.rstrip(":"), _location(span, line_offset)))
-    message = _UNSAID.get(error.msg, error.msg)
-    found = MLIRSyntaxError(message, location=_location(error.span, line_offset), notes=notes)
-    found.op = error.op if isinstance(error, _UnregisteredOpError) else ""
+    found = MLIRSyntaxError(
+        message_of(error), location=_location(error.span, line_offset), notes=notes
+    )
+    found.op = error.op if isinstance(error, UnregisteredOpError) else ""
     return found
 
 
@@ -340,7 +337,7 @@ class LocatingParser(LocationParser):
             try:
                 self.raise_error(f"op '{name}' is not registered", position, position + len(name))
             except ParseError as error:
-                raise _UnregisteredOpError(error.span, error.msg, name) from error
+                raise UnregisteredOpError(error.span, error.msg, name) from error
         require_complete(op_type)
         return op_type
 
