@@ -7,7 +7,7 @@ import contextlib
 import inspect
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
@@ -24,6 +24,7 @@ from braid.passes.infrastructure.options import pass_options
 from braid.passes.infrastructure.registry import braid_passes
 from braid.passes.pipelines import PIPELINES
 from braid.tools.app import app
+from braid.tools.braid_lsp import main as braid_lsp
 from braid.tools.braid_opt import main as braid_opt
 from braid.tools.commands.options import flag_of
 
@@ -106,8 +107,16 @@ def options_page() -> str:
     return "\n\n".join([*lines, "\n".join(table)]) + "\n"
 
 
+def _help_of(main: Callable[[list[str]], int]) -> str:
+    """What a command prints for `--help`."""
+    listing = io.StringIO()
+    with contextlib.redirect_stdout(listing), contextlib.suppress(SystemExit):
+        main(["--help"])
+    return listing.getvalue()
+
+
 def cli_page() -> str:
-    """The help of `braid`, of its commands, and of `braid-opt`."""
+    """The help of `braid`, of its commands, of `braid-opt` and of `braid-lsp`."""
     runner = CliRunner(env={"COLUMNS": "90", "TERM": "dumb"})
     names = sorted(getattr(typer.main.get_command(app), "commands", {}))
     lines = [
@@ -120,11 +129,9 @@ def cli_page() -> str:
     for name in names:
         output = runner.invoke(app, [name, "--help"], prog_name="braid").output
         lines += [f"## `braid {name}`", _text(output)]
-    listing = io.StringIO()
-    with contextlib.redirect_stdout(listing), contextlib.suppress(SystemExit):
-        braid_opt(["--help"])
-    usage = listing.getvalue().partition("passes of braid:")[0]
+    usage = _help_of(braid_opt).partition("passes of braid:")[0]
     lines += ["## `braid-opt`", _text(usage), "Its passes are [on a page of their own](passes.md)."]
+    lines += ["## `braid-lsp`", _text(_help_of(braid_lsp)), "[Editors](../editors.md) start it."]
     return "\n\n".join(lines) + "\n"
 
 

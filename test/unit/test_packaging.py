@@ -83,7 +83,7 @@ def test_wheel(environment: Path, wheel: Path, tmp_path: Path) -> None:
     install(environment, wheel)
     package = probe(environment, tmp_path)
     assert package.is_relative_to(tmp_path)
-    for script in ("braid", "braid-opt"):
+    for script in ("braid", "braid-opt", "braid-lsp"):
         assert (environment.parent / script).is_file()
 
 

@@ -1,0 +1,1 @@
+"""The parts of `braid-lsp`, one feature a file."""
