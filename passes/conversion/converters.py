@@ -75,15 +75,18 @@ class Converters(Generic[NodeT]):
                 while open_loops and not open_loops[-1].is_ancestor(op):
                     infer_nested(open_loops.pop())
                 with refused.noting(op):
-                    values = self._replace(self._node(op))
+                    values = self.replace(self._node(op))
                     owners = dict.fromkeys(value.owner for value in values)
                     open_loops += [o for o in owners if isinstance(o, scf.IfOp | scf.WhileOp)]
         refused.require_none()
         for op in reversed(open_loops):
             infer_nested(op)
 
-    def _replace(self, node: NodeT) -> Sequence[SSAValue]:
-        """Put what an op becomes in its place; return the values of its results."""
+    def replace(self, node: NodeT) -> Sequence[SSAValue]:
+        """Put what an op becomes in its place; return the values of its results.
+
+        Raises what `convert` raises, for this op alone.
+        """
         values = self._values(node)
         for result, value in zip(node.op.results, values, strict=True):
             if value.name_hint is None:

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.dtypes import numpy_from_dense
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import BroadcastOp
 from braid.dialects.braid.relayout import Array
@@ -77,6 +78,10 @@ class ForeignNode(Replacement[ForeignOpT]):
                 hint="make large tensors arguments of the function",
             )
         return cast(DenseIntOrFPElementsAttr[Any], field)
+
+    def dense(self, name: str) -> Array:
+        """Return the elements of a field that is a tensor."""
+        return numpy_from_dense(self.elements(name))
 
     def known(self, value: SSAValue) -> Array | None:
         """Return the elements of what is computed of constants alone, None for any other value."""

@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from xdsl.dialects.builtin import IntegerType, Signedness
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import element_type_of, extents_of, require_dim, shape_of
@@ -11,13 +10,12 @@ from braid.dialects.braid.dtypes import (
     bytes_of,
     f32,
     i1,
-    is_computed_integer,
     is_float,
     is_unsigned,
     numpy_from_dense,
 )
-from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.movement import BroadcastOp, ReshapeOp
+from braid.passes.stablehlo.bits import in_total_order
 from braid.passes.stablehlo.node import StablehloNode, converter
 from braid.support.sizes.expression import Extent
 
@@ -105,31 +103,6 @@ def _may_be_zero(value: SSAValue) -> bool:
     return not isinstance(owner, ConstantOp) or not numpy_from_dense(owner.value).all()
 
 
-@converter("shift_right_logical")
-def shift_right_logical(t: StablehloNode) -> SSAValue:
-    """Convert a shift to the right that fills in zeros, whatever the sign."""
-    return _shifted_right(t, Signedness.UNSIGNED)
-
-
-@converter("shift_right_arithmetic")
-def shift_right_arithmetic(t: StablehloNode) -> SSAValue:
-    """Convert a shift to the right that fills in the first bit, also of unsigned integers."""
-    return _shifted_right(t, Signedness.SIGNLESS)
-
-
-def _shifted_right(t: StablehloNode, signedness: Signedness) -> SSAValue:
-    """Shift the bits as integers of this signedness, which says what is filled in."""
-    element_type = t.element_type
-    if not is_computed_integer(element_type):
-        t.fail(f"its operands are of {element_type}, expected integers")
-    kind = IntegerType(8 * bytes_of(element_type), signedness)
-    if kind == element_type:
-        return t.apply("shift_right", *t.op.operands)
-    values = [t.emit(elementwise("bitcast", v, element_type=kind)) for v in t.op.operands]
-    shifted = t.apply("shift_right", *values)
-    return t.emit(elementwise("bitcast", shifted, element_type=element_type))
-
-
 @converter("square")
 def square(t: StablehloNode) -> SSAValue:
     """Return `x · x`."""
@@ -138,15 +111,14 @@ def square(t: StablehloNode) -> SSAValue:
 
 @converter("compare")
 def compare(t: StablehloNode) -> SSAValue:
-    """Compare floats by IEEE 754, integers by their type."""
+    """Compare floats by IEEE 754 or in their total order, integers by their type."""
+    values = [t.value(0), t.value(1)]
     if t.text("compare_type") == "TOTALORDER":
-        t.unsupported(
-            "floats are compared by their total order", hint="compare by 'FLOAT' without NaNs"
-        )
+        values = [in_total_order(t, value) for value in values]
     direction = t.text("comparison_direction").lower()
     if direction not in {"eq", "ne", "ge", "gt", "le", "lt"}:
         t.fail(f"the direction is '{direction}', expected EQ, NE, GE, GT, LE or LT")
-    return t.apply(direction, t.value(0), t.value(1))
+    return t.apply(direction, *values)
 
 
 @converter("select")
@@ -261,23 +233,6 @@ def batch_norm(t: StablehloNode) -> SSAValue:
     padded = t.apply("add", variance, t.scalar(t.number("epsilon"), variance))
     factor = t.apply("mul", scale, t.apply("rsqrt", padded))
     return t.apply("add", t.apply("mul", t.apply("sub", x, mean), factor), offset)
-
-
-_BITS = {"bf16": (8, 7), "f16": (5, 10), "f32": (8, 23), "f64": (11, 52)}
-"""The bits of exponent and mantissa."""
-
-
-@converter("reduce_precision")
-def reduce_precision(t: StablehloNode) -> SSAValue:
-    """Convert a change of precision, which is supported only where nothing is lost."""
-    x = t.value(0)
-    bits = (t.integer("exponent_bits"), t.integer("mantissa_bits"))
-    if not is_float(element_type_of(x)) or bits != _BITS.get(str(element_type_of(x))):
-        t.unsupported(
-            f"the result has {bits[0]} bits of exponent and {bits[1]} of mantissa",
-            hint="convert to a type of this precision and back",
-        )
-    return x
 
 
 @converter("optimization_barrier")

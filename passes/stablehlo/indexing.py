@@ -1,6 +1,5 @@
 """Ops of StableHLO that read and write at computed places."""
 
-import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -12,6 +11,7 @@ from braid.dialects.braid.dtypes import i64, to_numpy
 from braid.dialects.braid.indexing import GatherNdOp, GatherOp
 from braid.dialects.braid.movement import ConcatOp, SliceOp
 from braid.dialects.braid.size_evaluation import as_array
+from braid.dialects.braid.size_limits import require_table
 from braid.dialects.braid.sized_ops import slice_of
 from braid.passes.stablehlo.node import StablehloNode, converter
 from braid.support.sizes.expression import Extent
@@ -75,7 +75,7 @@ def dynamic_update_slice(t: StablehloNode) -> SSAValue:
 
 @converter("gather")
 def gather(t: StablehloNode) -> SSAValue:
-    """Convert a gather whose slices have size 1 in indexed dims, or that is one slice."""
+    """Convert a gather of slices."""
     return _gather(t, t.integers("slice_sizes"))
 
 
@@ -89,27 +89,30 @@ def _gather(t: StablehloNode, sizes: Sequence[Extent]) -> SSAValue:
     data = t.value(0)
     indexed, collapsed = _gather_dims(t, "start_index_map"), _gather_dims(t, "collapsed_slice_dims")
     batch = _gather_dims(t, "operand_batching_dims")
+    for dim, size in enumerate(sizes):
+        if dim not in (*indexed, *batch):  # it starts at 0
+            data = t.part(data, dim, 0, size)
     shape = t.extents(data)
     # A start in a dim that a slice has whole can only be 0.
     starting = [n for n, dim in enumerate(indexed) if sizes[dim] == 1 or sizes[dim] != shape[dim]]
     chosen = [indexed[number] for number in starting]
-    if _vector(t) == 0 and len(shape_of(t.value(1))) <= 1 and not batch:
-        return _one_slice(t, sizes, starting, chosen, collapsed)
-    indexed = chosen or indexed
-    for dim, (size, extent) in enumerate(zip(sizes, shape, strict=True)):
-        if size != (1 if dim in indexed or dim in batch else extent):
-            t.unsupported(
-                f"its slices have size {size} in dim {dim}, of {extent}",
-                hint="use dynamic_slice, or slices of size 1 in the dims that are indexed",
-            )
-    starts, index_batch = _index_tuples(t, [shape[dim] for dim in indexed], starting)
+    is_one = t.index_vector_dim("dimension_numbers") == 0 and len(shape_of(t.value(1))) <= 1
+    if is_one and not batch:
+        return _one_slice(t, data, sizes, starting, chosen, collapsed)
+    starting, indexed = (starting, chosen) if chosen else (range(len(indexed)), indexed)
+    starts, index_batch = _index_tuples(t, [shape[d] - sizes[d] for d in indexed], starting)
+    outer = len(shape_of(starts)) - 1
+    parts = [dim for dim in indexed if sizes[dim] != 1]
+    starts = _widened(t, starts, indexed, parts, [t.fixed(sizes[dim]) for dim in parts])
     rest = [dim for dim in range(len(sizes)) if dim not in indexed and dim not in batch]
     ordered = t.transpose(data, [*batch, *indexed, *rest])
     read = t.emit(GatherNdOp.get(ordered, starts, len(batch)))
-    outer = len(shape_of(starts)) - 1
     read = _batch_in_place(t, read, index_batch, outer)
+    sliced = [*parts, *rest]
+    order = sorted(range(len(sliced)), key=lambda place: sliced[place])
+    read = t.transpose(read, [*range(outer), *(outer + place for place in order)])
     kept = [dim for dim in range(len(sizes)) if dim not in collapsed and dim not in batch]
-    # Dims of the slices that are indexed and kept have size 1; the others are in order.
+    # Dims of the slices that are indexed and kept have size 1 or are in order, as all others are.
     shaped = t.reshape(read, [*extents_of(read)[:outer], *(sizes[dim] for dim in kept)])
     offsets = _gather_dims(t, "offset_dims")
     result_rank = len(t.result_type.get_shape())
@@ -117,8 +120,30 @@ def _gather(t: StablehloNode, sizes: Sequence[Extent]) -> SSAValue:
     return t.transpose(shaped, [places.index(dim) for dim in range(result_rank)])
 
 
+def _widened(
+    t: StablehloNode,
+    starts: SSAValue,
+    indexed: Sequence[int],
+    dims: Sequence[int],
+    sizes: Sequence[int],
+) -> SSAValue:
+    """Return the places `[starts…, sizes…, tuple]` of all elements of slices that are longer than 1
+    in `dims`.
+    """
+    if not dims:
+        return starts
+    outer, length = extents_of(starts)[:-1], t.fixed(extents_of(starts)[-1])
+    require_table(int(np.prod(sizes)) * length, "places in the slices")
+    offsets = np.zeros([*[1] * len(outer), *sizes, length], to_numpy(element_type_of(starts)))
+    for dim, counted in zip(dims, np.indices(sizes), strict=True):
+        offsets[..., indexed.index(dim)] = counted
+    separate = t.reshape(starts, [*outer, *[1] * len(dims), length])
+    return t.apply("add", separate, t.constant(offsets))
+
+
 def _one_slice(
     t: StablehloNode,
+    data: SSAValue,
     sizes: Sequence[Extent],
     numbers: Sequence[int],
     indexed: Sequence[int],
@@ -127,15 +152,9 @@ def _one_slice(
     """Return the only slice of a gather, of any size, without the dims that are `collapsed`."""
     tuple_ = t.reshape(t.value(1), [len(_gather_dims(t, "start_index_map"))])
     starts = [t.emit(SliceOp.get(tuple_, [number], [1])) for number in numbers]
-    value = slice_at(t, t.value(0), indexed, starts, [sizes[dim] for dim in indexed])
+    value = slice_at(t, data, indexed, starts, [sizes[dim] for dim in indexed])
     extents = [extent for dim, extent in enumerate(t.extents(value)) if dim not in collapsed]
     return t.reshape(value, extents)
-
-
-def _vector(t: StablehloNode) -> int:
-    """Return the dim of the starts along which the parts of one start are."""
-    found = re.search(r"\bindex_vector_dim = ([0-9]+)", t.text("dimension_numbers"))
-    return int(found[1]) if found else 0
 
 
 def _gather_dims(t: StablehloNode, part: str) -> list[int]:
@@ -143,16 +162,16 @@ def _gather_dims(t: StablehloNode, part: str) -> list[int]:
 
 
 def _index_tuples(
-    t: StablehloNode, extents: Sequence[Extent], numbers: Sequence[int]
+    t: StablehloNode, last: Sequence[Extent], numbers: Sequence[int]
 ) -> tuple[SSAValue, list[int]]:
     """Return the starts as `[batching…, others…, tuple]`, clamped; and which dims batch, without
     it.
 
-    Of a tuple only the numbers in these places are taken, which have `extents`.
+    Of a tuple only the numbers in these places are taken, which are at most `last`.
     """
-    starts = _index(t, t.value(1), extents)
+    starts = _index(t, t.value(1), t.extents(t.value(0)))
     shape = extents_of(starts)
-    vector = _vector(t)
+    vector = t.index_vector_dim("dimension_numbers")
     if vector == len(shape):
         starts = t.reshape(starts, [*shape, 1])
     batching = _gather_dims(t, "start_indices_batching_dims")
@@ -163,7 +182,7 @@ def _index_tuples(
         outer = [*extents_of(ordered)[:-1], 1]
         parts = [t.emit(slice_of(ordered, [0] * (rank - 1) + [n], outer)) for n in numbers]
         ordered = parts[0] if len(parts) == 1 else t.emit(ConcatOp.get(parts, rank - 1))
-    limits = as_array([extent - 1 for extent in extents], [1] * (rank - 1) + [len(extents)])
+    limits = as_array(last, [1] * (rank - 1) + [len(last)])
     highest = t.sizes(limits, element_type_of(ordered))
     order = [dim - (dim > vector) for dim in (*batching, *others)]
     return t.clamp(ordered, t.scalar(0, ordered), highest), order

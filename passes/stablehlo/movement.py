@@ -11,7 +11,7 @@ from braid.dialects.braid.dtypes import dense_is_splat, numpy_from_dense
 from braid.dialects.braid.elementwise import ElementwiseOp, elementwise
 from braid.dialects.braid.movement import ConcatOp, SliceOp
 from braid.dialects.braid.size_evaluation import as_array
-from braid.dialects.braid.sized_ops import pad_of, slice_of
+from braid.dialects.braid.sized_ops import slice_of
 from braid.passes.stablehlo.assertions import assume_asserted
 from braid.passes.stablehlo.indexing import slice_at
 from braid.passes.stablehlo.node import StablehloNode, converter
@@ -174,21 +174,17 @@ def reverse(t: StablehloNode) -> SSAValue:
 @converter("pad")
 def pad(t: StablehloNode) -> SSAValue:
     """Pad around and between elements; negative counts remove elements."""
-    number = t.known_number(1)
     steps = [count + 1 for count in t.integers("interior_padding")]
     low, high = t.integers("edge_padding_low"), t.integers("edge_padding_high")
-    return t.pad(t.spread(t.value(0), steps, number), low, high, number)
+    return t.pad_by(t.value(0), t.value(1), low, high, steps)
 
 
 @converter("dynamic_pad")
 def dynamic_pad(t: StablehloNode) -> SSAValue:
-    """Convert a pad whose counts, none of them negative, are operands."""
-    number = t.known_number(1)
+    """Convert a pad whose counts are operands; those that are sizes remove nothing."""
     low, high, interior = (t.size_values(index) for index in (2, 3, 4))
     steps = [t.fixed(count) + 1 for count in interior]
-    if any(isinstance(count, int) and count < 0 for count in (*low, *high)):
-        t.unsupported("it takes elements away", hint="slice its operand instead")
-    return t.emit(pad_of(t.spread(t.value(0), steps, number), low, high, number))
+    return t.pad_by(t.value(0), t.value(1), low, high, steps)
 
 
 @converter("bitcast_convert")

@@ -122,14 +122,16 @@ def dynamic_convolution(t: StablehloNode) -> SSAValue:
 
 
 def _convolution(t: StablehloNode, pads: Sequence[Extent]) -> SSAValue:
-    if t.integer("batch_group_count") != 1:
-        t.unsupported("its batch is in groups", hint="slice the batch, and concatenate the results")
     input, weight, result = _orders(t)
     x = t.transpose(t.cast(t.value(0), t.element_type), input)
     w = t.transpose(t.cast(t.value(1), t.element_type), weight)
     spatial = len(shape_of(x)) - 2
     if not spatial:
         t.unsupported("it has no spatial dims", hint="write it as a dot_general")
+    groups = t.integer("feature_group_count")
+    batches = t.integer("batch_group_count")
+    if batches != 1:
+        x, groups = _batches_as_features(t, x, batches), groups * batches
     ones = [1] * spatial
     reversal = t.integers("window_reversal", [0] * spatial)
     w = t.reverse(w, [2 + dim for dim, is_reversed in enumerate(reversal) if is_reversed])
@@ -145,10 +147,22 @@ def _convolution(t: StablehloNode, pads: Sequence[Extent]) -> SSAValue:
             pad_low=low[2:],
             pad_high=high[2:],
             dilations=t.integers("rhs_dilation", ones),
-            groups=t.integer("feature_group_count"),
+            groups=groups,
         )
     )
     return t.transpose(y, [result.index(dim) for dim in range(len(result))])
+
+
+def _batches_as_features(t: StablehloNode, x: SSAValue, groups: int) -> SSAValue:
+    """Return an input whose groups of batches, each with filters of its own, are groups of its
+    features.
+    """
+    batch, features, *spatial = t.extents(x)
+    if groups < 1 or t.fixed(batch) % groups:
+        t.fail(f"a batch of {batch} is in {groups} groups")
+    parts = t.reshape(x, [groups, t.fixed(batch) // groups, features, *spatial])
+    moved = t.transpose(parts, [1, 0, *range(2, len(spatial) + 3)])
+    return t.reshape(moved, [t.fixed(batch) // groups, groups * features, *spatial])
 
 
 def _is_empty(

@@ -1,19 +1,23 @@
-"""Reductions of StableHLO whose region is one op."""
+"""Reductions of StableHLO."""
 
+from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
 
-from braid.dialects.braid.base import extents_of
-from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.base import element_type_of, extents_of, require_dim, shape_of
+from braid.dialects.braid.dtypes import i1, to_numpy
 from braid.dialects.braid.reduction import ReduceOp, neutral_of
-from braid.dialects.stablehlo import ReturnOp, StablehloOp
+from braid.dialects.stablehlo import StablehloOp
 from braid.passes.stablehlo.elementwise import ON_BOOLS
+from braid.passes.stablehlo.folding import folded
 from braid.passes.stablehlo.node import StablehloNode, converter
+from braid.passes.stablehlo.places import found_places
+from braid.passes.stablehlo.regions import region_of, returned_by
 
-_KINDS = {
+KINDS = {
     "add": "add",
     "and": "and",
     "maximum": "maximum",
@@ -25,27 +29,56 @@ _KINDS = {
 
 
 @converter("reduce")
-def reduce(t: StablehloNode) -> SSAValue:
-    """Reduce some dims, which go away, from an initial value on, in the type of the result."""
-    kind = combination(t)
-    x, dims = t.cast(t.value(0), t.element_type), t.integers("dimensions")
-    kept = [extent for dim, extent in enumerate(extents_of(x)) if dim not in dims]
-    y = t.reshape(t.emit(ReduceOp.get(x, kind, dims)), kept)
-    return with_initial(t, kind, y)
+def reduce(t: StablehloNode) -> Sequence[SSAValue]:
+    """Reduce some dims, which go away, from initial values on, in the types of the results.
+
+    Values that meet no others are reduced for themselves, places of the largest or the smallest
+    element are found, and any other region is applied to halves of the elements.
+    """
+    count, dims = len(t.op.results), t.integers("dimensions")
+    values = [
+        t.cast(t.value(index), element_type_of(result)) for index, result in enumerate(t.op.results)
+    ]
+    block = region_of(t, 2 * count)
+    for dim in dims:
+        require_dim(dim, len(shape_of(values[0])))
+    if any(extents_of(value) != extents_of(values[0]) for value in values):
+        t.fail("its operands have different shapes")
+    kept = [extent for dim, extent in enumerate(extents_of(values[0])) if dim not in dims]
+    kinds = combinations(block)
+    if None not in kinds:
+        reduced = [
+            t.reshape(t.emit(ReduceOp.get(value, kind, dims)), kept)
+            for kind, value in zip(kinds, values, strict=True)
+            if kind is not None
+        ]
+        initial = t.op.operands[count:]
+        return [
+            with_initial(t, kind, value, first)
+            for kind, value, first in zip(kinds, reduced, initial, strict=True)
+            if kind is not None
+        ]
+    places = found_places(t, block, values, dims)
+    if places is not None:
+        return [t.reshape(value, kept) for value in places]
+    return folded(t, block, values, dims)
 
 
-def combination(t: StablehloNode) -> str:
-    """Return the kind by which the region of `t` combines two elements."""
-    if len(t.op.operands) != 2:
-        t.unsupported("it reduces several values at once", hint="reduce them one after the other")
-    op = _only_op(t.op.regions[0].block)
-    if op is None or op.short_name() not in _KINDS:
-        t.unsupported(
-            f"its region is not one of {', '.join(sorted(_KINDS))}",
-            hint="compute the elements before the reduction, and reduce them by one of these",
-        )
-    kind = _KINDS[op.short_name()]
-    return ON_BOOLS.get(kind, kind) if t.is_bool(t.value(0)) else kind
+def combinations(block: Block) -> list[str | None]:
+    """Return the kind by which a region combines each value with its own element alone, or None."""
+    returned = returned_by(block)
+    return [
+        _kind(value, {block.args[index], block.args[len(returned) + index]})
+        for index, value in enumerate(returned)
+    ]
+
+
+def _kind(value: SSAValue, combined: set[BlockArgument]) -> str | None:
+    op = value.owner
+    if not isinstance(op, StablehloOp) or set(op.operands) != combined:
+        return None
+    kind = KINDS.get(op.short_name())
+    return ON_BOOLS.get(kind, kind) if kind and element_type_of(value) == i1 else kind
 
 
 def called_combination(t: StablehloNode) -> str:
@@ -60,33 +93,24 @@ def called_combination(t: StablehloNode) -> str:
     ops = list(functions[0].body.block.ops) if functions else []
     # It stands before or after the call, and may have been converted.
     kind = ops[0].name.partition(".")[2] if len(ops) == 2 else ""
-    kind = _KINDS.get(kind, kind)
-    if kind not in _KINDS.values() or set(ops[0].operands) != set(functions[0].args):
+    kind = KINDS.get(kind, kind)
+    if kind not in KINDS.values() or set(ops[0].operands) != set(functions[0].args):
         t.unsupported(
             f"it combines elements by the function {', '.join(names) or 'of no name'}",
-            hint=f"use one of {', '.join(sorted(_KINDS))}",
+            hint=f"use one of {', '.join(sorted(KINDS))}",
         )
     return ON_BOOLS.get(kind, kind) if t.is_bool(t.value(0)) else kind
 
 
-def _only_op(block: Block) -> StablehloOp | None:
-    """Return the op that the block combines its arguments by, None if there are others."""
-    ops = list(block.ops)
-    if len(ops) != 2 or not isinstance(ops[0], StablehloOp) or not isinstance(ops[1], ReturnOp):
-        return None
-    combines = set(ops[0].operands) == set(block.args)
-    return ops[0] if combines and list(ops[1].operands) == list(ops[0].results) else None
-
-
-def with_initial(t: StablehloNode, kind: str, value: SSAValue) -> SSAValue:
-    """Return `value` combined with the initial value, operand 1."""
-    if is_neutral(t, kind):
+def with_initial(t: StablehloNode, kind: str, value: SSAValue, initial: SSAValue) -> SSAValue:
+    """Return `value` combined with the initial value."""
+    if is_neutral(t, kind, initial):
         return value
-    return t.apply(kind, value, t.repeat(t.value(1), extents_of(value)))
+    return t.apply(kind, value, t.repeat(initial, extents_of(value)))
 
 
-def is_neutral(t: StablehloNode, kind: str) -> bool:
-    """Return whether the initial value, operand 1, changes nothing."""
-    initial = t.known(t.value(1))
-    neutral = to_numpy(t.element_type).type(neutral_of(kind, t.element_type))
-    return initial is not None and bool((initial == neutral).all())
+def is_neutral(t: StablehloNode, kind: str, initial: SSAValue) -> bool:
+    """Return whether an initial value changes nothing."""
+    known, element_type = t.known(initial), element_type_of(initial)
+    neutral = to_numpy(element_type).type(neutral_of(kind, element_type))
+    return known is not None and bool((known == neutral).all())

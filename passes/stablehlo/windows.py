@@ -3,19 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 
 from braid.dialects.braid.base import element_type_of, extents_of
 from braid.dialects.braid.dtypes import is_float
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.reduction import neutral_of
+from braid.passes.stablehlo.folding import combine
 from braid.passes.stablehlo.node import StablehloNode, converter
 from braid.passes.stablehlo.reduction import (
     called_combination,
-    combination,
+    combinations,
     is_neutral,
     with_initial,
 )
+from braid.passes.stablehlo.regions import region_of
 from braid.support.sizes.expression import Extent
 from braid.support.sizes.operators import product_of
 
@@ -35,8 +37,8 @@ class _Windows:
 
 
 @converter("reduce_window")
-def reduce_window(t: StablehloNode) -> SSAValue:
-    """Convert windows that are known."""
+def reduce_window(t: StablehloNode) -> Sequence[SSAValue]:
+    """Pool by sums, maxima and minima; combine the elements of windows by any other region."""
     rank = len(t.extents(t.value(0)))
     ones, pads = [1] * rank, t.integers("padding", [0] * 2 * rank)
     windows = _Windows(
@@ -47,7 +49,83 @@ def reduce_window(t: StablehloNode) -> SSAValue:
         pads[::2],
         pads[1::2],
     )
-    return _reduced(t, combination(t), windows)
+    count = len(t.op.results)
+    block = region_of(t, 2 * count)
+    values = [
+        t.cast(t.value(index), element_type_of(result)) for index, result in enumerate(t.op.results)
+    ]
+    initial = [t.value(count + index) for index in range(count)]
+    kinds = [
+        kind if kind in _POOLS and (kind != "add" or is_neutral(t, kind, value)) else None
+        for kind, value in zip(combinations(block), initial, strict=True)
+    ]
+    if None in kinds:
+        return _folded(t, block, values, windows)
+    return [
+        _reduced(t, kind, value, first, windows)
+        for kind, value, first in zip(kinds, values, initial, strict=True)
+        if kind is not None
+    ]
+
+
+def _folded(
+    t: StablehloNode, block: Block, values: Sequence[SSAValue], windows: _Windows
+) -> list[SSAValue]:
+    """Return the reduction of each window by any region, from padding with the initial values on.
+
+    Windows of two elements are combined of elements, those of four of windows of two, and so on.
+    """
+    initial = t.op.operands[len(values) :]
+    empty = [t.empty(index) for index in range(len(values))]
+    if None not in empty:
+        return [value for value in empty if value is not None]
+    rows = [
+        t.pad_by(value, number, windows.low, windows.high, windows.steps)
+        for value, number in zip(values, initial, strict=True)
+    ]
+    for dim in reversed(range(len(windows.sizes))):
+        rows = _along(t, block, rows, dim, windows)
+    first = [t.repeat(value, extents_of(rows[0])) for value in initial]
+    return combine(t, block, first, rows)
+
+
+def _along(
+    t: StablehloNode, block: Block, rows: Sequence[SSAValue], dim: int, windows: _Windows
+) -> list[SSAValue]:
+    """Return what the windows along one dim are combined to."""
+    size, step = windows.sizes[dim], windows.dilations[dim]
+    found, bits = list(rows), f"{size:b}"[1:]
+    covered = 1
+    for bit in bits:
+        found = _joined(t, block, found, found, dim, covered * step)
+        covered *= 2
+        if bit == "1":
+            found = _joined(t, block, found, rows, dim, covered * step)
+            covered += 1
+    return [_strided(t, value, dim, windows.strides[dim]) for value in found]
+
+
+def _joined(
+    t: StablehloNode,
+    block: Block,
+    left: Sequence[SSAValue],
+    right: Sequence[SSAValue],
+    dim: int,
+    offset: int,
+) -> list[SSAValue]:
+    """Return each element on the left combined with that on the right which is `offset` on."""
+    count = t.fixed(extents_of(right[0])[dim]) - offset
+    return combine(
+        t,
+        block,
+        [t.part(value, dim, 0, count) for value in left],
+        [t.part(value, dim, offset, count) for value in right],
+    )
+
+
+def _strided(t: StablehloNode, value: SSAValue, dim: int, step: int) -> SSAValue:
+    count = -(-t.fixed(extents_of(value)[dim]) // step)
+    return value if step == 1 else t.part(value, dim, 0, count, step)
 
 
 def dynamic_reduce_window(t: StablehloNode) -> SSAValue:
@@ -61,23 +139,26 @@ def dynamic_reduce_window(t: StablehloNode) -> SSAValue:
     )
     pads = t.size_values(6)
     windows = _Windows(sizes, strides, steps, dilations, pads[::2], pads[1::2])
-    return _reduced(t, called_combination(t), windows)
+    kind, initial = called_combination(t), t.value(1)
+    if kind not in _POOLS:
+        t.unsupported(f"it combines windows by '{kind}'", hint="use add, maximum or minimum")
+    if kind == "add" and not is_neutral(t, kind, initial):
+        t.unsupported("it sums from another value than 0 on", hint="add that afterwards")
+    return _reduced(t, kind, t.cast(t.value(0), t.element_type), initial, windows)
 
 
-def _reduced(t: StablehloNode, kind: str, windows: _Windows) -> SSAValue:
-    """Return the reduction of each window, in the type of the result.
+def _reduced(
+    t: StablehloNode, kind: str, value: SSAValue, initial: SSAValue, windows: _Windows
+) -> SSAValue:
+    """Return the reduction of each window.
 
     What is between and around the elements is neutral, and the initial value is combined last.
     That is the same for maxima and minima, where it does not matter how often a value is there.
     """
-    if kind not in _POOLS:
-        t.unsupported(f"it combines windows by '{kind}'", hint="use add, maximum or minimum")
-    if kind == "add" and not is_neutral(t, kind):
-        t.unsupported("it sums from another value than 0 on", hint="add that afterwards")
-    neutral = neutral_of(kind, t.element_type)
-    x = t.spread(t.cast(t.value(0), t.element_type), windows.steps, neutral)
+    neutral = neutral_of(kind, element_type_of(value))
+    x = t.spread(value, windows.steps, neutral)
     x, low, high = t.padded(x, windows.low, windows.high, neutral)
-    return with_initial(t, kind, _pooled(t, kind, x, windows, low, high))
+    return with_initial(t, kind, _pooled(t, kind, x, windows, low, high), initial)
 
 
 def _pooled(

@@ -27,7 +27,7 @@ _PUBLIC = StringAttr("public")
 
 _STABLEHLO = re.compile(r"\b(?:stablehlo|chlo)\.")
 
-_INLINING = "builtin.module(inline,symbol-dce)"
+_INLINING = "builtin.module(func.func(stablehlo-legalize-composite-to-call),inline,symbol-dce)"
 
 _TEXT = "-"
 """The name that upstream gives the file of a text."""

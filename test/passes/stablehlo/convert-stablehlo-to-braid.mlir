@@ -58,3 +58,105 @@ func.func @product_of_bools(%a: tensor<2x3xi1>, %b: tensor<3x2xi1>) -> tensor<2x
     : (tensor<2x3xi1>, tensor<3x2xi1>) -> tensor<2x2xi1>
   func.return %y : tensor<2x2xi1>
 }
+
+// A key is sorted stably, what goes with it is put in its order.
+// CHECK-LABEL: func.func @sorted
+// CHECK:         %{{.*}}, [[ORDER:%.*]] = braid.top_k %x {k = 8 : i64, dim = 1 : i64, largest = false}
+// CHECK:         braid.gather_elements %x, [[ORDER]] {dim = 1 : i64}
+// CHECK:         braid.gather_elements %i, [[ORDER]] {dim = 1 : i64}
+func.func @sorted(%x: tensor<4x8xf32>, %i: tensor<4x8xi32>) -> (tensor<4x8xf32>, tensor<4x8xi32>) {
+  %s:2 = "stablehlo.sort"(%x, %i) <{dimension = 1 : i64, is_stable = true}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<i32>, %d: tensor<i32>):
+    %p = "stablehlo.compare"(%a, %b) <{comparison_direction = #stablehlo<comparison_direction LT>}>
+      : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    "stablehlo.return"(%p) : (tensor<i1>) -> ()
+  }) : (tensor<4x8xf32>, tensor<4x8xi32>) -> (tensor<4x8xf32>, tensor<4x8xi32>)
+  func.return %s#0, %s#1 : tensor<4x8xf32>, tensor<4x8xi32>
+}
+
+// What is outside is added as nothing.
+// CHECK-LABEL: func.func @scattered
+// CHECK:         [[LOW:%.*]] = braid.ge %i
+// CHECK:         [[HIGH:%.*]] = braid.le %i
+// CHECK:         [[INSIDE:%.*]] = braid.and [[LOW]], [[HIGH]]
+// CHECK:         [[EACH:%.*]] = braid.reduce [[INSIDE]] {kind = "and", dims = array<i64: 1>}
+// CHECK:         [[NONE:%.*]] = braid.constant {value = dense<-0.000000e+00>
+// CHECK:         [[UPDATE:%.*]] = braid.select [[EACH]], %u, [[NONE]]
+// CHECK:         braid.scatter_nd %x, %i, [[UPDATE]] {reduction = "add"}
+func.func @scattered(%x: tensor<9x3xf32>, %i: tensor<2x1xi32>, %u: tensor<2x3xf32>)
+    -> tensor<9x3xf32> {
+  %y = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<
+    update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0],
+    index_vector_dim = 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = "stablehlo.add"(%a, %b) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    "stablehlo.return"(%c) : (tensor<f32>) -> ()
+  }) : (tensor<9x3xf32>, tensor<2x1xi32>, tensor<2x3xf32>) -> tensor<9x3xf32>
+  func.return %y : tensor<9x3xf32>
+}
+
+// `argmax`, as JAX writes it.
+// CHECK-LABEL: func.func @argmax
+// CHECK:         [[PLACE:%.*]] = braid.arg_reduce %x {kind = "max", dim = 1 : i64, select_last = false}
+// CHECK:         braid.gather_elements %x, [[PLACE]]
+// CHECK:         braid.cast [[PLACE]] : (tensor<4x1xi64>) -> tensor<4x1xi32>
+func.func @argmax(%x: tensor<4x8xf32>) -> (tensor<4xf32>, tensor<4xi32>) {
+  %i = "stablehlo.iota"() <{iota_dimension = 1 : i64}> : () -> tensor<4x8xi32>
+  %low = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
+  %zero = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+  %y:2 = "stablehlo.reduce"(%x, %i, %low, %zero) <{dimensions = array<i64: 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<i32>, %c: tensor<f32>, %d: tensor<i32>):
+    %0 = "stablehlo.compare"(%a, %c) <{comparison_direction = #stablehlo<comparison_direction GT>}>
+      : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %1 = "stablehlo.compare"(%a, %a) <{comparison_direction = #stablehlo<comparison_direction NE>}>
+      : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %2 = "stablehlo.or"(%0, %1) : (tensor<i1>, tensor<i1>) -> tensor<i1>
+    %3 = "stablehlo.compare"(%a, %c) <{comparison_direction = #stablehlo<comparison_direction EQ>}>
+      : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %4 = "stablehlo.compare"(%b, %d) <{comparison_direction = #stablehlo<comparison_direction LT>}>
+      : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %5 = "stablehlo.and"(%3, %4) : (tensor<i1>, tensor<i1>) -> tensor<i1>
+    %6 = "stablehlo.or"(%2, %5) : (tensor<i1>, tensor<i1>) -> tensor<i1>
+    %7 = "stablehlo.select"(%2, %a, %c) : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
+    %8 = "stablehlo.select"(%6, %b, %d) : (tensor<i1>, tensor<i32>, tensor<i32>) -> tensor<i32>
+    "stablehlo.return"(%7, %8) : (tensor<f32>, tensor<i32>) -> ()
+  }) : (tensor<4x8xf32>, tensor<4x8xi32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xi32>)
+  func.return %y#0, %y#1 : tensor<4xf32>, tensor<4xi32>
+}
+
+// Any other region combines neighbours, then pairs of these.
+// CHECK-LABEL: func.func @norm
+// CHECK:         [[EVEN:%.*]] = braid.slice [[ROWS:%.*]] {offsets = array<i64: 0, 0>, sizes = array<i64: 1, 4>, strides = array<i64: 2, 1>}
+// CHECK:         [[ODD:%.*]] = braid.slice [[ROWS]] {offsets = array<i64: 1, 0>, sizes = array<i64: 1, 4>, strides = array<i64: 2, 1>}
+// CHECK:         braid.mul [[EVEN]], [[EVEN]]
+// CHECK:         braid.mul [[ODD]], [[ODD]]
+// CHECK:         braid.add
+// CHECK:         [[ROOT:%.*]] = braid.sqrt
+// CHECK:         [[LAST:%.*]] = braid.slice [[ROWS]] {offsets = array<i64: 2, 0>
+// CHECK:         braid.concat [[ROOT]], [[LAST]]
+func.func @norm(%x: tensor<4x3xf32>) -> tensor<4xf32> {
+  %zero = "stablehlo.constant"() <{value = dense<0.0> : tensor<f32>}> : () -> tensor<f32>
+  %y = "stablehlo.reduce"(%x, %zero) <{dimensions = array<i64: 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = "stablehlo.multiply"(%a, %a) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %d = "stablehlo.multiply"(%b, %b) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %e = "stablehlo.add"(%c, %d) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %f = "stablehlo.sqrt"(%e) : (tensor<f32>) -> tensor<f32>
+    "stablehlo.return"(%f) : (tensor<f32>) -> ()
+  }) : (tensor<4x3xf32>, tensor<f32>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+
+// A slice of two rows is the places of both.
+// CHECK-LABEL: func.func @slices
+// CHECK:         [[START:%.*]] = braid.minimum
+// CHECK:         [[FIRST:%.*]] = braid.reshape [[START]] : (tensor<5x1xi32>) -> tensor<5x1x1xi32>
+// CHECK:         [[OFFSETS:%.*]] = braid.constant {value = dense<{{\[\[\[0\], \[1\]\]\]}}>
+// CHECK:         [[PLACES:%.*]] = braid.add [[FIRST]], [[OFFSETS]]
+// CHECK:         braid.gather_nd %x, [[PLACES]]
+func.func @slices(%x: tensor<9x3xf32>, %i: tensor<5x1xi32>) -> tensor<5x2x3xf32> {
+  %y = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1, 2],
+    start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 2, 3>}>
+    : (tensor<9x3xf32>, tensor<5x1xi32>) -> tensor<5x2x3xf32>
+  func.return %y : tensor<5x2x3xf32>
+}

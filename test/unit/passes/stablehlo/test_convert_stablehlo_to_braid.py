@@ -20,6 +20,7 @@ from test.unit.passes.stablehlo.case import Array, inputs_of, module_of, referen
 from test.unit.passes.stablehlo.cases import CASES
 from test.unit.passes.stablehlo.corner_cases import CORNER_CASES
 from test.unit.passes.stablehlo.models import ATTENTION, CONVOLUTIONS
+from test.unit.passes.stablehlo.placed_cases import PLACED_CASES
 
 pytest.importorskip(f"{package()}._mlir_libs._stablehlo")
 
@@ -34,7 +35,7 @@ def converted(text: str) -> ModuleOp:
     return module
 
 
-ALL_CASES = CASES | CORNER_CASES
+ALL_CASES = CASES | CORNER_CASES | PLACED_CASES
 
 
 @pytest.mark.parametrize("lines", ALL_CASES.values(), ids=ALL_CASES.keys())

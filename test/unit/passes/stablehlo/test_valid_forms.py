@@ -6,6 +6,8 @@ import pytest
 import braid
 from braid.support.errors import UnsupportedError
 from braid.support.mlir_bindings import package
+from test.unit.passes.stablehlo.case import inputs_of, module_of, reference
+from test.unit.passes.stablehlo.placed_cases import PLACED_CASES
 
 pytest.importorskip(f"{package()}._mlir_libs._stablehlo")
 
@@ -98,3 +100,32 @@ def test_arithmetic_shifts_of_unsigned_integers_fill_in_the_first_bit() -> None:
     shifts = [np.array(n, np.uint8) for n in ([255, 128, 100, 255], [1, 7, 4, 255])]
     found = braid.compile(text.encode())(*shifts)
     np.testing.assert_array_equal(found, np.array([255, 255, 6, 255], np.uint8))
+
+
+ORDERED = [-np.nan, -np.inf, -1.0, -0.0, 0.0, 2.0, np.inf, np.nan]
+"""Floats in the order that IEEE 754 calls total."""
+
+
+def test_the_total_order_of_floats() -> None:
+    text = """
+func.func @main(%a: tensor<8xf32>, %b: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xi1>) {
+  %s = "stablehlo.sort"(%a) <{dimension = 0 : i64}> ({
+  ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+    %r = stablehlo.compare LT, %p, %q, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %r : tensor<i1>
+  }) : (tensor<8xf32>) -> tensor<8xf32>
+  %c = stablehlo.compare LT, %a, %b, TOTALORDER : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xi1>
+  return %s, %c : tensor<8xf32>, tensor<8xi1>
+}"""
+    ordered, places = np.array(ORDERED, np.float32), np.random.default_rng(0).permutation(8)
+    found = braid.compile(text.encode())(ordered[places], ordered)
+    np.testing.assert_array_equal(found[0].view(np.int32), ordered.view(np.int32))
+    np.testing.assert_array_equal(found[1], places < np.arange(8))
+
+
+@pytest.mark.parametrize("name", ["sort by two keys", "scatter of windows", "argmax", "scatter or"])
+def test_compiled_models_compute_the_same(name: str) -> None:
+    text = module_of(PLACED_CASES[name])
+    inputs = inputs_of(text)
+    found, expected = braid.compile(text.encode())(*inputs), reference(text, inputs)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
