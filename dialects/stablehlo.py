@@ -105,6 +105,34 @@ class ApiVersionAttr(TextAttr):
     name = "stablehlo.custom_call_api_version"
 
 
+@irdl_attr_definition
+class TransposeAttr(TextAttr):
+    """`NO_TRANSPOSE`, `TRANSPOSE` or `ADJOINT`: what `triangular_solve` does to its matrices."""
+
+    name = "stablehlo.transpose"
+
+
+@irdl_attr_definition
+class FftTypeAttr(TextAttr):
+    """`FFT`, `IFFT`, `RFFT` or `IRFFT`."""
+
+    name = "stablehlo.fft_type"
+
+
+@irdl_attr_definition
+class RngAlgorithmAttr(TextAttr):
+    """`DEFAULT`, `THREE_FRY` or `PHILOX`: which random bits a state gives."""
+
+    name = "stablehlo.rng_algorithm"
+
+
+@irdl_attr_definition
+class OutputOperandAliasAttr(TextAttr):
+    """The attribute says that a result of a `custom_call` may share memory with an operand."""
+
+    name = "stablehlo.output_operand_alias"
+
+
 _BOUND = re.compile(r"\d{1,18}", re.ASCII)
 
 
@@ -148,6 +176,10 @@ _ATTRIBUTES: list[type[Attribute]] = [
     AlgorithmAttr,
     ResultAccuracyAttr,
     ApiVersionAttr,
+    TransposeAttr,
+    FftTypeAttr,
+    RngAlgorithmAttr,
+    OutputOperandAliasAttr,
     TypeExtensionsAttr,
 ]
 

@@ -1,16 +1,16 @@
 """Control flow of other dialects, regions of one block with a terminator, as ops of `scf`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from xdsl.builder import Builder
-from xdsl.dialects import scf, tensor
-from xdsl.dialects.builtin import TensorType, i1
+from xdsl.dialects import arith, scf, tensor
+from xdsl.dialects.builtin import IndexType, IntegerAttr, TensorType, i1, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import IsTerminator
 
-from braid.dialects.braid.base import AnyTensor, element_type_of, fits, shape_of
+from braid.dialects.braid.base import AnyTensor, element_type_of, fits, shape_of, tensor_type
 from braid.dialects.braid.movement import ReshapeOp
 from braid.dialects.braid.sizes import extents_of_type
 from braid.passes.conversion.replacement import Replacement
@@ -50,6 +50,28 @@ def while_loop(node: Node) -> Sequence[SSAValue]:
     _end(body, scf.YieldOp(*_returned(node, body, types)))
     before, after = (node.op.detach_region(region) for region in list(node.op.regions))
     return node.insert(scf.WhileOp(list(node.op.operands), types, before, after))
+
+
+def counted_loop(
+    node: Node,
+    count: int,
+    carried: Sequence[SSAValue],
+    body: Callable[[SSAValue, Sequence[SSAValue]], Sequence[SSAValue]],
+) -> Sequence[SSAValue]:
+    """Insert a loop of `count` iterations, and return what it carries in the end.
+
+    The body takes the iteration's number, an i64 of rank 0, and the carried values, and returns the
+    next ones, of the same types.
+    """
+    block = Block(arg_types=[IndexType(), *(value.type for value in carried)])
+    with node.inside(block):
+        number = node.insert(arith.IndexCastOp(block.args[0], i64))[0]
+        place = node.insert(tensor.FromElementsOp(number, result_type=tensor_type(i64, [])))[0]
+        node.insert(scf.YieldOp(*body(place, block.args[1:])))
+    first, limit, step = (
+        node.insert(arith.ConstantOp(IntegerAttr(value, IndexType())))[0] for value in (0, count, 1)
+    )
+    return node.insert(scf.ForOp(first, limit, step, list(carried), block))
 
 
 def bool_in(node: Node, value: SSAValue, before: Operation) -> SSAValue:

@@ -1,13 +1,14 @@
 """Replace an op of another dialect by ops of braid, which are built in its place."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Generic, NoReturn, TypeVar, cast
 
 import numpy as np
 from xdsl.builder import Builder
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from braid.analysis.diagnostics.locations import source_location
@@ -171,6 +172,16 @@ class Replacement(Generic[OpT]):
         if isinstance(op, TensorOp):
             op.verify_()
         return self._builder.insert(op).results
+
+    @contextmanager
+    def inside(self, block: Block) -> Generator[None]:
+        """Insert at the end of `block`, which is to be a region of what replaces the op."""
+        place = self._builder.insertion_point
+        self._builder.insertion_point = InsertPoint.at_end(block)
+        try:
+            yield
+        finally:
+            self._builder.insertion_point = place
 
     def constant(self, array: Array) -> SSAValue:
         """Return a constant."""

@@ -12,10 +12,8 @@ from braid.dialects.braid.elementwise import ElementwiseOp, elementwise
 from braid.dialects.braid.movement import ConcatOp, SliceOp
 from braid.dialects.braid.size_evaluation import as_array
 from braid.dialects.braid.sized_ops import slice_of
-from braid.passes.stablehlo.assertions import assume_asserted
 from braid.passes.stablehlo.indexing import slice_at
 from braid.passes.stablehlo.node import StablehloNode, converter
-from braid.passes.stablehlo.windows import dynamic_reduce_window
 from braid.support.sizes.expression import Extent, Size
 from braid.support.sizes.operators import ceildiv
 
@@ -203,24 +201,3 @@ def dimension_size(t: StablehloNode) -> SSAValue:
     shape, dim = t.extents(t.value(0)), t.integer("dimension")
     require_dim(dim, len(shape))
     return t.sizes(as_array([shape[dim]], []), t.element_type)
-
-
-_MARKS = {"Sharding", "annotate_device_placement", "SPMDFullToShardShape", "SPMDShardToFullShape"}
-"""Calls that say something about their operand and give it back."""
-
-
-@converter("custom_call")
-def custom_call(t: StablehloNode) -> list[SSAValue]:
-    """Convert marks, which have no meaning on one device, and what JAX asserts of shapes."""
-    name = t.text("call_target_name")
-    if name == "shape_assertion":
-        assume_asserted(t)
-        return []
-    if name == "stablehlo.dynamic_reduce_window":
-        return [dynamic_reduce_window(t)]
-    if name not in _MARKS:
-        t.unsupported(
-            f"calls '{name}', of which braid knows nothing",
-            hint="export the model without it; StableHLO's own ops are converted",
-        )
-    return list(t.op.operands)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, IntegerType
 from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -30,6 +31,25 @@ class StablehloNode(ForeignNode[StablehloOp]):
         """Return along which dim of the starts the parts of one are, as a field says."""
         match = re.search(r"\bindex_vector_dim = ([0-9]+)", self.text(name))
         return int(match[1]) if match else 0
+
+    def letter(self, name: str, letters: str) -> str:
+        """Return an option of LAPACK, which is the code of one of these letters."""
+        options = self.options("mhlo.backend_config") or self.options("backend_config")
+        number = options.get(name, 0)
+        if number not in map(ord, letters):
+            self.fail(f"its option '{name}' is {number}, expected the code of one of {letters}")
+        return chr(number)
+
+    def options(self, name: str) -> dict[str, int]:
+        """Return the numbers of a field that is a dictionary, none where it is missing."""
+        field = self.op.field(name)
+        if not isinstance(field, DictionaryAttr):
+            return {}
+        return {
+            key: cast(IntegerAttr[IntegerType], entry).value.data
+            for key, entry in field.data.items()
+            if isinstance(entry, IntegerAttr)
+        }
 
     def apply(self, name: str, *operands: SSAValue) -> SSAValue:
         """Insert elementwise `name`, whose operands have one shape: StableHLO repeats none."""
@@ -140,8 +160,10 @@ CONVERTERS = Converters(
     "braid.passes.stablehlo",
     (
         "bits",
+        "calls",
         "control_flow",
         "elementwise",
+        "factorization",
         "indexing",
         "movement",
         "products",
@@ -149,6 +171,7 @@ CONVERTERS = Converters(
         "scattering",
         "selection",
         "sorting",
+        "triangular",
         "windows",
     ),
 )

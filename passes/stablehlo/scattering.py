@@ -100,7 +100,7 @@ def _scattered(places: "_Places", value: SSAValue, update: SSAValue, kind: str) 
 class _Places:
     """Where the updates of a scatter go: index tuples into some dims of the operand.
 
-    The other dims, which windows have whole, are moved behind these. A tuple is where a window
+    The other dims, which windows have whole, are moved after these. A tuple is where a window
     starts and which of its elements it is; starts come first in the tensors of tuples, `[scatter
     dims…, window dims…, tuple]`.
     """

@@ -120,6 +120,18 @@ _INDEX = IntegerType(32)
 @converter("top_k")
 def top_k(t: StablehloNode) -> Sequence[SSAValue]:
     """Return the `k` largest elements of the last dim in order, and their places as i32."""
+    return _extreme(t, t.integer("k"), largest=True)
+
+
+def called_top_k(t: StablehloNode) -> Sequence[SSAValue]:
+    """Convert JAX's call of a selection of the largest or the smallest elements of the last dim."""
+    options = t.options("mhlo.attributes")
+    if "k" not in options:
+        t.fail("expected 'mhlo.attributes' with a number 'k'")
+    return _extreme(t, options["k"], largest=bool(options.get("largest", 1)))
+
+
+def _extreme(t: StablehloNode, k: int, *, largest: bool) -> Sequence[SSAValue]:
     x = t.value(0)
-    values, places = t.insert(TopKOp.get(x, t.integer("k"), len(shape_of(x)) - 1))
+    values, places = t.insert(TopKOp.get(x, k, len(shape_of(x)) - 1, largest=largest))
     return [values, t.cast(places, _INDEX)]

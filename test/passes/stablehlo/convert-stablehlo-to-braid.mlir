@@ -160,3 +160,33 @@ func.func @slices(%x: tensor<9x3xf32>, %i: tensor<5x1xi32>) -> tensor<5x2x3xf32>
     : (tensor<9x3xf32>, tensor<5x1xi32>) -> tensor<5x2x3xf32>
   func.return %y : tensor<5x2x3xf32>
 }
+
+// Each row of the factor is what the rows above leave of its row, over the root of its pivot.
+// CHECK-LABEL: func.func @factor
+// CHECK:         [[UPPER:%.*]] = braid.transpose
+// CHECK:         scf.for [[I:%.*]] = {{.*}} iter_args([[R:%.*]] = {{%.*}}, {{%.*}} = {{%.*}})
+// CHECK:           [[COLUMN:%.*]] = braid.gather [[R]], {{%.*}} {dim = 2 : i64}
+// CHECK:           [[ABOVE:%.*]] = braid.transpose [[COLUMN]]
+// CHECK:           [[ROW:%.*]] = braid.gather [[UPPER]], {{%.*}} {dim = 1 : i64}
+// CHECK:           [[TAKEN:%.*]] = braid.matmul [[ABOVE]], [[R]]
+// CHECK:           [[REST:%.*]] = braid.sub [[ROW]], [[TAKEN]]
+// CHECK:           [[PIVOT:%.*]] = braid.gather [[REST]], {{%.*}} {dim = 2 : i64}
+// CHECK:           [[ROOT:%.*]] = braid.sqrt [[PIVOT]]
+// CHECK:           braid.div [[REST]], [[ROOT]]
+func.func @factor(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %y = "stablehlo.cholesky"(%x) <{lower = true}> : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  func.return %y : tensor<4x4xf32>
+}
+
+// CHECK-LABEL: func.func @substitution
+// CHECK:         scf.for {{.*}} iter_args([[X:%.*]] = {{%.*}})
+// CHECK:           [[BEFORE:%.*]] = braid.select
+// CHECK:           [[TAKEN:%.*]] = braid.matmul [[BEFORE]], [[X]]
+// CHECK:           [[ROW:%.*]] = braid.sub {{%.*}}, [[TAKEN]]
+// CHECK:           braid.div [[ROW]]
+func.func @substitution(%a: tensor<4x4xf32>, %b: tensor<4x2xf32>) -> tensor<4x2xf32> {
+  %y = "stablehlo.triangular_solve"(%a, %b) <{left_side = true, lower = true,
+    unit_diagonal = false, transpose_a = #stablehlo<transpose NO_TRANSPOSE>}>
+    : (tensor<4x4xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
+  func.return %y : tensor<4x2xf32>
+}
