@@ -5,7 +5,7 @@ what is wrong.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TypeVar, cast
+from typing import Self, TypeVar, cast
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Operation, OpTraits, ParametrizedAttribute
@@ -29,6 +29,11 @@ class TextAttr(ParametrizedAttribute):
         if text is None:
             text = parser._parse_dialect_symbol_body()  # pyright: ignore[reportPrivateUsage]
         return [StringAttr(text)]
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Return the attribute with this text."""
+        return cls.new([StringAttr(text)])
 
     def print_parameters(self, printer: Printer) -> None:
         """Prints `<text>`."""

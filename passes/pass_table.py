@@ -81,6 +81,9 @@ PASSES: dict[str, str] = {
     "simplify-sizes": "braid.passes.sizes.simplify_sizes:SimplifySizesPass",
     "sink-conversions": "braid.passes.simplify.sink_conversions:SinkConversionsPass",
     "sink-reshapes": "braid.passes.simplify.sink_reshapes:SinkReshapesPass",
+    "split-complex-numbers": (
+        "braid.passes.stablehlo.split_complex_numbers:SplitComplexNumbersPass"
+    ),
     "split-concats": "braid.passes.order.split_concats:SplitConcatsPass",
     "split-phases": "braid.passes.sizes.split_phases:SplitPhasesPass",
     "transpose-known-operands": (

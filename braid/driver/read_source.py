@@ -336,7 +336,8 @@ def _in_braid(context: Context, module: ModuleOp, fixed: Fixed) -> ModuleOp:
     counted, as ONNX models say.
     """
     dialects = {op_name(op).partition(".")[0] for op in module.walk()}
-    passes = list(dict.fromkeys(_CONVERSIONS[name] for name in _CONVERSIONS if name in dialects))
+    converted = [_CONVERSIONS[name] for name in _CONVERSIONS if name in dialects]
+    passes = list(dict.fromkeys(name for names in converted for name in names))
     if has_open_dims(module):
         passes = ["name-open-dims", *passes]
     for pipeline in passes:
@@ -350,14 +351,16 @@ _BYTES = "<bytes>"
 """Locations name a model in bytes so."""
 _SHOWN_BYTES = 20
 """Bytes of what is no model that a message shows."""
+_STABLEHLO = ("split-complex-numbers", "convert-stablehlo-to-braid")
+_LINALG = ("convert-linalg-to-braid",)
 _CONVERSIONS = {
-    "stablehlo": "convert-stablehlo-to-braid",
-    "chlo": "convert-stablehlo-to-braid",
-    "tosa": "convert-tosa-to-braid",
-    "linalg": "convert-linalg-to-braid",
-    "arith": "convert-linalg-to-braid",
-    "math": "convert-linalg-to-braid",
-    "tensor": "convert-linalg-to-braid",
+    "stablehlo": _STABLEHLO,
+    "chlo": _STABLEHLO,
+    "tosa": ("convert-tosa-to-braid",),
+    "linalg": _LINALG,
+    "arith": _LINALG,
+    "math": _LINALG,
+    "tensor": _LINALG,
 }
 """These passes convert the ops of dialects of models, by the names of the dialects."""
 

@@ -16,10 +16,22 @@ def in_total_order(t: StablehloNode, value: SSAValue) -> SSAValue:
     if not is_float(element_type):
         return value
     bits = 8 * bytes_of(element_type)
-    word = t.emit(elementwise("bitcast", value, element_type=IntegerType(bits)))
+    word = bits_of(t, value)
     sign = t.apply("shift_right", word, t.scalar(bits - 1, word))
     magnitude = t.apply("and", sign, t.scalar(np.iinfo(to_numpy(IntegerType(bits))).max, word))
     return t.apply("xor", word, magnitude)
+
+
+def is_negative(t: StablehloNode, value: SSAValue) -> SSAValue:
+    """Return whether floats have a sign, as -0 has."""
+    word = bits_of(t, value)
+    return t.apply("lt", word, t.scalar(0, word))
+
+
+def bits_of(t: StablehloNode, value: SSAValue) -> SSAValue:
+    """Return the bits of floats as signed integers."""
+    word = IntegerType(8 * bytes_of(element_type_of(value)))
+    return t.emit(elementwise("bitcast", value, element_type=word))
 
 
 @converter("shift_right_logical")

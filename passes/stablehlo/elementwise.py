@@ -1,5 +1,6 @@
 """Elementwise ops of StableHLO."""
 
+import math
 from functools import partial
 
 from xdsl.ir import SSAValue
@@ -15,7 +16,7 @@ from braid.dialects.braid.dtypes import (
     numpy_from_dense,
 )
 from braid.dialects.braid.movement import BroadcastOp, ReshapeOp
-from braid.passes.stablehlo.bits import in_total_order
+from braid.passes.stablehlo.bits import in_total_order, is_negative
 from braid.passes.stablehlo.node import StablehloNode, converter
 from braid.support.sizes.expression import Extent
 
@@ -176,6 +177,37 @@ def cube_root(t: StablehloNode) -> SSAValue:
     x = t.cast(t.value(0), f32) if bytes_of(element_type) < bytes_of(f32) else t.value(0)
     root = t.apply("pow", t.apply("abs", x), t.scalar(1 / 3, x))
     return t.cast(t.apply("mul", t.apply("sign", x), root), element_type)
+
+
+@converter("atan2")
+def angle(t: StablehloNode) -> SSAValue:
+    """Return the angle of `(x, y)` for operands y and x, from -π to π; both zeros have a sign."""
+    element_type = t.element_type
+    y, x = (t.cast(v, f32) if bytes_of(element_type) < 4 else v for v in t.op.operands)
+    rise, run = t.apply("abs", y), t.apply("abs", x)
+    # The quotients 0 / 0 and ∞ / ∞ are no numbers: their angles are those of 0 / 1 and 1 / 1.
+    ones = t.scalar(1, x)
+    are_equal = t.apply("eq", rise, run)
+    is_zero = t.apply("eq", rise, t.scalar(0, x))
+    slope = t.apply("div", rise, run)
+    of_equal = t.apply("select", is_zero, t.scalar(0, x), ones)
+    acute = t.apply("atan", t.apply("select", are_equal, of_equal, slope))
+    obtuse = t.apply("sub", t.scalar(math.pi, x), acute)
+    turned = t.apply("select", is_negative(t, x), obtuse, acute)
+    signed = t.apply("select", is_negative(t, y), t.apply("neg", turned), turned)
+    return t.cast(signed, element_type)
+
+
+@converter("real")
+def real_part(t: StablehloNode) -> SSAValue:
+    """Return a real number."""
+    return t.value(0)
+
+
+@converter("imag")
+def imaginary_part(t: StablehloNode) -> SSAValue:
+    """Return 0, the imaginary part of a real number."""
+    return t.broadcast(t.scalar(0, t.value(0)), t.extents(t.value(0)))
 
 
 @converter("round_nearest_afz")

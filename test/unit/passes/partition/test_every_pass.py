@@ -80,6 +80,7 @@ ELSEWHERE = {
     "plan-memory": "works on outlined kernels",
     "outline-kernels": "works on what apply-clusters leaves",
     "convert-linalg-to-braid": "runs when a model is read, before there are clusters",
+    "split-complex-numbers": "runs when a model is read, before there are clusters",
     "convert-stablehlo-to-braid": "runs when a model is read, before there are clusters",
     "convert-tosa-to-braid": "runs when a model is read, before there are clusters",
 }

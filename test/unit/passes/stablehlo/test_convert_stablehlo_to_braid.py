@@ -29,7 +29,7 @@ def converted(text: str) -> ModuleOp:
     """Return the module after the conversion."""
     context = make_context()
     module = read_mlir(context, text, "stablehlo.mlir")
-    run_pipeline(context, module, "convert-stablehlo-to-braid")
+    run_pipeline(context, module, "split-complex-numbers,convert-stablehlo-to-braid")
     verify_module(module)
     assert not any(isinstance(op, StablehloOp) for op in module.walk())
     return module

@@ -1,0 +1,169 @@
+"""One op of StableHLO on complex numbers, with the ops on real ones that replace it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ComplexType, DenseIntOrFPElementsAttr, TensorType
+from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from braid.dialects.braid.base import AnyTensor, element_type_of, integer, integers, shape_of
+from braid.dialects.braid.dtypes import dense_from_numpy, i1, i64
+from braid.dialects.braid.relayout import Array
+from braid.dialects.stablehlo import (
+    Chlo,
+    ComparisonDirectionAttr,
+    DotDimsAttr,
+    Stablehlo,
+    StablehloOp,
+)
+from braid.passes.stablehlo.node import StablehloNode
+
+Pair = tuple[SSAValue, SSAValue]
+"""The real and the imaginary part."""
+
+_OPS = {op.name: op for op in (*Stablehlo.operations, *Chlo.operations)}
+
+
+def is_complex(value: SSAValue) -> bool:
+    """Return whether a value is a tensor of complex numbers."""
+    type: Attribute = value.type
+    return isinstance(type, TensorType) and isinstance(element_type_of(value), ComplexType)
+
+
+def part_type(value: SSAValue) -> AnyTensor:
+    """Return the type of the parts of complex numbers."""
+    type = cast(AnyTensor, value.type)
+    element_type = cast("ComplexType[Any]", type.element_type).element_type
+    return TensorType(element_type, type.get_shape(), type.encoding)
+
+
+class ComplexNode(StablehloNode):
+    """An op on complex numbers; `pairs` are the parts of values that stand before it."""
+
+    def __init__(self, op: StablehloOp, pairs: Mapping[SSAValue, Pair]) -> None:
+        super().__init__(op)
+        self._pairs = pairs
+
+    def pair(self, index: int) -> Pair:
+        """Return the parts of operand `index`, which is complex."""
+        value = self.value(index)
+        if value not in self._pairs:
+            self.fail(f"operand {index} has type {value.type}, expected complex numbers")
+        return self._pairs[value]
+
+    def expanded(self) -> list[SSAValue]:
+        """Return all operands, with two for each complex one."""
+        parts = (self._pairs.get(value, (value,)) for value in self.op.operands)
+        return [part for pair in parts for part in pair]
+
+    def one_part(self, number: int) -> list[SSAValue]:
+        """Return all operands, with the real part (0) or the imaginary one (1) of complex ones."""
+        return [self._pairs[v][number] if v in self._pairs else v for v in self.op.operands]
+
+    def make(
+        self,
+        name: str,
+        operands: Sequence[SSAValue],
+        types: Sequence[Attribute],
+        properties: Mapping[str, Attribute] | None = None,
+        regions: Sequence[Region] = (),
+    ) -> Sequence[SSAValue]:
+        """Insert an op of StableHLO, and return its results."""
+        op = _OPS[name].create(
+            operands=operands, result_types=types, properties=properties or {}, regions=regions
+        )
+        op.location = self.op.location
+        Rewriter.insert_op(op, InsertPoint.before(self.op))
+        return op.results
+
+    def do(self, name: str, *operands: SSAValue) -> SSAValue:
+        """Insert an elementwise op, whose result has the type of its last operand."""
+        dialect = "chlo" if name in ("cosh", "sinh") else "stablehlo"
+        return self.make(f"{dialect}.{name}", operands, [operands[-1].type])[0]
+
+    def compare(self, direction: str, left: SSAValue, right: SSAValue) -> SSAValue:
+        """Insert a comparison."""
+        properties = {"comparison_direction": ComparisonDirectionAttr.of(direction)}
+        type = TensorType(i1, cast(AnyTensor, left.type).get_shape())
+        return self.make("stablehlo.compare", [left, right], [type], properties)[0]
+
+    def full(self, number: float, like: SSAValue) -> SSAValue:
+        """Return a number in each place of `like`."""
+        type = cast(AnyTensor, like.type)
+        value = DenseIntOrFPElementsAttr.from_list(TensorType(type.element_type, []), [number])
+        scalar = self.make("stablehlo.constant", [], [value.type], {"value": value})[0]
+        places = {"broadcast_dimensions": integers([])}
+        return self.make("stablehlo.broadcast_in_dim", [scalar], [type], places)[0]
+
+    def constant_of(self, array: Array) -> SSAValue:
+        """Return a constant."""
+        value = dense_from_numpy(array)
+        return self.make("stablehlo.constant", [], [value.type], {"value": value})[0]
+
+    def iota(self, dim: int, shape: Sequence[int]) -> SSAValue:
+        """Return each index along `dim`, as i64."""
+        type = TensorType(i64, shape)
+        return self.make("stablehlo.iota", [], [type], {"iota_dimension": integer(dim)})[0]
+
+    def convert_to(self, value: SSAValue, element_type: Attribute) -> SSAValue:
+        """Return a value in another element type; itself if it has that."""
+        type = TensorType(element_type, cast(AnyTensor, value.type).get_shape())
+        return value if value.type == type else self.make("stablehlo.convert", [value], [type])[0]
+
+    def reshape_to(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
+        """Return a value in another shape."""
+        type = TensorType(cast(AnyTensor, value.type).element_type, shape)
+        return self.make("stablehlo.reshape", [value], [type])[0]
+
+    def transpose_by(self, value: SSAValue, order: Sequence[int]) -> SSAValue:
+        """Return a value transposed; itself if nothing moves."""
+        if list(order) == list(range(len(order))):
+            return value
+        type = cast(AnyTensor, value.type)
+        moved = TensorType(type.element_type, [type.get_shape()[dim] for dim in order])
+        fields = {"permutation": integers(order)}
+        return self.make("stablehlo.transpose", [value], [moved], fields)[0]
+
+    def slice_of(self, value: SSAValue, start: int, limit: int) -> SSAValue:
+        """Return elements of the last dim from `start` on, before `limit`."""
+        type = cast(AnyTensor, value.type)
+        *outer, _ = type.get_shape()
+        fields = {
+            "start_indices": integers([*[0] * len(outer), start]),
+            "limit_indices": integers([*outer, limit]),
+            "strides": integers([1] * (len(outer) + 1)),
+        }
+        kept = TensorType(type.element_type, [*outer, limit - start])
+        return self.make("stablehlo.slice", [value], [kept], fields)[0]
+
+    def reversed_last(self, value: SSAValue) -> SSAValue:
+        """Return the last dim in reverse."""
+        dims = {"dimensions": integers([len(shape_of(value)) - 1])}
+        return self.make("stablehlo.reverse", [value], [value.type], dims)[0]
+
+    def joined(self, left: SSAValue, right: SSAValue) -> SSAValue:
+        """Return two values one after the other in the last dim."""
+        (*outer, first), (*_, second) = shape_of(left), shape_of(right)
+        type = TensorType(element_type_of(left), [*outer, first + second])
+        dim = {"dimension": integer(len(outer))}
+        return self.make("stablehlo.concatenate", [left, right], [type], dim)[0]
+
+    def repeated(self, value: SSAValue, like: SSAValue) -> SSAValue:
+        """Return a value in each place of the outer dims of `like`."""
+        rank = len(shape_of(like))
+        dims = {"broadcast_dimensions": integers(range(rank - len(shape_of(value)), rank))}
+        return self.make("stablehlo.broadcast_in_dim", [value], [like.type], dims)[0]
+
+    def fields(self) -> dict[str, Attribute]:
+        """Return what the op says about itself."""
+        return {**self.op.attributes, **self.op.properties}
+
+    def times_matrix(self, value: SSAValue, matrix: SSAValue) -> SSAValue:
+        """Return the last dim of a value times the rows of a matrix."""
+        type, shape = cast(AnyTensor, value.type), cast(AnyTensor, matrix.type).get_shape()
+        *outer, _ = type.get_shape()
+        dims = f"lhs_contracting_dimensions = [{len(outer)}], rhs_contracting_dimensions = [1]"
+        result = TensorType(type.element_type, [*outer, shape[0]])
+        fields = {"dot_dimension_numbers": DotDimsAttr.of(dims)}
+        return self.make("stablehlo.dot_general", [value, matrix], [result], fields)[0]

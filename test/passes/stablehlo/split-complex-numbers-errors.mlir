@@ -1,0 +1,45 @@
+// RUN: %braid-opt %s -p split-complex-numbers --split-input-file --verify-diagnostics
+
+// expected-error @+1 {{argument 0 of the function has type tensor<4xcomplex<f32>>, expected real numbers}}
+func.func @argument(%z: tensor<4xcomplex<f32>>) -> tensor<4xf32> {
+  %y = "stablehlo.real"(%z) : (tensor<4xcomplex<f32>>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @result(%x: tensor<4xf32>) -> tensor<4xcomplex<f32>> {
+  %z = "stablehlo.complex"(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xcomplex<f32>>
+  // expected-error @+1 {{result 0 of the function has type tensor<4xcomplex<f32>>, expected real numbers}}
+  func.return %z : tensor<4xcomplex<f32>>
+}
+
+// -----
+
+func.func @no_parts(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %z = "stablehlo.complex"(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xcomplex<f32>>
+  // expected-error @+1 {{'stablehlo.cbrt': it is applied to complex numbers}}
+  %w = "stablehlo.cbrt"(%z) : (tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>>
+  %y = "stablehlo.real"(%w) : (tensor<4xcomplex<f32>>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @length(%x: tensor<4xf32>) -> tensor<3xf32> {
+  // expected-error @+1 {{'stablehlo.fft': its lengths are [5], and the last extents [4], expected [5]}}
+  %z = "stablehlo.fft"(%x) <{fft_type = #stablehlo<fft_type RFFT>, fft_length = array<i64: 5>}>
+    : (tensor<4xf32>) -> tensor<3xcomplex<f32>>
+  %y = "stablehlo.real"(%z) : (tensor<3xcomplex<f32>>) -> tensor<3xf32>
+  func.return %y : tensor<3xf32>
+}
+
+// -----
+
+func.func @kind(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'stablehlo.fft': its type is FFT, but it takes tensor<4xf32> to tensor<4xcomplex<f32>>}}
+  %z = "stablehlo.fft"(%x) <{fft_type = #stablehlo<fft_type FFT>, fft_length = array<i64: 4>}>
+    : (tensor<4xf32>) -> tensor<4xcomplex<f32>>
+  %y = "stablehlo.real"(%z) : (tensor<4xcomplex<f32>>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
