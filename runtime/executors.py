@@ -1,8 +1,8 @@
 """Executors of models: compiled code, the interpreter, or one that says why nothing runs."""
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakSet
 
@@ -17,12 +17,15 @@ from braid.runtime.native_stream import NativeStream, ProfileTotals
 from braid.runtime.profile_entries import ProfileEntry, profile_entries
 from braid.runtime.request_stream import InterpretedStream, RequestStream
 from braid.runtime.state_order import as_in_code, as_in_model, in_model_order, orders
+from braid.runtime.traces import HardwareCounters, Observed, Trace
 from braid.support.errors import BraidError
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
 _WHERE = "an interpreted model"
 _STATE = "a model that keeps a state"
+_NOT_OBSERVED = "an interpreted model has neither kernels nor launches to observe"
+_COMPILED = "braid.compile makes a model that has"
 
 
 class Executor(Protocol):
@@ -64,6 +67,20 @@ class Executor(Protocol):
         """Return an executor of the same model that counts on its own."""
         ...
 
+    def traced(self, capacity: int) -> AbstractContextManager[Trace]:
+        """Let runs and streams that begin meanwhile be recorded, `capacity` events of them.
+
+        Raises `BraidError` where nothing compiled runs.
+        """
+        ...
+
+    def counted(self) -> AbstractContextManager[HardwareCounters]:
+        """Let the hardware count while kernels run that begin meanwhile.
+
+        Raises `BraidError` for a model without profile counters.
+        """
+        ...
+
     def open_stream(self, deadline: float | None, goes_on: bool) -> RequestStream:
         """Open a stream, of which a launch may take `deadline` seconds.
 
@@ -100,6 +117,7 @@ class NativeExecutor:
         self._ended: list[_Account] = []
         self._streams: WeakSet[NativeStream] = WeakSet()
         self._streamed = ProfileTotals(model)
+        self._observed = Observed()
 
     def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer] | None) -> list[Array]:
         """Run on a context of its own, which goes back to the pool."""
@@ -221,17 +239,46 @@ class NativeExecutor:
             return InterpretedStream(lambda inputs: self.run(inputs, None))
         stream = NativeStream(self._model, self._threads, deadline, goes_on, self._streamed)
         self._streams.add(stream)
+        if self._observed.trace is not None:
+            stream.observe(self._observed)
         return stream
+
+    @contextmanager
+    def traced(self, capacity: int) -> Generator[Trace]:
+        """Record runs of contexts that are taken, and streams that are opened, meanwhile."""
+        trace = Trace(self._model, capacity)
+        before, self._observed = self._observed, replace(self._observed, trace=trace)
+        try:
+            yield trace
+        finally:
+            self._observed = replace(self._observed, trace=before.trace)
+
+    @contextmanager
+    def counted(self) -> Generator[HardwareCounters]:
+        """Count while kernels of contexts run that are taken meanwhile."""
+        counters = HardwareCounters(self._model)
+        before, self._observed = self._observed, replace(self._observed, counters=counters)
+        try:
+            yield counters
+        finally:
+            self._observed = replace(self._observed, counters=before.counters)
 
     def _take(self) -> NativeContext:
         with suppress(IndexError):
             while True:
                 context = self._idle.pop()
                 if context.threads == self._threads:
-                    return context
+                    return self._observe(context)
                 self._end(context)  # it ran while the number of threads was changed
         context = self._model.context(self._threads)
         self._all.append(context)
+        return self._observe(context)
+
+    def _observe(self, context: NativeContext) -> NativeContext:
+        """Let what is attached now watch the context, and nothing else."""
+        if context.observed is not self._observed:
+            self._observed.attach_to_context(context.handle)
+            context.observed = self._observed
         return context
 
     def _enough(self, threads: int) -> int:
@@ -323,6 +370,14 @@ class InterpreterExecutor:
         """Return an executor of the same module, which nothing changes."""
         return InterpreterExecutor(self._inputs, self._outputs, self._evaluate)
 
+    def traced(self, capacity: int) -> AbstractContextManager[Trace]:
+        """Raise BraidError."""
+        raise BraidError(_NOT_OBSERVED, hint=_COMPILED)
+
+    def counted(self) -> AbstractContextManager[HardwareCounters]:
+        """Raise BraidError."""
+        raise BraidError(_NOT_OBSERVED, hint=_COMPILED)
+
     def open_stream(self, deadline: float | None, goes_on: bool) -> RequestStream:
         """Open a stream that interprets each request when it is handed in."""
         return InterpretedStream(lambda inputs: self.run(inputs, None))
@@ -340,6 +395,14 @@ class ElsewhereExecutor:
         raise BraidError(self.reason, hint=self.hint)
 
     def open_stream(self, deadline: float | None, goes_on: bool) -> RequestStream:
+        """Raise BraidError."""
+        raise BraidError(self.reason, hint=self.hint)
+
+    def traced(self, capacity: int) -> AbstractContextManager[Trace]:
+        """Raise BraidError."""
+        raise BraidError(self.reason, hint=self.hint)
+
+    def counted(self) -> AbstractContextManager[HardwareCounters]:
         """Raise BraidError."""
         raise BraidError(self.reason, hint=self.hint)
 

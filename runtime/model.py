@@ -3,6 +3,7 @@
 import operator
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pickle import PickleBuffer
 from types import TracebackType
 from typing import Any, NamedTuple, SupportsIndex, TypeAlias, cast, overload
@@ -36,6 +37,7 @@ from braid.runtime.state_order import in_model_order, sizes_in_model_order
 from braid.runtime.state_session import OutputsFor, StateSession
 from braid.runtime.stream import STREAM_DEADLINE, Requests, Stream, check_deadline
 from braid.runtime.torch_tensors import any_tensor, tensor_of, written
+from braid.runtime.traces import TRACED_EVENTS, HardwareCounters, Trace
 from braid.support.checked_keywords import checked_path, checks_arguments, checks_methods
 from braid.support.errors import BraidError, check_kinds, check_threads
 from braid.support.memory_report import MemoryReport
@@ -275,6 +277,31 @@ class Model:
     def reset_profile(self) -> None:
         """Forget the runs so far, such as those that warm up."""
         self._open().executor.reset_profile()
+
+    def traced(self, capacity: int = TRACED_EVENTS) -> AbstractContextManager[Trace]:
+        """Return a context in which runs and streams that begin are recorded.
+
+        `with model.traced() as trace:` has when each run, launch on a device and stage of a stream
+        began and ended, and each kernel of a model compiled with `profile=True`; at most `capacity`
+        events. `trace.write(path)` writes them for Perfetto and Chrome.
+
+        Raises:
+            BraidError: the model is interpreted, or there is no memory.
+
+        """
+        return self._open().executor.traced(capacity)
+
+    def counted(self) -> AbstractContextManager[HardwareCounters]:
+        """Return a context in which the hardware counts while kernels run.
+
+        Of a model compiled with `profile=True`, after a run that warms up. Reading counters takes
+        microseconds around each kernel, so that such runs are not for times.
+
+        Raises:
+            BraidError: the model is interpreted, or has no profile counters.
+
+        """
+        return self._open().executor.counted()
 
     @property
     def boundary(self) -> Boundary:

@@ -214,7 +214,9 @@ class NativeContext:
             raise last_error(hint="a context needs the model's arena; use fewer contexts")
         self.model = model
         self.threads = threads
-        self._handle = handle
+        self.handle = handle
+        self.observed: object = None
+        """What watches its runs, kept while it does."""
         self._interruption = Interruption()
         self._shaped: tuple[list[tuple[int, ...]], list[tuple[int, ...]]] | None = None
         library.braid_context_set_poll(handle, self._interruption.poll)
@@ -283,7 +285,7 @@ class NativeContext:
         self, inputs: Sequence[Buffer], outputs: "ctypes.Array[ctypes.c_void_p] | None"
     ) -> None:
         self._interruption.begin()
-        if load_library().braid_context_run(self._handle, addresses(inputs), outputs) != 0:
+        if load_library().braid_context_run(self.handle, addresses(inputs), outputs) != 0:
             self._interruption.check()
             raise last_error()
 
@@ -305,7 +307,7 @@ class NativeContext:
     def _result(self, index: int) -> NDArray[Any]:
         """Return a view of an output that the context holds until the next run."""
         shape, dtype = self._output_shape(index), self.model.output_dtypes[index]
-        address: int | None = load_library().braid_context_output(self._handle, index)
+        address: int | None = load_library().braid_context_output(self.handle, index)
         if address is None:
             raise last_error()
         count = math.prod(shape) * dtype.itemsize
@@ -344,35 +346,35 @@ class NativeContext:
 
     def trim(self) -> None:
         """Give the memory for intermediates back; the next run takes what it needs."""
-        load_library().braid_context_trim(self._handle)
+        load_library().braid_context_trim(self.handle)
 
     def profile(self) -> dict[str, ProfileEntry]:
         """Return the counters by name; empty when the model was compiled without profiling."""
         library = load_library()
-        counts = library.braid_context_profile_counts(self._handle)
-        times = library.braid_context_profile_times(self._handle)
+        counts = library.braid_context_profile_counts(self.handle)
+        times = library.braid_context_profile_times(self.handle)
         return profile_entries(self.model.counter_names, counts, times)
 
     def device_seconds(self) -> dict[str, float]:
         """Return how long launches on each device took, by the device's own account."""
         library = load_library()
         return {
-            device.name: library.braid_context_device_time(self._handle, i) * 1e-9
+            device.name: library.braid_context_device_time(self.handle, i) * 1e-9
             for i, device in enumerate(self.model.runs_on)
         }
 
     def reset_profile(self) -> None:
         """Set all counters to zero."""
-        load_library().braid_context_profile_reset(self._handle)
+        load_library().braid_context_profile_reset(self.handle)
 
     def _set_input_shape(self, index: int, shape: tuple[int, ...]) -> None:
         sizes = (ctypes.c_int64 * len(shape))(*shape)
-        if load_library().braid_context_set_input_shape(self._handle, index, sizes) != 0:
+        if load_library().braid_context_set_input_shape(self.handle, index, sizes) != 0:
             raise last_error()
 
     def _set_input_values(self, index: int, array: Buffer) -> tuple[int, ...]:
         """Read sizes that an input holds, and return them."""
-        if load_library().braid_context_set_input_values(self._handle, index, address_of(array)):
+        if load_library().braid_context_set_input_values(self.handle, index, address_of(array)):
             raise last_error()
         return tuple(map(int, np.asarray(array).reshape(-1)))
 
@@ -390,7 +392,7 @@ class NativeContext:
         return buffer.reshape(-1)[: math.prod(shape)].reshape(shape)
 
     def _output_shape(self, index: int) -> tuple[int, ...]:
-        sizes = load_library().braid_context_output_shape(self._handle, index)
+        sizes = load_library().braid_context_output_shape(self.handle, index)
         if not sizes:
             raise last_error()
         return tuple(int(sizes[d]) for d in range(len(self.model.outputs[index].shape)))

@@ -19,6 +19,7 @@ from braid.runtime.device_arrays import Buffer
 from braid.runtime.dtypes import numpy_dtype
 from braid.runtime.native import NativeContext, NativeModel, addresses
 from braid.runtime.native_abi import CStreamOptions, last_error, load_library
+from braid.runtime.traces import Observed
 from braid.support.errors import BraidError
 
 Array = NDArray[Any]
@@ -116,6 +117,7 @@ class NativeStream:
         self.model = model
         self.capacity: int = library.braid_stream_capacity(handle)
         self._handle = handle
+        self._observed = Observed()
         self._under_way: deque[_Request] = deque()
         opened = any(-1 in spec.shape for spec in (*model.inputs, *model.outputs))
         self._shapes = NativeContext(model, 1) if opened else None
@@ -214,6 +216,11 @@ class NativeStream:
         """Count from now on."""
         if self._finalizer.alive:
             load_library().braid_stream_profile_reset(self._handle)
+
+    def observe(self, observed: Observed) -> None:
+        """Let its requests be watched, of which none is under way."""
+        observed.attach_to_stream(self._open_handle())
+        self._observed = observed
 
     def close(self) -> None:
         """End the stream: waits for launches that are running, as long as their deadline says."""

@@ -219,10 +219,10 @@ def c_page() -> str:
     lines = [
         "# C API",
         "After this page you can look up every function that C programs call. The headers are "
-        "`braid/runtime.h` and `braid/device.h`, and [Embedding](../embedding.md#from-c) shows a "
-        "program. What `--emit=so` makes has a header of its own beside the library.",
+        "`braid/runtime.h`, `braid/trace.h` and `braid/device.h`, and "
+        "[Embedding](../embedding.md#from-c) shows a program. What `--emit=so` makes has a header of its own beside the library.",
     ]
-    for name in ("runtime.h", "device.h"):
+    for name in ("runtime.h", "trace.h", "device.h"):
         lines.append(f"## braid/{name}")
         for comment, functions in _COMMENT.findall((HEADERS / name).read_text(encoding="utf-8")):
             text = re.sub(r"\n ?\*? ?", "\n", comment).strip()

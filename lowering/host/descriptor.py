@@ -17,6 +17,8 @@ ir: Any = import_module("llvmlite.ir")
 """llvmlite comes without types."""
 
 ABI_VERSION = 13
+COUNTED_ABI_VERSION = 14
+"""The version that code with profile counters needs, which calls `clock` and `record`."""
 UNBOUNDED = (1 << 63) - 1
 """The bound of an open dim of which nothing is assumed."""
 SYMBOL = "braid_model"
@@ -221,7 +223,7 @@ class _Descriptor:
         has_code = not description.variants and description.phases is None
         run = self._entry(description.entry) if has_code else _NULL
         fields = [
-            _I64(ABI_VERSION),
+            _I64(COUNTED_ABI_VERSION if description.counters else ABI_VERSION),
             *self._list([self._port(port) for port in description.inputs], _TENSOR),
             *self._list([self._port(port) for port in description.outputs], _TENSOR),
             _I64(description.arena_bytes),

@@ -12,10 +12,8 @@ from braid.lowering.host.pointers import POINTER, PointerBuilder
 from braid.support.errors import UnsupportedError
 
 PARALLEL_FOR_OFFSET = 8
-NOW_OFFSET = 16
 FAIL_OFFSET = 24
 COUNTS_OFFSET = 32
-TIMES_OFFSET = 40
 POST_OFFSET = 64
 WAIT_OFFSET = 72
 RUN_INTER_OP_OFFSET = 80
@@ -24,6 +22,8 @@ FINISH_OFFSET = 96
 IS_STOPPED_OFFSET = 104
 SIZES_OFFSET = 120
 EXPANDED_OFFSET = 128
+CLOCK_OFFSET = 136
+RECORD_OFFSET = 144
 
 
 @dataclass(frozen=True)

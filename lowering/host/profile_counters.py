@@ -1,6 +1,6 @@
 """Counting and timing what a program does, through the counters of `braid_env`."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from xdsl.dialects import arith
@@ -11,9 +11,9 @@ from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.names import names_of
 from braid.dialects.braid.profile_keys import region_counter
 from braid.lowering.host.environment import (
+    CLOCK_OFFSET,
     COUNTS_OFFSET,
-    NOW_OFFSET,
-    TIMES_OFFSET,
+    RECORD_OFFSET,
     Environment,
 )
 from braid.lowering.host.pointers import PointerBuilder
@@ -41,13 +41,13 @@ class ProfileCounters:
         self._clock = None
         if self._enabled and names_of(op):
             name = "+".join(names_of(op))
-            self._add(COUNTS_OFFSET, self._counter(name), builder.constant(1), builder)
+            self._add_one(self._counter(name), builder)
 
     def enter(self, op: Operation, key: str, builder: PointerBuilder) -> None:
         """Adds one to the counter of a region of `op`, which its profile keys name."""
         name = region_counter(op, key)
         if self._enabled and name is not None:
-            self._add(COUNTS_OFFSET, self._counter(name), builder.constant(1), builder)
+            self._add_one(self._counter(name), builder)
 
     @contextmanager
     def around(self, op: Operation, builder: PointerBuilder) -> Generator[None]:
@@ -65,25 +65,25 @@ class ProfileCounters:
         if self._clock is not None and self._clock[0] is block:
             begin = self._clock[1]
         else:
-            begin = self._now(builder)
+            begin = self._time(CLOCK_OFFSET, (), builder)
         yield
-        end = self._now(builder)
+        end = self._time(RECORD_OFFSET, (builder.constant(counter), begin), builder)
         self._clock = (block, end)
-        elapsed = builder.emit(arith.SubiOp(end, begin))
-        self._add(TIMES_OFFSET, counter, elapsed, builder)
-        self._add(COUNTS_OFFSET, counter, builder.constant(1), builder)
 
     def _counter(self, name: str) -> int:
         return self._numbers.setdefault(name, len(self._numbers))
 
-    def _now(self, builder: PointerBuilder) -> SSAValue:
-        clock = self._environment.service(builder, NOW_OFFSET)
-        now = builder.call_pointer(clock, [], i64)
-        assert now is not None
-        return now
+    def _time(
+        self, offset: int, arguments: Sequence[SSAValue], builder: PointerBuilder
+    ) -> SSAValue:
+        """Emit a call of the service at `offset`, which returns the time."""
+        service = self._environment.service(builder, offset)
+        time = builder.call_pointer(service, [self._environment.env, *arguments], i64)
+        assert time is not None
+        return time
 
-    def _add(self, offset: int, counter: int, amount: SSAValue, builder: PointerBuilder) -> None:
-        base = self._environment.service(builder, offset)
+    def _add_one(self, counter: int, builder: PointerBuilder) -> None:
+        base = self._environment.service(builder, COUNTS_OFFSET)
         slot = builder.address(base, counter * COUNTER_BYTES)
-        total = builder.emit(arith.AddiOp(builder.load(slot, i64), amount))
+        total = builder.emit(arith.AddiOp(builder.load(slot, i64), builder.constant(1)))
         builder.store(total, slot)

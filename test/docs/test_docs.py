@@ -197,7 +197,7 @@ def test_the_reference_has_every_op_pass_command_and_function() -> None:
     names = {*braid.__all__, *braid.extend.__all__}
     assert all(f"### `{name}`\n\n" in pages["reference/python.md"] for name in names)
     headers = ROOT / "runtime" / "native" / "include" / "braid"
-    text = (headers / "runtime.h").read_text() + (headers / "device.h").read_text()
+    text = "".join((headers / f"{name}.h").read_text() for name in ("runtime", "trace", "device"))
     functions = re.findall(r"^BRAID_API [^;]*?(braid_\w+)\(", text, re.M)
     shown = re.findall(
         r"`(braid_\w+)`", "".join(re.findall(r"^### .*", pages["reference/c.md"], re.M))

@@ -132,6 +132,9 @@ braid_context_t *braid_context_create(braid_model_t *model, int64_t threads) {
   context->env.expanded = model->expanded;
   context->watch.owner = &context->env;
   context->env.watch = &context->watch;
+  context->env.clock = braid_clock;
+  context->env.record = braid_record;
+  context->env.observer = &context->observer;
   if (model->descriptor->device_count > 0 &&
       (context->launches = braid_launches_create(model, &context->env)) == NULL) {
     braid_context_close(context);
@@ -269,9 +272,12 @@ int braid_context_run(braid_context_t *context, void *const *inputs, void *const
   context->watch.stopped = 0;
   if (context->watch.poll != NULL)
     context->watch.next = coarse_now() + LOOK_NS;
-  return report(context, context->launches == NULL
-                             ? run_code(&own)
-                             : braid_launches_run(context->launches, run_code, &own));
+  uint64_t began = braid_trace_begin(context->env.observer->trace);
+  int32_t status = context->launches == NULL
+                       ? run_code(&own)
+                       : braid_launches_run(context->launches, run_code, &own);
+  braid_trace_end(context->env.observer->trace, BRAID_TRACE_RUN, 0, 0, began);
+  return report(context, status);
 }
 
 const uint64_t *braid_context_profile_counts(const braid_context_t *context) {

@@ -6,6 +6,7 @@
 #define BRAID_CONTEXT_H
 
 #include "internal.h"
+#include "observer.h"
 #include "plans.h"
 
 /* Whether a run is to end, for all functions of its model. */
@@ -19,6 +20,7 @@ struct braid_watch {
 struct braid_context {
   braid_env env; /* first: `fail` finds the context from it */
   struct braid_watch watch;
+  struct braid_observer observer;
   braid_model_t *model;
   void *arena; /* NULL until a run needs it, and where it was given back */
   int64_t arena_bytes;

@@ -469,10 +469,10 @@ bool braid_check_descriptor(const braid_model_v2 *descriptor) {
     braid_set_error("the model's code does not export 'braid_model'");
     return false;
   }
-  if (descriptor->abi_version != BRAID_ABI_VERSION) {
-    braid_set_error("the model's code has ABI version %lld, this runtime runs version %d; "
+  if (descriptor->abi_version < BRAID_ABI_OLDEST || descriptor->abi_version > BRAID_ABI_VERSION) {
+    braid_set_error("the model's code has ABI version %lld, this runtime runs versions %d to %d; "
                     "compile it again",
-                    (long long)descriptor->abi_version, BRAID_ABI_VERSION);
+                    (long long)descriptor->abi_version, BRAID_ABI_OLDEST, BRAID_ABI_VERSION);
     return false;
   }
   int64_t align = descriptor->arena_align;

@@ -5,6 +5,8 @@
  */
 #include "launch.h"
 
+#include "observer.h"
+
 #include <stdlib.h>
 
 enum { INDEX_BITS = 32 };
@@ -29,6 +31,9 @@ void braid_launch_end(launch *one) {
     return;
   one->ended = true;
   braid_submission *own = &one->submission;
+  if (one->begin != 0)
+    braid_trace_end(one->launches->env->observer->trace, BRAID_TRACE_LAUNCH, own->function,
+                    own->nanoseconds, one->begin);
   int64_t device = one->launches->model->descriptor->functions[own->function].device;
   one->launches->devices[device].nanoseconds += own->nanoseconds;
   for (int64_t i = 0; i < own->after_count; ++i) {

@@ -28,6 +28,7 @@ typedef struct launch {
   void **lists;     /* inputs, outputs, and the launches to wait for */
   int64_t dependents;
   unsigned float_mode; /* the caller's */
+  uint64_t begin;      /* by the clock, where runs are traced; 0 elsewhere */
   bool ended, free;
 } launch;
 

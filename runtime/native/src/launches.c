@@ -9,6 +9,7 @@
 #include "devices.h"
 #include "float_mode.h"
 #include "launch.h"
+#include "observer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,6 +129,7 @@ static int64_t submit(const braid_env *env, int64_t number, void *const *buffers
   };
   own->ended = false;
   own->dependents = 0;
+  own->begin = braid_trace_begin(launches->env->observer->trace);
   own->float_mode = braid_float_mode();
   if (device->plugin->submit(device->device, &own->submission) != 0) {
     char message[2 * BRAID_DEVICE_ERROR];
@@ -177,6 +179,7 @@ int32_t braid_launches_stage(braid_launches *launches, int64_t number, void **bu
       .plugin = device->plugin,
       .device = device->device,
   };
+  uint64_t begin = braid_trace_begin(launches->env->observer->trace);
   if (device->plugin->run != NULL) {
     device->plugin->run(device->device, &own.submission);
   } else if (device->plugin->submit(device->device, &own.submission) == 0) {
@@ -185,6 +188,8 @@ int32_t braid_launches_stage(braid_launches *launches, int64_t number, void **bu
     own.submission.status = -1;
   }
   state->nanoseconds += own.submission.nanoseconds;
+  braid_trace_end(launches->env->observer->trace, BRAID_TRACE_LAUNCH, number,
+                  own.submission.nanoseconds, begin);
   if (own.submission.status != 0)
     name_failure(&own, error, size);
   return own.submission.status;

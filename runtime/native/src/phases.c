@@ -65,7 +65,7 @@ static size_t most_ports(const braid_phases_v1 *described) {
   return (size_t)most;
 }
 
-/* A context of one phase that counts where the model's context does. */
+/* A context of one phase that counts where the model's context does, and is observed with it. */
 static braid_context_t *create_context(braid_model_t *model, int64_t threads,
                                        const braid_env *env) {
   braid_context_t *context = braid_context_create(model, threads);
@@ -75,7 +75,12 @@ static braid_context_t *create_context(braid_model_t *model, int64_t threads,
   free(context->env.times);
   context->env.counts = env->counts;
   context->env.times = env->times;
+  context->env.observer = env->observer;
   return context;
+}
+
+braid_context_t *braid_phases_context(const braid_phases *phases, int64_t index) {
+  return phases->contexts[index];
 }
 
 braid_phases *braid_phases_create(braid_model_t *model, int64_t threads, const braid_env *env) {

@@ -387,6 +387,21 @@ int braid_stream_profile(braid_stream_t *stream, uint64_t *counts, uint64_t *tim
   return 0;
 }
 
+int braid_stream_set_trace(braid_stream_t *stream, braid_trace_t *trace) {
+  if (is_elsewhere(stream))
+    return 1;
+  pthread_mutex_lock(&stream->lock);
+  bool is_idle = stream->popped == stream->pushed;
+  if (!is_idle)
+    braid_set_error("requests of the stream are under way, and a trace begins between them");
+  bool set = is_idle && braid_context_set_trace(stream->context, trace) == 0 &&
+             (stream->host == NULL || braid_context_set_trace(stream->host, trace) == 0);
+  if (set)
+    stream->trace = trace;
+  pthread_mutex_unlock(&stream->lock);
+  return !set;
+}
+
 void braid_stream_profile_reset(braid_stream_t *stream) {
   if (is_elsewhere(stream))
     return;

@@ -139,6 +139,7 @@ static void run_request(braid_stream_t *stream, braid_stream_worker *worker, int
                   : run_whole(stream, number, error);
   pthread_mutex_lock(&stream->lock);
   stage->nanoseconds += (int64_t)(braid_now() - worker->since);
+  braid_trace_end(stream->trace, BRAID_TRACE_STAGE, index, number, worker->since);
   worker->running = -1;
   collect(stream, worker, index);
   if (done)

@@ -14,6 +14,7 @@
 
 #include "devices.h"
 #include "internal.h"
+#include "observer.h"
 
 #include <pthread.h>
 #include <sys/types.h>
@@ -64,6 +65,7 @@ struct braid_stream {
   char **slots;             /* of each channel, one after the other */
   braid_request *requests;
   int64_t **taken_shapes; /* of outputs of the last result */
+  braid_trace_t *trace;   /* of its contexts too; NULL for none; under the lock */
   uint64_t deadline;
   bool goes_on;
   unsigned float_mode;  /* of the thread that opened it */

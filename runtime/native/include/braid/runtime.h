@@ -59,7 +59,11 @@ enum braid_section_kind {
  * Everything else that the code needs it gets through `braid_env`: its only undefined symbols
  * are those of libc and libm.
  */
-#define BRAID_ABI_VERSION 13
+#define BRAID_ABI_VERSION 14
+
+/* The oldest version of code that this runtime runs. Code without profile counters needs no more.
+ */
+#define BRAID_ABI_OLDEST 13
 
 typedef struct braid_env braid_env;
 
@@ -117,6 +121,14 @@ struct braid_env {
   const int64_t *sizes;
   /* offset 128: the model's `expanded_bytes`, on a multiple of 64; NULL where there are none */
   const void *expanded;
+  /* For code with profile counters, since version 14. */
+  /* offset 136: the clock, when a kernel begins that does not follow another one at once */
+  uint64_t (*clock)(const braid_env *env);
+  /* offset 144: a kernel that began at `begin` has ended: adds to `counts` and `times` of
+   * `counter`, and returns the clock */
+  uint64_t (*record)(const braid_env *env, int64_t counter, uint64_t begin);
+  /* offset 152: the runtime's, for `clock` and `record` */
+  struct braid_observer *observer;
 };
 
 /* An input or output: row-major and dense. 48 bytes. */
