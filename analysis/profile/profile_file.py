@@ -5,7 +5,10 @@ A file is `{"model": …, "inputs": {"x": [1, 3]}, "ops": {name: {"count": 10, "
 run, and `layouts` says the same of each choice of layouts in which a kernel ran. Both may be left
 out, as may `seconds` where runs were counted but not timed. `braid profile record` adds `quartiles`
 of the seconds in one run of the model, and `runs`, the same of the model as a whole:
-`{"count": 10, "seconds": 0.2, "quartiles": [0.019, 0.02, 0.021]}`.
+`{"count": 10, "seconds": 0.2, "quartiles": [0.019, 0.02, 0.021]}`. It also adds what one run did
+when: a `timeline` of `[name, place, begin, end]`, in seconds from its start; and `counters` of the
+hardware in each op, sums over as many runs as `counted` says, with the reasons of those that are
+missing: `{"runs": 3, "missing": {"cycles": "this machine does not count it"}}`.
 """
 
 import json
@@ -34,6 +37,8 @@ class OpRecord:
     quartiles: tuple[float, float, float] | None = None
     """The quartiles of the seconds in one run of the model, the median in the middle; None where
     only sums are known."""
+    counters: Mapping[str, float] = field(default_factory=dict[str, float])
+    """What the hardware counted, in all runs that were counted."""
 
     def __post_init__(self) -> None:
         """Raise ValueError where one run would take no finite time."""
@@ -46,7 +51,11 @@ class OpRecord:
             layouts[choice] = layouts[choice] + record if choice in layouts else record
         times = self.seconds, other.seconds
         seconds = None if None in times else sum(time for time in times if time is not None)
-        return OpRecord(self.count + other.count, seconds, layouts)
+        counters = {
+            name: self.counters.get(name, 0.0) + other.counters.get(name, 0.0)
+            for name in (*self.counters, *other.counters)
+        }
+        return OpRecord(self.count + other.count, seconds, layouts, counters=counters)
 
     @staticmethod
     def of(entry: Mapping[str, Any]) -> "OpRecord":
@@ -57,6 +66,7 @@ class OpRecord:
             None if "seconds" not in entry else _number(entry["seconds"]),
             {choice: OpRecord.of(each) for choice, each in layouts.items()},
             _quartiles(entry["quartiles"]) if "quartiles" in entry else None,
+            {name: _number(each) for name, each in dict(entry.get("counters", {})).items()},
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -67,9 +77,53 @@ class OpRecord:
             entry["seconds"] = self.seconds
         if self.quartiles is not None:
             entry["quartiles"] = list(self.quartiles)
+        if self.counters:
+            entry["counters"] = dict(self.counters)
         if self.layouts:
             entry["layouts"] = {choice: each.to_json() for choice, each in self.layouts.items()}
         return entry
+
+
+@dataclass(frozen=True)
+class Span:
+    """The time from `begin` to `end`, in seconds from the start of a run, for which a kernel ran.
+
+    `place` is a thread or a device, and `name` the names of its ops.
+    """
+
+    name: str
+    place: str
+    begin: float
+    end: float
+
+    @staticmethod
+    def of(row: Sequence[Any]) -> "Span":
+        """Parse a row of a file; raise ValueError or TypeError for another form."""
+        name, place, begin, end = row
+        if not _number(begin) <= _number(end):
+            raise ValueError(f"'{name}' ends at {end} s, before it begins")
+        return Span(str(name), str(place), _number(begin), _number(end))
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The number of runs in which the hardware counted, and why other counters are missing."""
+
+    runs: int = 0
+    missing: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def __add__(self, other: "Counted") -> "Counted":
+        """Return the sum; a counter is missing where it is so in both."""
+        if not (self.runs and other.runs):
+            return self if self.runs else other
+        both = {name: why for name, why in self.missing.items() if name in other.missing}
+        return Counted(self.runs + other.runs, both)
+
+    @staticmethod
+    def of(entry: Mapping[str, Any]) -> "Counted":
+        """Parse an entry of a file; raise ValueError, TypeError or LookupError for another form."""
+        missing = {str(name): str(why) for name, why in dict(entry["missing"]).items()}
+        return Counted(int(_number(entry["runs"])), missing)
 
 
 @dataclass(frozen=True)
@@ -81,14 +135,21 @@ class ProfileRecord:
     ops: Mapping[str, OpRecord]
     runs: OpRecord | None = None
     """The runs of the model as a whole, by the clock of who called it; None for unknown."""
+    timeline: Sequence[Span] = ()
+    """What one run did when; empty for unknown."""
+    counted: Counted = field(default_factory=Counted)
 
     def to_bytes(self) -> bytes:
         """Return the contents of the file."""
         inputs = {name: list(shape) for name, shape in self.inputs.items()}
         ops = {name: record.to_json() for name, record in self.ops.items()}
-        data = {"model": self.model, "inputs": inputs, "ops": ops}
+        data: dict[str, object] = {"model": self.model, "inputs": inputs, "ops": ops}
         if self.runs is not None:
             data["runs"] = self.runs.to_json()
+        if self.counted.runs:
+            data["counted"] = {"runs": self.counted.runs, "missing": dict(self.counted.missing)}
+        if self.timeline:
+            data["timeline"] = [[s.name, s.place, s.begin, s.end] for s in self.timeline]
         return json.dumps(data, indent=1).encode()
 
     @staticmethod
@@ -102,6 +163,8 @@ class ProfileRecord:
             {name: tuple(int(size) for size in shape) for name, shape in inputs.items()},
             {name: OpRecord.of(entry) for name, entry in cast(dict[str, Any], ops).items()},
             OpRecord.of(cast(dict[str, Any], data["runs"])) if "runs" in data else None,
+            tuple(map(Span.of, cast("Sequence[Sequence[Any]]", data.get("timeline", ())))),
+            Counted.of(cast(dict[str, Any], data["counted"])) if "counted" in data else Counted(),
         )
 
 
@@ -159,7 +222,14 @@ def merge_records(paths: Sequence[Path]) -> ProfileRecord:
                 ) from error
         each = (merged.runs, other.runs)
         runs = None if each[0] is None or each[1] is None else each[0] + each[1]
-        merged = ProfileRecord(merged.model, merged.inputs or other.inputs, ops, runs)
+        merged = ProfileRecord(
+            merged.model,
+            merged.inputs or other.inputs,
+            ops,
+            runs,
+            merged.timeline or other.timeline,
+            merged.counted + other.counted,
+        )
     return merged
 
 

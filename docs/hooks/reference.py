@@ -220,7 +220,8 @@ def c_page() -> str:
         "# C API",
         "After this page you can look up every function that C programs call. The headers are "
         "`braid/runtime.h`, `braid/trace.h` and `braid/device.h`, and "
-        "[Embedding](../embedding.md#from-c) shows a program. What `--emit=so` makes has a header of its own beside the library.",
+        "[Embedding](../embedding.md#from-c) shows a program. What `--emit=so` makes has a header "
+        "of its own beside the library.",
     ]
     for name in ("runtime.h", "trace.h", "device.h"):
         lines.append(f"## braid/{name}")

@@ -1,6 +1,8 @@
 """`braid bench`: latency and memory of a model on random inputs."""
 
 from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -22,6 +24,18 @@ WarmupOption = Annotated[int, typer.Option(metavar="N", min=0, help="Runs before
 StreamOption = Annotated[
     bool, typer.Option("--stream", help="Measure requests that follow each other, too.")
 ]
+KernelsOption = Annotated[
+    bool,
+    typer.Option("--kernels", help="Show the kernels that take most, and what is between them."),
+]
+TraceEventsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--trace",
+        metavar="FILE",
+        help="Write what a run (with --stream, a stream) did when, for Perfetto and Chrome.",
+    ),
+]
 
 
 @grouped
@@ -41,6 +55,8 @@ def bench(
     seed: SeedOption = 0,
     interpret: InterpretOption = False,
     stream: StreamOption = False,
+    kernels: KernelsOption = False,
+    trace: TraceEventsOption = None,
 ) -> Answer:
     """Measure the latency and the memory of a model.
 
@@ -49,25 +65,49 @@ def bench(
     pages of files (weights that are read for the first time) is shown as "anything else". With
     --stream, N requests run as a stream too: shown are requests per second, and for each stage how
     often it ran, how long that took, what was expected, and which part of the time it was busy.
+    With --kernels, the model is compiled with counters, and the ten kernels that take most are
+    shown: their times and what is between kernels add up to that of a run.
     """
     from braid.runtime.binding import bind_inputs
     from braid.tools.commands.arrays import random_inputs, read_inputs, sized_inputs
     from braid.tools.commands.measuring import measure_runs
     from braid.tools.commands.models import likely_values, open_dims, open_model, ranges_of_inputs
+    from braid.tools.commands.observing import trace_events
+    from braid.tools.commands.recording import kernel_rows, profile_of, record_runs, table_of
     from braid.tools.commands.streaming import measure_stream
+    from braid.tools.terminal.outputs import check_outputs, write_files
+    from braid.tools.terminal.tables import print_table
 
+    check_outputs(trace, model=model)
     given, sizes = read_inputs(inputs), parse_at(at)
-    opened = open_model(model, replace(options, cache=False), interpret=interpret)
+    opened = open_model(model, replace(options, cache=False, profile=kernels), interpret=interpret)
     specs = sized_inputs(opened.inputs, options.shapes or {}, open_dims(model, options), sizes)
     left = [spec for spec in specs if spec.name not in given]
     ranges = ranges_of_inputs(model, options, left)
     likely = {**likely_values(model, options, left), **sizes}
     arrays = bind_inputs(specs, (), random_inputs(specs, seed, given, ranges, likely))
-    figures = measure_runs(lambda: opened.run_numbers(arrays), runs, warmup)
+    run = partial(opened.run_numbers, arrays)
+    figures = measure_runs(run, runs, warmup)
     flow = measure_stream(opened, arrays, runs, warmup) if stream else None
+    profile = None
+    if kernels:
+        shapes = {spec.name: array.shape for spec, array in zip(specs, arrays, strict=True)}
+        found = record_runs(opened, run, runs, 0)
+        profile = profile_of(model, shapes, found)
+    if trace is not None:
+        watched = partial(measure_stream, opened, arrays, runs, 0) if stream else run
+        write_files({trace: trace_events(opened, watched)})
     data = {"model": str(model), "threads": options.threads}
     data |= figures.to_json(opened.arena_bytes)
     data |= {} if flow is None else {"stream": asdict(flow)}
+    data["trace"] = None if trace is None else str(trace)
+    data |= {} if profile is None else {"kernels": kernel_rows(profile)}
     lines = [f"{model.name}: {figures.describe(opened.arena_bytes)}"]
     lines += [] if flow is None else [flow.describe()]
-    return Answer(data, lambda: print("\n".join(lines)))
+
+    def show() -> None:
+        print("\n".join(lines))
+        if profile is not None:
+            print_table(table_of(profile))
+
+    return Answer(data, show)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from braid.driver.options import CompileOptions
-from braid.tools.commands.bench import RunsOption, WarmupOption
+from braid.tools.commands.bench import RunsOption, TraceEventsOption, WarmupOption
 from braid.tools.commands.option_groups import grouped, only
 from braid.tools.commands.options import AtOption, InputOption, ModelArgument, SeedOption
 from braid.tools.terminal.answer import Answer
@@ -31,6 +31,7 @@ def record(
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="Where to write the profile.")
     ],
+    trace: TraceEventsOption = None,
     runs: RunsOption = 20,
     warmup: WarmupOption = 3,
     inputs: InputOption = None,
@@ -41,17 +42,20 @@ def record(
 
     Inputs that are not given are random. The file says how often each kernel ran, for how long in
     all, and the quartiles over the runs; the same of the model as a whole, by the clock, so that
-    what is between kernels is known too. --use-profile of braid compile and braid explain takes it.
+    what is between kernels is known too. Runs after these are watched: the file has when each
+    kernel of one of them ran on which thread, and what the hardware counted where this machine
+    lets it. --use-profile of braid compile and braid explain takes the file.
     """
     import numpy as np
 
     from braid.tools.commands.arrays import random_inputs, read_inputs, sized_inputs
     from braid.tools.commands.models import likely_values, open_dims, open_model, ranges_of_inputs
-    from braid.tools.commands.recording import profile_of, record_runs, table_of
+    from braid.tools.commands.observing import observe, trace_events
+    from braid.tools.commands.recording import lines_of, profile_of, record_runs, table_of
     from braid.tools.terminal.outputs import check_outputs, write_files
     from braid.tools.terminal.tables import print_table
 
-    check_outputs(output, model=model)
+    check_outputs(output, trace, model=model)
     given, sizes = read_inputs(inputs), parse_at(at)
     opened = open_model(model, replace(options, profile=True), interpret=False)
     specs = sized_inputs(opened.inputs, options.shapes or {}, open_dims(model, options), sizes)
@@ -60,7 +64,11 @@ def record(
     values = random_inputs(specs, seed, given, ranges, {**likely, **sizes})
     found = record_runs(opened, lambda: opened.run_named(values), runs, warmup)
     made = profile_of(model, {name: np.shape(value) for name, value in values.items()}, found)
-    write_files({output: made.to_bytes()})
+    made = observe(opened, lambda: opened.run_named(values)).added_to(made)
+    files = {output: made.to_bytes()}
+    if trace is not None:
+        files[trace] = trace_events(opened, lambda: opened.run_named(values))
+    write_files(files)
     assert made.runs is not None
     data = {
         "model": str(model),
@@ -68,8 +76,16 @@ def record(
         "runs": runs,
         "seconds": made.runs.seconds,
         "ops": len(made.ops),
+        "trace": None if trace is None else str(trace),
+        "missing_counters": dict(made.counted.missing),
     }
-    return Answer(data, lambda: print_table(table_of(made)))
+
+    def show() -> None:
+        print_table(table_of(made))
+        for line in lines_of(made):
+            print(line)
+
+    return Answer(data, show)
 
 
 @profile.command()

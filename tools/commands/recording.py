@@ -1,6 +1,6 @@
 """Profiles of several runs: the sums of kernels, and how far runs are apart."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import quantiles
 from time import perf_counter
@@ -94,6 +94,39 @@ def table_of(profile: ProfileRecord) -> Table:
     whole_row = ("one run", f"{runs:g}", format_seconds(seconds / runs), *_spread(whole))
     rows += [(*between, f"{(seconds - kernels) / seconds:.1%}"), (*whole_row, "100%")]
     return Table(("kernel", "runs", "mean", "median", "quartiles", "share"), tuple(rows))
+
+
+def kernel_rows(profile: ProfileRecord) -> list[dict[str, object]]:
+    """Return all kernels and what is between them, by their mean seconds in one run of the model.
+
+    The seconds add up to those of a run; nothing is scaled to fit.
+    """
+    whole = profile.runs
+    assert whole is not None and whole.seconds is not None
+    kernels = {name: (record.seconds or 0.0) for name, record in profile.ops.items()}
+    kernels[BETWEEN] = whole.seconds - sum(kernels.values())
+    return [
+        {"kernel": name, "seconds": seconds / whole.count, "share": seconds / whole.seconds}
+        for name, seconds in sorted(kernels.items(), key=lambda item: -item[1])
+    ]
+
+
+def lines_of(profile: ProfileRecord) -> Iterator[str]:
+    """Yield what the hardware counted in one run of the model, and why it did not count others."""
+    counted = profile.counted
+    if not counted.runs:
+        return
+    totals: dict[str, float] = {}
+    for record in profile.ops.values():
+        for counter, value in record.counters.items():
+            totals[counter] = totals.get(counter, 0.0) + value
+    for counter, value in totals.items():
+        yield f"{counter} of kernels, a run: {value / counted.runs:,.0f}"
+    reasons: dict[str, list[str]] = {}
+    for counter, why in counted.missing.items():
+        reasons.setdefault(why, []).append(counter)
+    for why, counters in reasons.items():
+        yield f"not counted: {', '.join(counters)} ({why})"
 
 
 def _row(name: str, record: OpRecord, runs: float, seconds: float) -> tuple[str, ...]:

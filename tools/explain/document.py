@@ -40,6 +40,8 @@ class Decided:
     remarks: Sequence[Remark] = ()
     history: Mapping[int, Sequence[Change]] = field(default_factory=dict[int, Sequence[Change]])
     no_history: str = ""
+    missing_counters: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The counters of the hardware that a profile has not, with the reason."""
 
 
 def page_data(
@@ -72,6 +74,7 @@ def _summary(decided: Decided) -> dict[str, Any]:
         "proof": decided.proof,
         "deciding_seconds": decided.seconds,
         "no_history": decided.no_history,
+        "missing_counters": dict(decided.missing_counters),
         "memory": None
         if memory is None
         else {

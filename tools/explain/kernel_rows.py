@@ -1,6 +1,7 @@
 """Describe one kernel of a page as data: nothing here knows IR."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from braid.tools.explain.model_names import joined
 
@@ -42,7 +43,8 @@ class Measured:
     """Seconds of all runs in one run of the model, the mean of those that a profile has.
 
     `low` and `high` are the quartiles over the profiled runs of the model, `median` is between
-    them; None where the profile has sums alone.
+    them; None where the profile has sums alone. `counters` are what the hardware counted in one run
+    of the model, by the counter's name, without those that it did not count.
     """
 
     seconds: float
@@ -50,6 +52,7 @@ class Measured:
     low: float | None
     high: float | None
     count: float
+    counters: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,8 @@ class KernelTable:
     profile: Mapping[str, OpRecord] = field(default_factory=dict[str, OpRecord])
     model_runs: float | None = None
     """The number of runs of the model that `profile` covers, None where it does not say."""
+    counted_runs: int = 0
+    """The number of runs in which the hardware counted."""
 
     def rows(self, module: ModuleOp) -> tuple[KernelRow, ...]:
         """Return the kernels of the first variant of a model, in the order in which they run."""
@@ -148,7 +150,10 @@ class KernelTable:
             return None, "the profile counts its runs, but has no times"
         model_runs = record.count / runs if self.model_runs is None else self.model_runs
         low, median, high = record.quartiles or (None, None, None)
-        return Measured(record.seconds / model_runs, median, low, high, record.count), ""
+        counted = max(1, self.counted_runs)
+        counters = {name: value / counted for name, value in record.counters.items()}
+        seconds = record.seconds / model_runs
+        return Measured(seconds, median, low, high, record.count, counters), ""
 
 
 def _kernels(module: ModuleOp) -> Iterator[Operation]:

@@ -8,13 +8,14 @@ from typing import Any
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from braid.analysis.profile.profile_file import own_record
+from braid.analysis.profile.profile_file import Span, own_record
 from braid.dialects.braid.names import names_of
 from braid.passes.partition.assign_devices import Strategy
 from braid.tools.explain.document import Decided, linked_graph, page_data
 from braid.tools.explain.history import History
 from braid.tools.explain.kernel_rows import KernelRow
 from braid.tools.explain.memory_view import MemoryExplanation
+from braid.tools.explain.quantities import format_seconds
 from braid.tools.explain.summary import times_of
 from braid.tools.explain.views import Bar, TimelineView
 from braid.tools.explain.walk import WITHOUT_BUDGET, Walk, Whole, plan_memory, walk_through
@@ -78,7 +79,13 @@ def explain_model(
     memory = _memory(context, read, walk.whole, asked)
     decided = _decided(name, walk, walk.whole, asked, keeps)
     devices = () if walk.devices is None else (walk.devices.timeline(),)
-    timelines = (*devices, *circuits(walk), kernel_timeline(walk.whole.kernels))
+    record = None if asked.profile is None else own_record(asked.profile)
+    whole = (
+        measured_timeline(record.timeline, walk.whole.kernels)
+        if record is not None and record.timeline
+        else kernel_timeline(walk.whole.kernels)
+    )
+    timelines = (*devices, *circuits(walk), whole)
     data = page_data(f"braid explain {name}", decided, memory.view(), timelines)
     return ModelPage(data, walk, memory, walk.whole.kernels)
 
@@ -120,7 +127,29 @@ def _decided(
         f"the model has more than {MOST_OPS} ops: braid explain --why NAME shows one"
         if history is None
         else "",
+        {} if record is None else record.counted.missing,
     )
+
+
+def measured_timeline(spans: Sequence[Span], rows: Sequence[KernelRow]) -> TimelineView:
+    """Return one run of the model as it was traced, a lane for each thread and device."""
+    lanes = tuple(dict.fromkeys(span.place for span in spans))
+    by_name = {"+".join(row.ops): row for row in rows}
+    kinds = {kind: n for n, kind in enumerate(dict.fromkeys(row.kind for row in rows))}
+    bars = list[Bar]()
+    for span in spans:
+        row = by_name.get(span.name)
+        label = span.name if row is None else f"{row.name} ({row.kind})"
+        colour = len(kinds) if row is None else kinds[row.kind]
+        begin, end = span.begin * _MICROSECONDS, span.end * _MICROSECONDS
+        bars.append(Bar(lanes.index(span.place), begin, end, label, colour))
+    busy = sum(span.end - span.begin for span in spans if span.place == spans[0].place)
+    summary = (
+        f"One run as it was traced, the median of several: kernels take {format_seconds(busy)} of "
+        f"{format_seconds(max(span.end for span in spans))} on {spans[0].place}. Gaps are what is "
+        "between kernels."
+    )
+    return TimelineView("Kernels", summary, lanes, tuple(bars), "µs", None)
 
 
 def kernel_timeline(rows: Sequence[KernelRow]) -> TimelineView:

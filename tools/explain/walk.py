@@ -136,7 +136,8 @@ def _rows(
     if record is None:
         return KernelTable(target, layouts.report, names).rows(module)
     runs = None if record.runs is None else record.runs.count
-    return KernelTable(target, layouts.report, names, record.ops, runs).rows(module)
+    counted = record.counted.runs
+    return KernelTable(target, layouts.report, names, record.ops, runs, counted).rows(module)
 
 
 def _devices(module: ModuleOp, target: Target) -> DeviceExplanation | None:

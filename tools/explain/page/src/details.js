@@ -7,7 +7,7 @@ import { routeTo } from "./route.js";
 
 export function kernelDetails(page, kernel, key) {
   return html("div", { className: "about" },
-    html("dl", { className: "facts" }, ...facts(kernel).flatMap(([term, value]) =>
+    html("dl", { className: "facts" }, ...facts(kernel, page.summary).flatMap(([term, value]) =>
       [html("dt", {}, term), html("dd", {}, value)])),
     html("p", {}, kernel.ops.length && page.graph
       ? html("a", { href: routeTo("graph", kernel.ops[0]) }, "Show in the graph") : null, " ",
@@ -16,7 +16,7 @@ export function kernelDetails(page, kernel, key) {
     historyPanes(kernel, page.summary.no_history));
 }
 
-function facts(kernel) {
+function facts(kernel, summary) {
   const found = [
     ["Ops", kernel.ops.join(", ")],
     ["Results", kernel.results.join(", ")],
@@ -24,6 +24,7 @@ function facts(kernel) {
     ["Measured", kernel.measured ? `${seconds(kernel.measured.seconds)} a run of the model, `
       + `${count(kernel.measured.count)} runs` : `no: ${kernel.not_measured}`],
   ];
+  if (kernel.measured) found.push(["Counted", counted(kernel.measured, summary.missing_counters)]);
   if (kernel.runs !== 1) found.push(["Expected runs", kernel.runs.toPrecision(4)]);
   if (kernel.is_reorder) found.push(["Reorder", "it stores a tensor in another layout"]);
   if (kernel.is_recomputed) found.push(["Recomputed", "an earlier kernel has computed these ops"]);
@@ -35,6 +36,19 @@ function facts(kernel) {
     found.push(["By the model", `${count(flops)} operations, ${bytes(moved)} read and written`]);
   }
   return found;
+}
+
+// What the hardware counted, and why it did not count the rest.
+function counted({ counters }, missing) {
+  const known = Object.entries(counters).map(([name, value]) =>
+    `${count(Math.round(value))} ${name.replaceAll("_", " ")}`);
+  if (counters.cycles && counters.instructions) {
+    known.push(`${(counters.instructions / counters.cycles).toFixed(2)} instructions a cycle`);
+  }
+  const reasons = [...new Set(Object.values(missing))].map((why) =>
+    `no ${Object.keys(missing).filter((name) => missing[name] === why).join(", ")
+      .replaceAll("_", " ")}: ${why}`);
+  return [...known, ...reasons].join("; ") || "the profile has no counters";
 }
 
 function candidates(kernel) {
