@@ -164,13 +164,13 @@ def measure(model: braid.Model, peer: Peer, layers: int, width: int) -> Iterator
     ids = np.array([[7]])
     for past in LENGTHS:
         cache = cache_of(layers, width, past)
-        session = model.session(STATE)
+        session = model.session(capacity=past + _STEPS * _TURNS)
         session.reset(cache)
         peer.reset(cache)
         own, other = list[float](), list[float]()
         for _ in range(_TURNS):
-            own.append(seconds(lambda s=session: s.fork()(ids)))
-            other.append(seconds(lambda: peer.step(ids, keep=False)))
+            own.append(seconds(lambda s=session: s(ids)))
+            other.append(seconds(lambda: peer.step(ids)))
         yield Row(past, statistics.median(own), statistics.median(other))
 
 
@@ -183,11 +183,11 @@ def main() -> int:
     parser.add_argument("--json", type=output_file)
     options = parser.parse_args()
     proto = make_decoder(options.layers, options.width)
-    model, peer = braid.compile(proto), Peer(proto)
+    model, peer = braid.compile(proto, state=STATE), Peer(proto)
     prompt = np.arange(8)[None]
     empty = cache_of(options.layers, options.width, 0)
     peer.reset(empty)
-    own = list(greedy(model.session(STATE), prompt, options.tokens))
+    own = list(greedy(model.session(), prompt, options.tokens))
     other = list(greedy(peer.step, prompt, options.tokens))
     equal = next(
         (i for i, pair in enumerate(zip(own, other, strict=True)) if len(set(pair)) > 1),

@@ -1,6 +1,7 @@
 """The passes of this package by name, one line each, sorted; loaded when they are used."""
 
 PASSES: dict[str, str] = {
+    "add-specializations": "braid.passes.sizes.add_specializations:AddSpecializationsPass",
     "annotate-profile": "braid.passes.profile.annotate_profile:AnnotateProfilePass",
     "annotate-weights": "braid.passes.quantization.annotate_weights:AnnotateWeightsPass",
     "append-in-place": "braid.passes.sizes.append_in_place:AppendInPlacePass",

@@ -10,6 +10,8 @@ DEFAULT = (
     "append-in-place",
     # Where data decide sizes: every pass after it sees functions whose sizes are known at once.
     "split-phases",
+    # Before decisions, which are made apart for what is specialized: a step is one new row.
+    "add-specializations",
     # While ops are those of the model: their rules say what each run has to check of open sizes.
     "collect-size-checks",
     # Code may rely on what each run checks: fewer sizes are then written in different ways.

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from braid.dialects.braid.decided_sizes import decides_sizes
+from braid.dialects.braid.state import state_of
 from braid.dialects.braid.variants import public_functions
 from braid.driver.memory_budget import with_thresholds
 from braid.driver.options import CompileOptions
@@ -30,11 +31,15 @@ SEARCH_SECONDS = "search_seconds"
 
 
 def passes_for(module: ModuleOp) -> tuple[ModulePass, ...]:
-    """The default pipeline for this module: variants and phases also share what they prepare."""
-    passes = graph_passes(target_of(module))
-    if len(public_functions(module)) == 1 and not decides_sizes(module):
-        return passes
-    return (*passes, MergePreparedParametersPass())
+    """The default pipeline for this module: functions of one model also share what they prepare.
+
+    These are variants, phases, and what is specialized for steps of a model with a state.
+    """
+    passes, functions = graph_passes(target_of(module)), public_functions(module)
+    is_alone = (
+        len(functions) == 1 and not decides_sizes(module) and not any(map(state_of, functions))
+    )
+    return passes if is_alone else (*passes, MergePreparedParametersPass())
 
 
 def graph_passes(target: Target) -> tuple[ModulePass, ...]:

@@ -58,6 +58,7 @@ from braid.dialects.braid.attribute_names import (
     SECONDS,
     SETTINGS,
     SIZE_CHECKS,
+    SPECIALIZED,
     STATE,
     SYMBOLS,
     TARGET,
@@ -214,6 +215,7 @@ _KINDS: Mapping[str, _Kind] = {
         'a dictionary, such as {texts = ["a"], inputs = {x}, outputs = {p = [0, 1]}}',
         _is_boundary,
     ),
+    SPECIALIZED: _Kind((DictionaryAttr,), "a dictionary of sizes, such as {new = 1 : i64}"),
     PHASE: _Kind((IntegerAttr,), "the number of a phase, such as 1 : i64"),
     PHASE_OUTPUTS: _Kind(
         (ArrayAttr,), 'for each output its name and that of a value, ["y", "v"]', _holds_pairs
@@ -252,6 +254,7 @@ _PLACES: Mapping[str, tuple[str, ...]] = {
     PROFILE: _MODULE,
     PARAMETERS: _MODULE,
     PADDED_FROM: _MODULE,
+    SPECIALIZED: ("func.func",),
     PHASE: ("func.func",),
     PHASE_OUTPUTS: _MODULE,
     MERGED_GROUPS: ("braid.conv",),

@@ -8,6 +8,9 @@ module attributes {braid.padded_from = {batch = 1 : i64}} {
       attributes {braid.variant = {batch = 4 : i64}} { … }
 }
 ```
+
+A model with open dims may have functions that are specialized beside the one for all sizes: they
+run where dims have the sizes that `braid.specialized` says, and their other dims are open.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +21,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Attribute, Operation
 
-from braid.dialects.braid.attribute_names import DEVICE, DIMS, PADDED_FROM, VARIANT
+from braid.dialects.braid.attribute_names import DEVICE, DIMS, PADDED_FROM, SPECIALIZED, VARIANT
 
 
 def public_functions(module: ModuleOp) -> list[func.FuncOp]:
@@ -46,6 +49,11 @@ def program_functions(module: ModuleOp) -> list[func.FuncOp]:
 def variant_sizes(function: func.FuncOp) -> dict[str, int]:
     """Sizes of the open dims that the function is for; empty if the model has none."""
     return _sizes(function, VARIANT)
+
+
+def specialized_sizes(function: func.FuncOp) -> dict[str, int]:
+    """Return the sizes of open dims that the function is specialized for; empty for others."""
+    return _sizes(function, SPECIALIZED)
 
 
 def padded_from(module: ModuleOp) -> dict[str, int]:

@@ -19,6 +19,8 @@ ir: Any = import_module("llvmlite.ir")
 ABI_VERSION = 13
 COUNTED_ABI_VERSION = 14
 """The version that code with profile counters needs, which calls `clock` and `record`."""
+SPECIALIZED_ABI_VERSION = 15
+"""The version that a model with specializations needs, whose descriptor is longer."""
 UNBOUNDED = (1 << 63) - 1
 """The bound of an open dim of which nothing is assumed."""
 SYMBOL = "braid_model"
@@ -38,6 +40,7 @@ _CHANNEL = ir.LiteralStructType([_I64, _I64])
 _OPEN_BUFFER = ir.LiteralStructType([_I64, _I64, _I64])
 _EXPANSION = ir.LiteralStructType([*[_I64] * 7, _POINTER])
 _PHASE = ir.LiteralStructType([_POINTER, _POINTER, _POINTER])
+_SPECIALIZATION = ir.LiteralStructType([_POINTER, _POINTER])
 _VALUE_SIZE = ir.LiteralStructType([_I64, _I64, _I64])
 _SIZE_CHECK = ir.LiteralStructType([_I64, _I64, _POINTER])
 _ENTRY = ir.FunctionType(ir.IntType(32), [_POINTER] * 5)
@@ -174,6 +177,14 @@ class ModelPhases:
 
 
 @dataclass(frozen=True)
+class Specialization:
+    """The code of an open model for some sizes of its dims; -1 stands for any size of a dim."""
+
+    sizes: tuple[int, ...]
+    description: "ModelDescription"
+
+
+@dataclass(frozen=True)
 class ModelDescription:
     """The contents of a descriptor; without variants and phases, a model is the program `entry`.
 
@@ -201,11 +212,18 @@ class ModelDescription:
     phases: ModelPhases | None = None
     output_sizes: tuple[tuple[str, ...], ...] = ()
     entry: str = ENTRY
+    specializations: tuple[Specialization, ...] = ()
 
 
 def descriptor_module(description: ModelDescription) -> str:
     """LLVM IR that defines `braid_model` and refers to the program's entry."""
     return str(_Descriptor(description).module)
+
+
+def _needed_version(description: ModelDescription) -> int:
+    if description.specializations:
+        return SPECIALIZED_ABI_VERSION
+    return COUNTED_ABI_VERSION if description.counters else ABI_VERSION
 
 
 class _Descriptor:
@@ -219,11 +237,11 @@ class _Descriptor:
         model.initializer = initializer
 
     def _model(self, description: ModelDescription) -> Any:
-        """Return the descriptor of a model, or of a phase of one."""
+        """Return the descriptor of a model, or of a phase or a specialization of one."""
         has_code = not description.variants and description.phases is None
         run = self._entry(description.entry) if has_code else _NULL
         fields = [
-            _I64(COUNTED_ABI_VERSION if description.counters else ABI_VERSION),
+            _I64(_needed_version(description)),
             *self._list([self._port(port) for port in description.inputs], _TENSOR),
             *self._list([self._port(port) for port in description.outputs], _TENSOR),
             _I64(description.arena_bytes),
@@ -244,7 +262,14 @@ class _Descriptor:
             *self._list([self._expansion(own) for own in description.expanded], _EXPANSION),
             _NULL if description.phases is None else self._phases(description.phases),
         ]
+        if description.specializations:
+            own = [self._specialization(each) for each in description.specializations]
+            fields += self._list(own, _SPECIALIZATION)
         return _struct(fields)
+
+    def _specialization(self, special: Specialization) -> Any:
+        fields = [self._integers(special.sizes), self._global(self._model(special.description))]
+        return ir.Constant(_SPECIALIZATION, fields)
 
     def _phases(self, phases: ModelPhases) -> Any:
         own = [

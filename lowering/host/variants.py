@@ -35,6 +35,7 @@ from braid.dialects.braid.variants import (
     port_dims,
     program_functions,
     public_functions,
+    specialized_sizes,
     variant_sizes,
 )
 from braid.lowering.host.descriptor import (
@@ -48,6 +49,7 @@ from braid.lowering.host.descriptor import (
     ModelPhase,
     ModelPhases,
     ModelPort,
+    Specialization,
     Variant,
 )
 from braid.lowering.host.emit_program import ENTRY, emit_program
@@ -73,9 +75,13 @@ class Programs:
 def model_functions(module: ModuleOp) -> list[func.FuncOp]:
     """The functions that are the model: the only public one, all its variants, or its phases.
 
-    Raises BraidError if there is none, or more than one that is neither a variant nor a phase.
+    With functions that are specialized, the one for all sizes is the first. Raises BraidError if
+    there is none, or more than one that is neither a variant nor a phase nor specialized.
     """
     functions = public_functions(module)
+    general = [each for each in functions if not specialized_sizes(each)]
+    if len(general) == 1:
+        return [*general, *(each for each in functions if each is not general[0])]
     if len(functions) == 1 or (functions and all(map(variant_sizes, functions))):
         return functions
     if functions and functions == phases_of(module):
@@ -147,27 +153,38 @@ def describe(
     names, open_model = list(variant_sizes(first)), programs.open[0]
     if open_model is not None:
         names = open_dims(first, open_model)
-    types = [function.function_type for function in functions]
+    special = [function for function in functions if specialized_sizes(function)]
+    general = [function for function in functions if function not in special]
+    types = [function.function_type for function in general]
     inputs = _ports(input_names(first), [t.inputs.data for t in types], first.arg_attrs, names)
     told = value_sizes(first)
     return ModelDescription(
         tuple(replace(port, values=own) for port, own in zip(inputs, told, strict=True)),
         _ports(output_names(first), [t.outputs.data for t in types], first.res_attrs, names),
-        max(_integer(function, ARENA_BYTES) for function in functions),
+        max(_integer(function, ARENA_BYTES) for function in general),
         ALIGNMENT,
         features,
         programs.counters,
-        _integer(first, WEIGHTS_BYTES),
+        max(_integer(function, WEIGHTS_BYTES) for function in functions),
         tuple(Dim(name, least.get(name, 0)) for name in names),
         tuple(_variant(function, names) for function in functions if variant_sizes(function)),
         max(map(inter_op_stream_count, functions)),
         tuple(_device_entry(name, devices[name], launched) for name in names_of_devices),
         tuple(_function(*own, names_of_devices, devices[own[1]]) for own in launched),
-        *(stream_of(first, launched) if len(functions) == 1 else (0, (), ())),
+        *(stream_of(first, launched) if len(general) == 1 else (0, (), ())),
         open_model,
         _integer(first, EXPANDED_BYTES) if EXPANDED_BYTES in first.attributes else 0,
         expanded_weights(functions),
         output_sizes=_output_sizes(open_model),
+        specializations=tuple(
+            Specialization(
+                tuple(specialized_sizes(function).get(name, -1) for name in names),
+                _describe_phase(function, model, features, programs.counters),
+            )
+            for function, model in zip(special, programs.open[1:], strict=True)
+        )
+        if special
+        else (),
     )
 
 
@@ -304,7 +321,7 @@ def _function(
 
 def _entry(function: func.FuncOp) -> str:
     alone = function.sym_visibility is None and not variant_sizes(function)
-    alone = alone and PHASE not in function.attributes
+    alone = alone and PHASE not in function.attributes and not specialized_sizes(function)
     return ENTRY if alone else f"{ENTRY}_{function.sym_name.data}"
 
 

@@ -8,7 +8,13 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from braid.driver.options import CompileOptions, options_of
 from braid.tools.commands.options import option_of
-from braid.tools.terminal.option_values import parse_bounds, parse_buckets, parse_dims, parse_shapes
+from braid.tools.terminal.option_values import (
+    parse_bounds,
+    parse_buckets,
+    parse_dims,
+    parse_shapes,
+    parse_state,
+)
 
 _Result = TypeVar("_Result")
 
@@ -111,6 +117,7 @@ def _constants(texts: list[str] | None) -> Mapping[str, object]:
 _PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "shapes": parse_shapes,
     "dims": parse_dims,
+    "state": parse_state,
     "constants": _constants,
     "shape_buckets": parse_buckets,
     "shape_bounds": parse_bounds,

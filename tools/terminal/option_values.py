@@ -1,7 +1,7 @@
 """The values of options that are texts: sizes and numbers by name."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from braid.support.errors import BraidError
@@ -11,8 +11,10 @@ _END = 2**63 - 1
 """Sizes of dims are below it: it is the bound of a dim that may have any size."""
 
 
-def split_pair(option: str, text: str) -> tuple[str, str]:
+def split_pair(option: str, text: str, example: Mapping[str, str] | None = None) -> tuple[str, str]:
     """Split `name=value` of an option at its last `=`, since names may hold one.
+
+    `example` is what a message shows, by default a size.
 
     Raises:
         BraidError: there is no `=`, or nothing before it.
@@ -20,11 +22,10 @@ def split_pair(option: str, text: str) -> tuple[str, str]:
     """
     name, separator, value = text.rpartition("=")
     if not separator or not name:
-        is_name = text.isidentifier()
-        example = {text: "8"} if is_name else {"x": text or "8"}
+        shown = example or ({text: "8"} if text.isidentifier() else {"x": text or "8"})
         raise BraidError(
             f"{option_text(option)} is '{text}', expected NAME=VALUE",
-            hint=f"such as {option_text(option, example)}",
+            hint=f"such as {option_text(option, shown)}",
         )
     return name, value
 
@@ -87,6 +88,22 @@ def parse_dims(texts: Sequence[str] | None) -> dict[str, int | str]:
             )
         dims[name] = size if number is None else number
     return dims
+
+
+def parse_state(texts: Sequence[str] | None) -> dict[str, str]:
+    """Read the values of `--state`: an input, and the output whose value it takes.
+
+    Raises:
+        BraidError: one is not `input=output`, or an input comes twice.
+
+    """
+    state: dict[str, str] = {}
+    for text in texts or ():
+        name, output = split_pair("state", text, {"past.*": "present.*"})
+        if name in state:
+            raise _given_twice("state", name)
+        state[name] = output
+    return state
 
 
 def parse_at(texts: Sequence[str] | None) -> dict[str, int]:

@@ -3,6 +3,7 @@
 #include "context.h"
 #include "devices.h"
 #include "phases.h"
+#include "specializations.h"
 #include "waiting.h"
 
 #include <limits.h>
@@ -141,11 +142,37 @@ braid_context_t *braid_context_create(braid_model_t *model, int64_t threads) {
     return NULL;
   }
   if (model->descriptor->phases != NULL &&
-      (context->phases = braid_phases_create(model, threads, &context->env)) == NULL) {
+      (context->phases = braid_phases_create(model, &context->env)) == NULL) {
+    braid_context_close(context);
+    return NULL;
+  }
+  if (model->descriptor->open != NULL &&
+      (context->specializations = braid_specializations_create(model)) == NULL) {
     braid_context_close(context);
     return NULL;
   }
   return context;
+}
+
+braid_context_t *braid_context_create_part(braid_model_t *part, const braid_env *env) {
+  braid_context_t *context = braid_context_create(part, env->threads);
+  if (context == NULL)
+    return NULL;
+  free(context->env.counts);
+  free(context->env.times);
+  context->env.counts = env->counts;
+  context->env.times = env->times;
+  context->env.observer = env->observer;
+  context->env.parallel_for = env->parallel_for;
+  return context;
+}
+
+void braid_context_close_part(braid_context_t *context) {
+  if (context == NULL)
+    return;
+  context->env.counts = NULL; /* those of the whole model's context */
+  context->env.times = NULL;
+  braid_context_close(context);
 }
 
 /* Sets the error and returns true where there is none. */
@@ -261,6 +288,11 @@ int braid_context_run(braid_context_t *context, void *const *inputs, void *const
   context->failure[0] = '\0';
   if (!braid_read_values(context, inputs) || !braid_context_set_output_shapes(context, &variant))
     return 1;
+  if (context->chosen != NULL) {
+    braid_context_set_poll(context->chosen, context->watch.poll);
+    context->chosen->env.parallel_for = context->env.parallel_for;
+    return braid_context_run(context->chosen, inputs, outputs);
+  }
   if (!check_buffers("input", descriptor->input_count, descriptor->inputs, context->input_shapes,
                      inputs) ||
       !check_buffers("output", descriptor->output_count, descriptor->outputs,
@@ -315,6 +347,8 @@ void braid_context_trim(braid_context_t *context) {
     return;
   if (context->phases != NULL)
     braid_phases_trim(context->phases);
+  if (context->specializations != NULL)
+    braid_specializations_trim(context->specializations);
   free(context->arena);
   context->arena = NULL;
   context->arena_bytes = 0;
@@ -330,6 +364,7 @@ void braid_context_close(braid_context_t *context) {
     return;
   braid_launches_close(context->launches);
   braid_phases_close(context->phases);
+  braid_specializations_close(context->specializations);
   braid_plan_release(context->plan);
   free(context->arena);
   free(context->input_shapes);

@@ -30,11 +30,20 @@ struct braid_context {
   int64_t *values;  /* those that elements of inputs are; -1 until they are read */
   braid_plan *plan; /* the last one of an open model; NULL at first */
   bool is_planned;  /* whether it is that for `input_shapes` */
+  struct braid_specializations *specializations; /* NULL unless it is an open model */
+  braid_context_t *chosen; /* the one of these that runs at `input_shapes`; NULL where none does */
   braid_staging staging;
   braid_launches *launches;    /* NULL for a model without devices */
   struct braid_phases *phases; /* NULL for a model without phases */
   char failure[512];
 };
+
+/* A context of a part of the model of `env`: it runs on as many threads, counts where that does,
+ * and is observed with it. NULL and the error set without memory. */
+braid_context_t *braid_context_create_part(braid_model_t *part, const braid_env *env);
+
+/* NULL is allowed. */
+void braid_context_close_part(braid_context_t *context);
 
 /* Sets the error and returns true where there is none. */
 bool braid_is_null(const void *pointer, const char *what);

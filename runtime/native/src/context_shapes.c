@@ -4,6 +4,7 @@
 #include "context.h"
 #include "message.h"
 #include "phases.h"
+#include "specializations.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +96,7 @@ static bool read_value(braid_context_t *context, int64_t number, const char *dat
   }
   if (value < 0) {
     braid_set_error("%s '%s': element %lld is %lld, expected a size, at least 0",
-                    context->model->is_phase ? "value" : "input", input->name,
+                    context->model->is_part ? "value" : "input", input->name,
                     (long long)own->element, (long long)value);
     return false;
   }
@@ -197,8 +198,21 @@ static bool check_inputs(const braid_context_t *context) {
   return true;
 }
 
-/* Finds the plan of an open model for the inputs' shapes, with which the outputs' are set; false
- * and the error set where there is none. */
+/* Sets the outputs' shapes to those of the specialization that was chosen. */
+static bool take_chosen_shapes(braid_context_t *context) {
+  const braid_model_v2 *descriptor = context->model->descriptor;
+  for (int64_t i = 0; i < descriptor->output_count; ++i) {
+    const int64_t *shape = braid_context_output_shape(context->chosen, i);
+    if (shape == NULL)
+      return false;
+    if (descriptor->outputs[i].rank > 0)
+      memcpy(context->output_shapes[i], shape, (size_t)descriptor->outputs[i].rank * sizeof *shape);
+  }
+  return true;
+}
+
+/* Finds the plan of an open model, or its specialization, for the inputs' shapes, with which the
+ * outputs' are set; false and the error set where there is none. */
 static bool plan_sizes(braid_context_t *context) {
   const braid_model_v2 *descriptor = context->model->descriptor;
   if (!context->is_planned) {
@@ -206,6 +220,13 @@ static bool plan_sizes(braid_context_t *context) {
         !braid_read_sizes(descriptor, context->env.input_shapes, context->sizes) ||
         !take_values(context))
       return false;
+    if (!braid_specializations_choose(context->specializations, context->sizes,
+                                      context->env.input_shapes, &context->env, &context->chosen))
+      return false;
+    if (context->chosen != NULL) {
+      context->is_planned = true;
+      return take_chosen_shapes(context);
+    }
     if (context->plan == NULL ||
         !braid_same_shape(descriptor->dim_count, context->plan->dims, context->sizes)) {
       braid_plan *plan = braid_plans_find(context->model->plans, context->sizes);
@@ -219,6 +240,8 @@ static bool plan_sizes(braid_context_t *context) {
     context->env.sizes = context->plan->sizes;
     context->is_planned = true;
   }
+  if (context->chosen != NULL)
+    return true;
   const int64_t *shape = context->plan->output_shapes;
   for (int64_t i = 0; i < descriptor->output_count; shape += descriptor->outputs[i++].rank)
     if (descriptor->outputs[i].rank > 0)

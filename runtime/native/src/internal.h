@@ -41,13 +41,14 @@ struct braid_model {
   braid_loaded_device *devices; /* as many as the descriptor has; NULL for none */
   struct braid_plans *plans;    /* NULL unless it is an open model */
   braid_section weights;
-  struct braid_model **phases; /* models of the phases; NULL where there are none */
-  bool is_phase;               /* whether it reads weights, expanded ones too, of a whole model */
-  void *expanded;              /* the weights that are expanded; NULL where there are none */
-  atomic_int weights_state;    /* whether their digest was checked, and held */
-  void *library;               /* from dlopen; NULL when the code was already in the process */
-  char *name;                  /* of the artifact, for messages; NULL without one */
-  const void *file;            /* mapped; NULL unless opened from a path */
+  struct braid_model **phases;      /* models of the phases; NULL where there are none */
+  struct braid_model **specialized; /* models of specializations; NULL where there are none */
+  bool is_part;             /* whether it reads weights, expanded ones too, of a whole model */
+  void *expanded;           /* the weights that are expanded; NULL where there are none */
+  atomic_int weights_state; /* whether their digest was checked, and held */
+  void *library;            /* from dlopen; NULL when the code was already in the process */
+  char *name;               /* of the artifact, for messages; NULL without one */
+  const void *file;         /* mapped; NULL unless opened from a path */
   size_t file_bytes;
   atomic_int references; /* the opener and every context */
 };
@@ -90,8 +91,9 @@ void braid_unload_code(void *library);
 
 void braid_model_retain(braid_model_t *model);
 
-/* A model of a phase of `whole`, which outlives it; NULL and the error set without memory. */
-braid_model_t *braid_model_of_phase(braid_model_t *whole, const braid_model_v2 *descriptor);
+/* A model of a phase or a specialization of `whole`, which outlives it; NULL and the error set
+ * without memory. */
+braid_model_t *braid_model_of_part(braid_model_t *whole, const braid_model_v2 *descriptor);
 
 /* Reads the sizes of the model's dims off the inputs; false and the error set where these do not
  * agree about them. Those of dims that no input has are -1. */

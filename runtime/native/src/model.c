@@ -4,6 +4,7 @@
 #include "internal.h"
 #include "phases.h"
 #include "plans.h"
+#include "specializations.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -42,7 +43,9 @@ static braid_model_t *create_model(const braid_model_v2 *descriptor, const void 
   atomic_init(&model->weights_state, WEIGHTS_INTACT);
   if (!braid_expand_weights(descriptor, weights, &model->expanded) ||
       (descriptor->open != NULL && (model->plans = braid_plans_create(descriptor)) == NULL) ||
-      !braid_devices_load(model) || !braid_phases_load(model)) {
+      !braid_devices_load(model) || !braid_phases_load(model) ||
+      !braid_specializations_load(model)) {
+    braid_specializations_unload(model);
     braid_phases_unload(model);
     braid_devices_unload(model);
     braid_plans_free(model->plans);
@@ -54,7 +57,7 @@ static braid_model_t *create_model(const braid_model_v2 *descriptor, const void 
   return model;
 }
 
-braid_model_t *braid_model_of_phase(braid_model_t *whole, const braid_model_v2 *descriptor) {
+braid_model_t *braid_model_of_part(braid_model_t *whole, const braid_model_v2 *descriptor) {
   braid_model_t *model = calloc(1, sizeof *model);
   if (model == NULL) {
     braid_set_error("out of memory");
@@ -63,7 +66,7 @@ braid_model_t *braid_model_of_phase(braid_model_t *whole, const braid_model_v2 *
   model->descriptor = descriptor;
   model->weights = whole->weights;
   model->expanded = whole->expanded;
-  model->is_phase = true;
+  model->is_part = true;
   atomic_init(&model->references, 1);
   atomic_init(&model->weights_state, WEIGHTS_INTACT); /* those of the whole model are checked */
   if (descriptor->open != NULL && (model->plans = braid_plans_create(descriptor)) == NULL) {
@@ -160,10 +163,11 @@ void braid_model_retain(braid_model_t *model) { atomic_fetch_add(&model->referen
 void braid_model_close(braid_model_t *model) {
   if (model == NULL || atomic_fetch_sub(&model->references, 1) > 1)
     return;
+  braid_specializations_unload(model);
   braid_phases_unload(model);
   braid_devices_unload(model);
   braid_plans_free(model->plans);
-  if (!model->is_phase)
+  if (!model->is_part)
     free(model->expanded);
   braid_unload_code(model->library);
   braid_unmap_file(model->file, model->file_bytes);

@@ -36,7 +36,7 @@ bool braid_phases_load(braid_model_t *model) {
   model->phases = calloc((size_t)phases->count, sizeof *model->phases);
   bool made = model->phases != NULL;
   for (int64_t i = 0; made && i < phases->count; ++i) {
-    model->phases[i] = braid_model_of_phase(model, phases->phases[i].model);
+    model->phases[i] = braid_model_of_part(model, phases->phases[i].model);
     made = model->phases[i] != NULL;
   }
   if (model->phases == NULL)
@@ -65,25 +65,11 @@ static size_t most_ports(const braid_phases_v1 *described) {
   return (size_t)most;
 }
 
-/* A context of one phase that counts where the model's context does, and is observed with it. */
-static braid_context_t *create_context(braid_model_t *model, int64_t threads,
-                                       const braid_env *env) {
-  braid_context_t *context = braid_context_create(model, threads);
-  if (context == NULL)
-    return NULL;
-  free(context->env.counts);
-  free(context->env.times);
-  context->env.counts = env->counts;
-  context->env.times = env->times;
-  context->env.observer = env->observer;
-  return context;
-}
-
 braid_context_t *braid_phases_context(const braid_phases *phases, int64_t index) {
   return phases->contexts[index];
 }
 
-braid_phases *braid_phases_create(braid_model_t *model, int64_t threads, const braid_env *env) {
+braid_phases *braid_phases_create(braid_model_t *model, const braid_env *env) {
   const braid_phases_v1 *described = model->descriptor->phases;
   braid_phases *phases = calloc(1, sizeof *phases);
   bool made = phases != NULL;
@@ -98,7 +84,7 @@ braid_phases *braid_phases_create(braid_model_t *model, int64_t threads, const b
   if (!made)
     braid_set_error("out of memory for a context");
   for (int64_t i = 0; made && i < described->count; ++i) {
-    phases->contexts[i] = create_context(model->phases[i], threads, env);
+    phases->contexts[i] = braid_context_create_part(model->phases[i], env);
     made = phases->contexts[i] != NULL;
   }
   if (made)
@@ -118,13 +104,8 @@ static void free_values(braid_phases *phases) {
 void braid_phases_close(braid_phases *phases) {
   if (phases == NULL)
     return;
-  for (int64_t i = 0; phases->contexts != NULL && i < phases->described->count; ++i) {
-    if (phases->contexts[i] == NULL)
-      continue;
-    phases->contexts[i]->env.counts = NULL; /* those of the model's context */
-    phases->contexts[i]->env.times = NULL;
-    braid_context_close(phases->contexts[i]);
-  }
+  for (int64_t i = 0; phases->contexts != NULL && i < phases->described->count; ++i)
+    braid_context_close_part(phases->contexts[i]);
   free_values(phases);
   free(phases->contexts);
   free(phases->values);

@@ -18,7 +18,7 @@ bool braid_phases_load(braid_model_t *model);
 void braid_phases_unload(braid_model_t *model);
 
 /* For a context of `model`; phases count in its counters. NULL and the error set without memory. */
-braid_phases *braid_phases_create(braid_model_t *model, int64_t threads, const braid_env *env);
+braid_phases *braid_phases_create(braid_model_t *model, const braid_env *env);
 
 /* The context of phase `index`. */
 braid_context_t *braid_phases_context(const braid_phases *phases, int64_t index);

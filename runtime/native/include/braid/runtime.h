@@ -59,7 +59,7 @@ enum braid_section_kind {
  * Everything else that the code needs it gets through `braid_env`: its only undefined symbols
  * are those of libc and libm.
  */
-#define BRAID_ABI_VERSION 14
+#define BRAID_ABI_VERSION 15
 
 /* The oldest version of code that this runtime runs. Code without profile counters needs no more.
  */
@@ -301,9 +301,17 @@ typedef struct braid_phases_v1 {
   const int64_t *outputs;       /* offset 24: the value that each output of the model is */
 } braid_phases_v1;
 
+/* Code of an open model for some sizes of its dims, which decisions of its own were made for. 16
+ * bytes. */
+typedef struct braid_specialization_v1 {
+  const int64_t *sizes;               /* offset 0: by dim of the model, -1 for any */
+  const struct braid_model_v2 *model; /* offset 8: an open model that takes and returns what the
+                                       * whole model does; reads its weights */
+} braid_specialization_v1;
+
 /* A compiled model. Without variants, `run` takes all shapes within the bounds; with variants it
  * is NULL, and the runtime chooses one by the shapes of the inputs; with phases it is NULL too. 248
- * bytes. */
+ * bytes before version 15, 264 from it on. */
 typedef struct braid_model_v2 {
   int64_t abi_version;                /* offset 0: what the code needs */
   int64_t input_count;                /* offset 8 */
@@ -340,6 +348,9 @@ typedef struct braid_model_v2 {
   const braid_expansion_v1 *expansions; /* offset 232 */
   const braid_phases_v1 *phases;        /* offset 240: NULL unless data decide sizes of the model,
                                          * which then has neither code of its own nor an arena */
+  /* Since version 15. */
+  int64_t specialization_count;                   /* offset 248: of an open model, else 0 */
+  const braid_specialization_v1 *specializations; /* offset 256: the first that fits runs */
 } braid_model_v2;
 
 /* ---- What a program calls ------------------------------------------------------------------

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * Code of an open model for some sizes, beside that for all.
+ */
+#ifndef BRAID_SPECIALIZATIONS_H
+#define BRAID_SPECIALIZATIONS_H
+
+#include "internal.h"
+
+/* The specializations of one context, those that have run. */
+typedef struct braid_specializations braid_specializations;
+
+/* How many a model has: descriptors before version 15 do not say. */
+int64_t braid_specialization_count(const braid_model_v2 *descriptor);
+
+/* The first specialization of a descriptor that the runtime cannot rely on, -1 where all are right.
+ */
+int64_t braid_find_wrong_specialization(const braid_model_v2 *descriptor);
+
+/* Makes a model of each specialization, which shares the weights of `model`; false and the error
+ * set where there is no memory. */
+bool braid_specializations_load(braid_model_t *model);
+
+/* NULL is allowed for what was not loaded. */
+void braid_specializations_unload(braid_model_t *model);
+
+/* For a context of `model`, none of which have run. NULL and the error set without memory. */
+braid_specializations *braid_specializations_create(const braid_model_t *model);
+
+/* NULL is allowed. */
+void braid_specializations_close(braid_specializations *own);
+
+/* Writes to `chosen` the context of the specialization that runs at these sizes of the model's
+ * dims, with inputs of these shapes; NULL where none does. It counts and is observed as the context
+ * of `env`. False and the error set without memory, or where it does not run at the shapes. */
+bool braid_specializations_choose(braid_specializations *own, const int64_t *sizes,
+                                  const int64_t *const *shapes, const braid_env *env,
+                                  braid_context_t **chosen);
+
+/* Gives back what the next run can allocate again. */
+void braid_specializations_trim(braid_specializations *own);
+
+#endif
