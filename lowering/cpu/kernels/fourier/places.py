@@ -17,11 +17,11 @@ class Places(ABC):
 
     @abstractmethod
     def load(self, e: Emitter, place: Index) -> Complex:
-        """Return the numbers at a place, and behind it."""
+        """Return the numbers at a place, and after it."""
 
     @abstractmethod
     def store(self, e: Emitter, value: Complex, place: Index) -> None:
-        """Write the numbers at a place, and behind it."""
+        """Write the numbers at a place, and after it."""
 
     @abstractmethod
     def mirrored(self, e: Emitter, place: Index) -> Complex:
