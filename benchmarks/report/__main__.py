@@ -29,6 +29,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "cpu kernels": cpu.kernels,
     "cpu kernels with AMX": partial(cpu.kernels, "kernels_amx"),
     "cpu operators": cpu.operators,
+    "cpu fourier": cpu.fourier,
     "cpu open models": cpu.open_models,
     "cpu sessions": cpu.sessions,
     "compile time": cpu.compile_time,

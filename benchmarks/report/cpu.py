@@ -176,6 +176,25 @@ def operators() -> str:
     return table(["operator", "braid, µs", "faster than the better peer"], rows)
 
 
+def fourier() -> str:
+    """Fourier transforms by their length, beside both peers."""
+    found = read("fourier")["results"]
+    by_case = {(each["kind"], each["batch"], each["length"]): each["seconds"] for each in found}
+    kinds = [(kind, batch) for kind in ("complex", "real") for batch in (1, 32)]
+    rows = [
+        [f"{length:,}"]
+        + [
+            f"{microseconds(seconds['braid'])} ({times(seconds['scipy'] / seconds['braid'])}, "
+            f"{times(seconds['onnxruntime'] / seconds['braid'])})"
+            for kind, batch in kinds
+            for seconds in [by_case[kind, batch, length]]
+        ]
+        for length in sorted({length for _, _, length in by_case})
+    ]
+    header = [f"{kind}, {batch}" for kind, batch in kinds]
+    return table(["points", *header], rows)
+
+
 def open_models() -> str:
     """Models with open dims, beside static artifacts and ONNX Runtime."""
     rows: list[list[str]] = []
