@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from braid.compiler import compile
     from braid.embedding import run_passes
     from braid.interpreted import interpret
+    from braid.jax_export import from_jax
     from braid.onnxruntime.session import InferenceSession
     from braid.runtime.model import Model, load
     from braid.support.errors import BraidError
@@ -35,6 +36,7 @@ __all__ = [
     "Progress",
     "__version__",
     "compile",
+    "from_jax",
     "from_torch",
     "interpret",
     "load",
@@ -49,6 +51,7 @@ _HOMES = {
     "Model": "braid.runtime.model",
     "Progress": "braid.support.progress",
     "compile": "braid.compiler",
+    "from_jax": "braid.jax_export",
     "from_torch": "braid.torch_export",
     "interpret": "braid.interpreted",
     "load": "braid.runtime.model",

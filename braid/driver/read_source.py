@@ -172,7 +172,8 @@ def _opened(source: object) -> ModelSource:
     raise BraidError(
         f"a model cannot be read from a {type(source).__name__}",
         hint="give the path of an .onnx or .mlir file, its contents as bytes, an onnx.ModelProto, "
-        "or a ModuleOp of xDSL; braid.from_torch takes modules of PyTorch",
+        "or a ModuleOp of xDSL; braid.from_torch takes modules of PyTorch, and braid.from_jax "
+        "functions of JAX",
     )
 
 

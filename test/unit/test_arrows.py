@@ -41,6 +41,7 @@ PUBLIC_MODULES = {
     *("braid", "braid.client", "braid.compiler", "braid.embedding", "braid.extend"),
     *(
         "braid.interpreted",
+        "braid.jax_export",
         "braid.torch_backend",
         "braid.torch_comparison",
         "braid.torch_decompositions",
