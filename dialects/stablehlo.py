@@ -18,14 +18,15 @@ abs add all_gather all_reduce all_to_all and atan2 batch_norm_grad batch_norm_in
 batch_norm_training bitcast_convert broadcast broadcast_in_dim case cbrt ceil cholesky clamp
 collective_permute compare complex composite concatenate constant convert convolution cosine
 count_leading_zeros custom_call divide dot dot_general dynamic_broadcast_in_dim dynamic_conv
-dynamic_gather dynamic_iota dynamic_pad dynamic_reshape dynamic_slice dynamic_update_slice
+dynamic_gather dynamic_iota dynamic_pad dynamic_reshape dynamic_slice dynamic_update_slice einsum
 exponential exponential_minus_one fft floor gather get_dimension_size get_tuple_element if imag
 infeed iota is_finite log log_plus_one logistic map maximum minimum multiply negate not
 optimization_barrier or outfeed pad partition_id popcnt power real real_dynamic_slice recv reduce
 reduce_precision reduce_scatter reduce_window remainder replica_id reshape reverse rng
 rng_bit_generator round_nearest_afz round_nearest_even rsqrt scatter select select_and_scatter send
 set_dimension_size shift_left shift_right_arithmetic shift_right_logical sign sine slice sort sqrt
-subtract tan tanh transpose triangular_solve tuple uniform_dequantize uniform_quantize while xor
+subtract tan tanh transpose triangular_solve tuple unary_einsum uniform_dequantize
+uniform_quantize while xor
 """.split()  # noqa: SIM905  twenty lines as a list
 
 _CHLO_OPERATORS = """

@@ -2,7 +2,7 @@
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerType, Signedness
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.dtypes import bytes_of, is_computed_integer, is_float, to_numpy
@@ -59,18 +59,97 @@ def _shifted_right(t: StablehloNode, signedness: Signedness) -> SSAValue:
     return t.emit(elementwise("bitcast", shifted, element_type=element_type))
 
 
-_BITS = {"bf16": (8, 7), "f16": (5, 10), "f32": (8, 23), "f64": (11, 52)}
+@converter("popcnt")
+def count_ones(t: StablehloNode) -> SSAValue:
+    """Count bits that are 1: in pairs, fours, bytes, then of all bytes (H. S. Warren, "Hacker's
+    Delight", 5-1).
+    """
+    element_type = _require_integers(t)
+    x = _as_unsigned(t, t.value(0))
+    return t.emit(elementwise("bitcast", _ones(t, x), element_type=element_type))
+
+
+@converter("count_leading_zeros")
+def count_leading_zeros(t: StablehloNode) -> SSAValue:
+    """Count the bits before the first 1: those that are not 1 where it fills all after it."""
+    element_type = _require_integers(t)
+    bits, x = 8 * bytes_of(element_type), _as_unsigned(t, t.value(0))
+    distance = 1
+    while distance < bits:
+        x = t.apply("or", x, t.apply("shift_right", x, t.scalar(distance, x)))
+        distance *= 2
+    zeros = _ones(t, t.apply("not", x))
+    return t.emit(elementwise("bitcast", zeros, element_type=element_type))
+
+
+def _require_integers(t: StablehloNode) -> Attribute:
+    element_type = element_type_of(t.value(0))
+    if not is_computed_integer(element_type):
+        t.fail(f"its operand is of {element_type}, expected integers")
+    return element_type
+
+
+def _as_unsigned(t: StablehloNode, value: SSAValue) -> SSAValue:
+    bits = 8 * bytes_of(element_type_of(value))
+    kind = IntegerType(bits, Signedness.UNSIGNED)
+    return t.emit(elementwise("bitcast", value, element_type=kind))
+
+
+def _ones(t: StablehloNode, x: SSAValue) -> SSAValue:
+    """Return how many bits of unsigned integers are 1."""
+    bits = 8 * bytes_of(element_type_of(x))
+
+    def repeated(byte: int) -> SSAValue:
+        return t.scalar(int.from_bytes(bytes([byte]) * (bits // 8), "little"), x)
+
+    def shifted(value: SSAValue, distance: int) -> SSAValue:
+        return t.apply("shift_right", value, t.scalar(distance, x))
+
+    x = t.apply("sub", x, t.apply("and", shifted(x, 1), repeated(0x55)))
+    fours = t.apply("and", shifted(x, 2), repeated(0x33))
+    x = t.apply("add", t.apply("and", x, repeated(0x33)), fours)
+    x = t.apply("and", t.apply("add", x, shifted(x, 4)), repeated(0x0F))
+    return shifted(t.apply("mul", x, repeated(0x01)), bits - 8)
+
+
+_WIDTHS = {"bf16": (8, 7), "f16": (5, 10), "f32": (8, 23), "f64": (11, 52)}
 """The bits of exponent and mantissa."""
 
 
 @converter("reduce_precision")
 def reduce_precision(t: StablehloNode) -> SSAValue:
-    """Convert a change of precision, which is supported only where nothing is lost."""
-    x = t.value(0)
-    bits = (t.integer("exponent_bits"), t.integer("mantissa_bits"))
-    if not is_float(element_type_of(x)) or bits != _BITS.get(str(element_type_of(x))):
-        t.unsupported(
-            f"the result has {bits[0]} bits of exponent and {bits[1]} of mantissa",
-            hint="convert to a type of this precision and back",
-        )
-    return x
+    """Round to a mantissa and an exponent of fewer bits: halves to even, what is too large to
+    infinity, what is too small to 0.
+    """
+    x, element_type = t.value(0), element_type_of(t.value(0))
+    exponent, mantissa = t.integer("exponent_bits"), t.integer("mantissa_bits")
+    if str(element_type) not in _WIDTHS or exponent < 1 or mantissa < 0:
+        t.fail(f"{exponent} bits of exponent and {mantissa} of mantissa of {element_type}")
+    exponents, mantissas = _WIDTHS[str(element_type)]
+    word = _as_unsigned(t, x)
+    sign = t.apply("and", word, t.scalar(1 << (exponents + mantissas), word))
+    size = t.apply("xor", word, sign)
+    infinity = t.scalar(((1 << exponents) - 1) << mantissas, word)
+    rounded = size
+    if mantissa < mantissas:
+        rounded = _rounded(t, size, mantissas - mantissa)
+    if exponent < exponents:
+        bias, own = (1 << (exponent - 1)) - 1, (1 << (exponents - 1)) - 1
+        largest = t.scalar(((own + bias + 1) << mantissas) - 1, word)
+        least = t.scalar((own - bias + 1) << mantissas, word)
+        rounded = t.apply("select", t.apply("gt", rounded, largest), infinity, rounded)
+        small = t.apply("lt", rounded, least)
+        rounded = t.apply("select", small, t.scalar(0, word), rounded)
+    is_nan = t.apply("gt", size, infinity)
+    kept = size if mantissa else infinity
+    found = t.apply("or", sign, t.apply("select", is_nan, kept, rounded))
+    return t.emit(elementwise("bitcast", found, element_type=element_type))
+
+
+def _rounded(t: StablehloNode, size: SSAValue, dropped: int) -> SSAValue:
+    """Return numbers without their last bits, rounded to nearest, halves to even."""
+    last = t.apply("and", t.apply("shift_right", size, t.scalar(dropped, size)), t.scalar(1, size))
+    half = t.scalar((1 << (dropped - 1)) - 1, size)
+    total = t.apply("add", size, t.apply("add", last, half))
+    shifted = t.apply("shift_right", total, t.scalar(dropped, size))
+    return t.apply("shift_left", shifted, t.scalar(dropped, size))

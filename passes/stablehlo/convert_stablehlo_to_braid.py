@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from braid.dialects.braid.profile_keys import write_profile_keys
 from braid.dialects.braid.sizes import has_open_dims
@@ -18,8 +19,9 @@ class ConvertStablehloToBraidPass(ModulePass):
     """Rewrites the ops of StableHLO as braid's, and its control flow as `scf`.
 
     Shapes are known, but for sizes of inputs (`name-open-dims`), and what is computed of these.
-    Reductions have regions of one op. Products and convolutions, which
-    name their dims, get transposes around them, most of which layouts remove. Raises
+    Regions of reductions, sorts and scatters are applied to whole tensors. Products and
+    convolutions, which name their dims, get transposes around them, most of which layouts remove;
+    complex numbers are split before (`split-complex-numbers`). Raises
     UnsupportedError for an op, or a form of one, that has no counterpart, and BraidError for one
     that is not valid.
 
@@ -39,7 +41,22 @@ class ConvertStablehloToBraidPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Convert every op of StableHLO in `op`, in place."""
+        _drop_tuples(op)
         CONVERTERS.convert([inner for inner in op.walk() if isinstance(inner, StablehloOp)])
         if has_open_dims(op):
             infer_sizes(op)
         write_profile_keys(op)
+
+
+def _drop_tuples(module: ModuleOp) -> None:
+    """Take what is put into tuples from before these, where nothing else takes the tuples."""
+    for op in [op for op in module.walk() if op.name == "stablehlo.get_tuple_element"]:
+        owner = op.operands[0].owner
+        index = op.properties.get("index", op.attributes.get("index"))
+        if isinstance(owner, StablehloOp) and owner.name == "stablehlo.tuple":
+            place = index.value.data if isinstance(index, IntegerAttr) else -1
+            if 0 <= place < len(owner.operands):
+                Rewriter.replace_op(op, [], [owner.operands[place]])
+    for op in [op for op in module.walk() if op.name == "stablehlo.tuple"]:
+        if not any(result.uses for result in op.results):
+            Rewriter.erase_op(op)

@@ -18,6 +18,7 @@ from braid.dialects.braid.dtypes import (
 from braid.dialects.braid.movement import BroadcastOp, ReshapeOp
 from braid.passes.stablehlo.bits import in_total_order, is_negative
 from braid.passes.stablehlo.node import StablehloNode, converter
+from braid.passes.stablehlo.regions import Elements, region_of, returned_by
 from braid.support.sizes.expression import Extent
 
 _SAME = {
@@ -265,6 +266,14 @@ def batch_norm(t: StablehloNode) -> SSAValue:
     padded = t.apply("add", variance, t.scalar(t.number("epsilon"), variance))
     factor = t.apply("mul", scale, t.apply("rsqrt", padded))
     return t.apply("add", t.apply("mul", t.apply("sub", x, mean), factor), offset)
+
+
+@converter("map")
+def mapped(t: StablehloNode) -> SSAValue:
+    """Apply the region to the elements of all operands."""
+    block, shape = region_of(t, len(t.op.operands)), t.extents(t.value(0))
+    (result,) = returned_by(block)
+    return Elements(t, dict(zip(block.args, t.op.operands, strict=True)), shape).repeated(result)
 
 
 @converter("optimization_barrier")

@@ -167,6 +167,7 @@ CONVERTERS = Converters(
         "indexing",
         "movement",
         "products",
+        "random_bits",
         "reduction",
         "scattering",
         "selection",

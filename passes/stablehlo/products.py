@@ -11,6 +11,7 @@ from braid.dialects.braid.base import extents_of, fits, shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import i1, to_numpy
 from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.size_facts import may_equal
 from braid.passes.stablehlo.node import StablehloNode, converter
 from braid.support.sizes.expression import Extent
@@ -26,17 +27,31 @@ def dot_general(t: StablehloNode) -> SSAValue:
         [t.dims("dot_dimension_numbers", f"{side}_{kind}_dimensions") for side in ("lhs", "rhs")]
         for kind in ("batching", "contracting")
     )
-    free = [_others(t, index, [*batch[index], *contracted[index]]) for index in (0, 1)]
+    return _product(t, [t.value(0), t.value(1)], batch, contracted)
+
+
+def _product(
+    t: StablehloNode,
+    values: Sequence[SSAValue],
+    batch: Sequence[Sequence[int]],
+    contracted: Sequence[Sequence[int]],
+) -> SSAValue:
+    """Multiply two values, of which these dims are common: see `dot_general`."""
+    left, right = values
+    free = [
+        [dim for dim in range(len(shape_of(value))) if dim not in (*batch[i], *contracted[i])]
+        for i, value in enumerate(values)
+    ]
     for common in (batch, contracted):
-        left, right = (_extents(t, index, common[index]) for index in (0, 1))
-        if not fits(left, right):
-            t.fail(f"its common dims have extents {left} and {right}")
-    a = _matrices(t, 0, [batch[0], free[0], contracted[0]])
-    b = _matrices(t, 1, [batch[1], contracted[1], free[1]])
+        extents = [_extents(value, common[i]) for i, value in enumerate(values)]
+        if not fits(*extents):
+            t.fail(f"its common dims have extents {extents[0]} and {extents[1]}")
+    a = _matrices(t, left, [batch[0], free[0], contracted[0]])
+    b = _matrices(t, right, [batch[1], contracted[1], free[1]])
     y = t.emit(MatmulOp.on(a, b))
     if t.element_type == i1:
         y = t.apply("ne", y, t.scalar(0, y))
-    return t.reshape(y, [*_extents(t, 0, batch[0] + free[0]), *_extents(t, 1, free[1])])
+    return t.reshape(y, [*_extents(left, [*batch[0], *free[0]]), *_extents(right, free[1])])
 
 
 @converter("dot")
@@ -52,25 +67,62 @@ def dot(t: StablehloNode) -> SSAValue:
     return t.reshape(t.emit(MatmulOp.on(a, b)), [*left[:-1], *right[1:]])
 
 
-def _others(t: StablehloNode, index: int, dims: Sequence[int]) -> list[int]:
-    """Return all dims of an operand but these."""
-    return [dim for dim in range(len(shape_of(t.value(index)))) if dim not in dims]
+@converter("einsum", "unary_einsum")
+def einsum(t: StablehloNode) -> SSAValue:
+    """Sum what one operand has alone, multiply what both have, and put the dims in their order."""
+    config = t.text("einsum_config")
+    given, _, result = config.partition("->")
+    labels, values = given.split(","), list(t.op.operands)
+    ranks = [len(shape_of(value)) for value in values]
+    if [*map(len, labels)] != ranks or any(len({*each}) != len(each) for each in (*labels, result)):
+        t.unsupported(
+            f"its config is '{config}', and its operands have ranks {ranks}",
+            hint="name each dim by one letter, once in each operand and in the result",
+        )
+    for index, own in enumerate(labels):
+        others = {*result}.union(*labels[:index], *labels[index + 1 :])
+        lonely = [dim for dim, label in enumerate(own) if label not in others]
+        values[index], labels[index] = _summed(t, values[index], own, lonely)
+    (found, *others), product = labels, values[0]
+    if others:
+        both = [label for label in found if label in others[0]]
+        batch = [label for label in both if label in result]
+        contracted = [label for label in both if label not in result]
+        batch_dims, contracted_dims = (
+            [[own.index(label) for label in group] for own in labels]
+            for group in (batch, contracted)
+        )
+        product = _product(t, values, batch_dims, contracted_dims)
+        rest = [label for own in labels for label in own if label not in both]
+        found = "".join([*batch, *rest])
+    return t.transpose(product, [found.index(label) for label in result])
 
 
-def _extents(t: StablehloNode, index: int, dims: Sequence[int]) -> list[Extent]:
-    return [extents_of(t.value(index))[dim] for dim in dims]
+def _summed(
+    t: StablehloNode, value: SSAValue, labels: str, dims: Sequence[int]
+) -> tuple[SSAValue, str]:
+    """Return a value with some dims summed, and the labels of the others."""
+    if not dims:
+        return value, labels
+    kept = [dim for dim in range(len(labels)) if dim not in dims]
+    summed = t.emit(ReduceOp.get(value, "add", dims))
+    return t.reshape(summed, _extents(value, kept)), "".join(labels[dim] for dim in kept)
 
 
-def _matrices(t: StablehloNode, index: int, groups: Sequence[Sequence[int]]) -> SSAValue:
+def _extents(value: SSAValue, dims: Sequence[int]) -> list[Extent]:
+    return [extents_of(value)[dim] for dim in dims]
+
+
+def _matrices(t: StablehloNode, value: SSAValue, groups: Sequence[Sequence[int]]) -> SSAValue:
     """Return an operand with one dim for each group of dims, in the type of the result.
 
     Bools are counted, since their sum is not an `or`.
     """
-    value = t.cast(t.value(index), i32 if t.element_type == i1 else t.element_type)
+    value = t.cast(value, i32 if t.element_type == i1 else t.element_type)
     if any(len(group) > 1 for group in groups):
         t.extents(value)
     ordered = t.transpose(value, [dim for group in groups for dim in group])
-    return t.reshape(ordered, [product_of(_extents(t, index, group)) for group in groups])
+    return t.reshape(ordered, [product_of(_extents(value, group)) for group in groups])
 
 
 def _orders(t: StablehloNode) -> list[list[int]]:

@@ -14,7 +14,7 @@ from braid.dialects.braid.base import (
     tensor_type,
 )
 from braid.dialects.braid.constants import IotaOp
-from braid.dialects.braid.dtypes import i1
+from braid.dialects.braid.dtypes import i1, is_float
 from braid.dialects.braid.indexing import GatherElementsOp
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.sorting import TopKOp
@@ -119,7 +119,9 @@ _INDEX = IntegerType(32)
 
 @converter("top_k")
 def top_k(t: StablehloNode) -> Sequence[SSAValue]:
-    """Return the `k` largest elements of the last dim in order, and their places as i32."""
+    """Return the `k` largest elements of the last dim, in the total order of floats, and their
+    places as i32.
+    """
     return _extreme(t, t.integer("k"), largest=True)
 
 
@@ -132,6 +134,8 @@ def called_top_k(t: StablehloNode) -> Sequence[SSAValue]:
 
 
 def _extreme(t: StablehloNode, k: int, *, largest: bool) -> Sequence[SSAValue]:
-    x = t.value(0)
-    values, places = t.insert(TopKOp.get(x, k, len(shape_of(x)) - 1, largest=largest))
+    x, dim = t.value(0), len(shape_of(t.value(0))) - 1
+    values, places = t.insert(TopKOp.get(in_total_order(t, x), k, dim, largest=largest))
+    if is_float(element_type_of(x)):
+        values = t.emit(GatherElementsOp.get(x, places, dim))
     return [values, t.cast(places, _INDEX)]

@@ -15,6 +15,7 @@ from braid.driver.sources.resources import inline_resources, own_resources
 from braid.frontends.mlir import MLIRSyntaxError, parse_mlir
 from braid.frontends.mlir.upstream import UPSTREAM_FILE, from_upstream_text
 from braid.passes.infrastructure.context import make_context
+from braid.passes.stablehlo.node import CONVERTERS
 from braid.support.errors import BraidError, Note, SourceLocation
 from braid.support.mlir_bindings import has_bindings_of_stablehlo
 from braid.support.upstream_process import EndedError, RejectedError, Request, upstream_text
@@ -27,7 +28,7 @@ _PUBLIC = StringAttr("public")
 
 _STABLEHLO = re.compile(r"\b(?:stablehlo|chlo)\.")
 
-_INLINING = "builtin.module(func.func(stablehlo-legalize-composite-to-call),inline,symbol-dce)"
+_CHLO = re.compile(r"\bchlo\.([a-z_0-9]+)")
 
 _TEXT = "-"
 """The name that upstream gives the file of a text."""
@@ -69,7 +70,7 @@ def read_mlir(context: Context, text: str, file: str) -> ModuleOp:
 def _read_by_upstream(text: str, file: str) -> ModuleOp | None:
     has_stablehlo = _STABLEHLO.search(text) is not None and has_bindings_of_stablehlo()
     # Exporters write functions for what they reuse; braid's models have one.
-    request = Request(text, _INLINING if has_stablehlo else "", stablehlo=has_stablehlo)
+    request = Request(text, _pipeline(text) if has_stablehlo else "", stablehlo=has_stablehlo)
     try:
         printed = upstream_text(request)
     except RejectedError as error:
@@ -88,6 +89,16 @@ def _read_by_upstream(text: str, file: str) -> ModuleOp | None:
     if unknown:
         raise missing_ops(context, unknown)
     return module if _is_valid(module) else None
+
+
+def _pipeline(text: str) -> str:
+    """Return what upstream does with StableHLO: functions are inlined, and ops of CHLO expanded
+    where there are any that braid does not have.
+    """
+    others = {*_CHLO.findall(text)} - {*CONVERTERS.names()}
+    expanding = "chlo-legalize-to-stablehlo," if others else ""
+    on_functions = f"{expanding}stablehlo-legalize-composite-to-call"
+    return f"builtin.module(func.func({on_functions}),inline,symbol-dce)"
 
 
 def _syntax_error(message: str, file: str) -> MLIRSyntaxError:

@@ -317,11 +317,38 @@ SELECTIONS = {
     ),
 }
 
+_EDGES = "0x7FC00000, 0x7F800000, 0xFF800000, -0.0, 65519.9, 65520.1, 5.96e-8, 1.00048828125"
+_PRECISIONS = [
+    ("f32", "e5m10", _EDGES),
+    ("f32", "e8m7", _EDGES),
+    ("f32", "e4m3", "0.3, -1.0625, 1.1875, 240.1, 247.9, 248.1, 0.0156, -0.001"),
+    ("f64", "e8m23", "0.1, -0.1, 1.0e300, -1.0e-300, 3.5, 16777217.0, 16777219.0, 1.0e-45"),
+]
+
 OTHERS = {
     "convolution of batch groups": "%y = stablehlo.convolution(%a: tensor<6x5x2xf32>, "
     "%b: tensor<3x2x4xf32>) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {pad = [[1, 1]]}"
     " {batch_group_count = 2 : i64, feature_group_count = 1 : i64} : "
     "(tensor<6x5x2xf32>, tensor<3x2x4xf32>) -> tensor<3x5x4xf32>",
+    "map": f"""%y = "stablehlo.map"(%a: {_F}, %b: {_F}) <{{dimensions = array<i64: 0, 1>}}> ({{
+^bb0(%p: tensor<f32>, %q: tensor<f32>):
+  %r = stablehlo.abs %p : tensor<f32>
+  %s = stablehlo.power %r, %q : tensor<f32>
+  stablehlo.return %s : tensor<f32>
+}}) : ({_F}, {_F}) -> {_F}""",
+    **{
+        f"{name} {type}": f"%n = stablehlo.negate %a: tensor<5x{type}> : tensor<5x{type}>\n"
+        f"%m = stablehlo.multiply %n, %n : tensor<5x{type}>\n"
+        f"%s = stablehlo.subtract %m, %b: tensor<5x{type}> : tensor<5x{type}>\n"
+        f"%y = stablehlo.{name} %s : tensor<5x{type}>"
+        for name in ("popcnt", "count_leading_zeros")
+        for type in ("i8", "ui16", "i32", "ui64")
+    },
+    **{
+        f"reduce_precision {bits}": f"%k = stablehlo.constant dense<[{numbers}]> : tensor<8x{type}>"
+        f"\n%y = stablehlo.reduce_precision %k, format = {bits} : tensor<8x{type}>"
+        for type, bits, numbers in _PRECISIONS
+    },
     "pad by a computed number": "%s = stablehlo.negate %b: tensor<f32> : tensor<f32>\n"
     f"%y = stablehlo.pad %a: {_F}, %s, low = [1, -1], high = [0, 2], interior = [2, 1] : "
     f"({_F}, tensor<f32>) -> tensor<8x8xf32>",

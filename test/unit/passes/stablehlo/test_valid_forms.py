@@ -1,5 +1,7 @@
 """Rare forms of StableHLO ops are converted, or rejected by name."""
 
+from math import lgamma
+
 import numpy as np
 import pytest
 
@@ -74,22 +76,75 @@ def test_dot_and_logical_shifts() -> None:
     np.testing.assert_array_equal(braid.compile(text.encode())(*shifts), expected)
 
 
-@pytest.mark.parametrize(
-    "op", ["stablehlo.einsum", "chlo.zeta", "chlo.erf_inv", "stablehlo.popcnt"]
-)
+@pytest.mark.parametrize("op", ["partition_id", "replica_id"])
 def test_what_is_not_converted_is_refused_by_name(op: str) -> None:
-    f, i = "tensor<2x2xf32>", "tensor<2x2xi32>"
-    line = {
-        "stablehlo.einsum": f'%a, %a, config = "ij,jk->ik" : ({f}, {f}) -> {f}',
-        "chlo.zeta": f"%a, %a : {f}, {f} -> {f}",
-        "chlo.erf_inv": f"%a : {f} -> {f}",
-        "stablehlo.popcnt": f"%a : {i}",
-    }[op]
-    t = i if op == "stablehlo.popcnt" else f
-    text = f"func.func @main(%a: {t}) -> {t} {{\n  %y = {op} {line}\n  return %y : {t}\n}}"
-    with pytest.raises(UnsupportedError, match=f"the op {op} is not supported") as caught:
+    t = "tensor<ui32>"
+    text = f"func.func @main() -> {t} {{\n  %y = stablehlo.{op} : {t}\n  return %y : {t}\n}}"
+    with pytest.raises(UnsupportedError, match=f"the op stablehlo.{op} is not supported") as caught:
         braid.compile(text.encode())
     assert caught.value.location is not None and caught.value.location.line == 2
+
+
+def test_ops_of_chlo_that_upstream_expands() -> None:
+    text = """func.func @main(%a: tensor<5xf32>) -> (tensor<5xf32>, tensor<5xf32>) {
+  %e = chlo.erf_inv %a : tensor<5xf32> -> tensor<5xf32>
+  %x = chlo.erf %e : tensor<5xf32> -> tensor<5xf32>
+  %y = chlo.lgamma %a : tensor<5xf32> -> tensor<5xf32>
+  return %x, %y : tensor<5xf32>, tensor<5xf32>
+}"""
+    a = np.array([0.1, 0.3, 0.5, 0.75, 0.9], np.float32)
+    inverse, gamma = braid.compile(text.encode())(a)
+    np.testing.assert_allclose(inverse, a, rtol=1e-5)
+    np.testing.assert_allclose(gamma, [lgamma(x) for x in a], rtol=1e-5)
+
+
+def test_composites_and_tuples() -> None:
+    text = """func.func @main(%a: tensor<4xf32>) -> (tensor<2xf32>, tensor<2xi32>) {
+  %v, %i = stablehlo.composite "chlo.top_k" %a {composite_attributes = {k = 2 : i64},
+    decomposition = @impl, version = 1 : i32} : (tensor<4xf32>) -> (tensor<2xf32>, tensor<2xi32>)
+  %t = stablehlo.tuple %i, %v : tuple<tensor<2xi32>, tensor<2xf32>>
+  %w = stablehlo.get_tuple_element %t[1] : (tuple<tensor<2xi32>, tensor<2xf32>>) -> tensor<2xf32>
+  return %w, %i : tensor<2xf32>, tensor<2xi32>
+}
+func.func private @impl(%a: tensor<4xf32>) -> (tensor<2xf32>, tensor<2xi32>) {
+  %v, %i = chlo.top_k(%a, k = 2) : tensor<4xf32> -> (tensor<2xf32>, tensor<2xi32>)
+  return %v, %i : tensor<2xf32>, tensor<2xi32>
+}"""
+    values, places = braid.compile(text.encode())(np.float32([3, 9, -1, 4]))
+    np.testing.assert_array_equal(values, np.float32([9, 4]))
+    np.testing.assert_array_equal(places, np.int32([1, 3]))
+
+
+EINSUMS = [
+    ("ij,jk->ik", (2, 3), (3, 4)),
+    ("bij,bkj->bik", (2, 3, 4), (2, 5, 4)),
+    ("ij,kj->ki", (2, 3), (4, 3)),
+    ("ijk,l->jl", (2, 3, 4), (5,)),
+    ("i,j->ji", (2,), (3,)),
+]
+
+
+@pytest.mark.parametrize(("config", "left", "right"), EINSUMS)
+def test_einsum(config: str, left: tuple[int, ...], right: tuple[int, ...]) -> None:
+    numbers = np.random.default_rng(0)
+    a, b = (numbers.standard_normal(shape).astype(np.float32) for shape in (left, right))
+    expected = np.einsum(config, a, b)
+    x, y, z = (f"tensor<{'x'.join(map(str, v.shape))}xf32>" for v in (a, b, expected))
+    text = f"""func.func @main(%a: {x}, %b: {y}) -> {z} {{
+  %y = stablehlo.einsum %a, %b, config = "{config}" : ({x}, {y}) -> {z}
+  return %y : {z}
+}}"""
+    np.testing.assert_allclose(braid.compile(text.encode())(a, b), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_unary_einsum() -> None:
+    text = """func.func @main(%a: tensor<2x3x4xf32>) -> tensor<4x3xf32> {
+  %y = "stablehlo.unary_einsum"(%a) <{einsum_config = "ijk->kj"}>
+    : (tensor<2x3x4xf32>) -> tensor<4x3xf32>
+  return %y : tensor<4x3xf32>
+}"""
+    a = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)
+    np.testing.assert_allclose(braid.compile(text.encode())(a), a.sum(0).T, rtol=1e-6)
 
 
 def test_arithmetic_shifts_of_unsigned_integers_fill_in_the_first_bit() -> None:
