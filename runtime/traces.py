@@ -140,7 +140,7 @@ class Trace:
     """
 
     def __init__(self, model: "NativeModel", capacity: int) -> None:
-        """Make room for `capacity` events. Raises BraidError where there is no memory."""
+        """Reserve memory for `capacity` events. Raises BraidError where there is no memory."""
         library = tracing_library()
         handle: int | None = library.braid_trace_create(model.handle, capacity)
         if handle is None:
@@ -151,7 +151,7 @@ class Trace:
 
     @property
     def dropped(self) -> int:
-        """Return how many events there was no room for."""
+        """Return how many events exceeded the capacity."""
         return int(tracing_library().braid_trace_dropped(self.handle))
 
     def events(self) -> list[TraceEvent]:

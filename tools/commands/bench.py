@@ -26,7 +26,7 @@ StreamOption = Annotated[
 ]
 KernelsOption = Annotated[
     bool,
-    typer.Option("--kernels", help="Show the kernels that take most, and what is between them."),
+    typer.Option("--by-kernel", help="Show the kernels that take most, and what is between them."),
 ]
 TraceEventsOption = Annotated[
     Path | None,
@@ -65,7 +65,7 @@ def bench(
     pages of files (weights that are read for the first time) is shown as "anything else". With
     --stream, N requests run as a stream too: shown are requests per second, and for each stage how
     often it ran, how long that took, what was expected, and which part of the time it was busy.
-    With --kernels, the model is compiled with counters, and the ten kernels that take most are
+    With --by-kernel, the model is compiled with counters, and the ten kernels that take most are
     shown: their times and what is between kernels add up to that of a run.
     """
     from braid.runtime.binding import bind_inputs

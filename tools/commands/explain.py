@@ -47,6 +47,10 @@ class ViewOptions:
     circuits: Annotated[
         bool, typer.Option("--circuits", help="List stages and channels of circuits on FPGAs.")
     ] = False
+    assembly: Annotated[
+        bool,
+        typer.Option("--assembly", help="With --html or --why, show the code of kernels, too."),
+    ] = False
     measure: Annotated[
         int | None,
         typer.Option(
@@ -59,10 +63,22 @@ class ViewOptions:
             metavar="FILE", help="Write when clusters run, predicted, as Perfetto's trace events."
         ),
     ] = None
+    model_explorer: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the time of each op, as node data of Google's Model Explorer.",
+        ),
+    ] = None
     memory_budget: Annotated[str | None, option_of("memory_budget")] = None
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw it all on one page, in FILE.")
     ] = None
+
+    @property
+    def files(self) -> "tuple[Path | None, ...]":
+        """Return the files that are written, None for those that nobody wants."""
+        return self.html, self.trace, self.model_explorer
 
     @property
     def lists_memory(self) -> bool:
@@ -78,12 +94,13 @@ class ViewOptions:
     def lists_all(self) -> bool:
         """Return whether nothing was asked for by name."""
         asked = (self.layouts, self.lists_memory, self.devices, self.circuits, self.why)
-        return not any(asked) and self.html is None and self.trace is None
+        return not any(asked) and all(file is None for file in self.files)
 
     @property
     def needs_page(self) -> bool:
         """Return whether all of the page's data is needed, which plans memory too."""
-        return self.lists_all or self.html is not None or self.why is not None
+        wanted = self.html, self.why, self.model_explorer
+        return self.lists_all or any(each is not None for each in wanted)
 
 
 Explained = Annotated[
@@ -134,10 +151,12 @@ def explain(
     """
     from braid.tools.terminal.outputs import check_outputs
 
-    check_outputs(views.html, views.trace, model=model)
+    check_outputs(*views.files, model=model)
     sizes = parse_at(at)
     if views.measure is not None and not views.devices:
         raise BraidError("--measure is for --devices")
+    if views.assembly and views.html is None and views.why is None:
+        raise BraidError("--assembly is for --html and --why")
     if sizes and not (views.plans_memory or views.needs_page):
         raise BraidError("--at is for kernels and the plan of memory, not for what was asked")
     explained = _explained(model, views, options, sizes)
@@ -150,7 +169,7 @@ def explain(
         "model": str(model),
         "remarks": [remark.to_json() for remark in explained.walk.remarks],
         "sections": [asdict(section) for section in sections],
-        "files": [str(path) for path in (views.html, views.trace) if path is not None],
+        "files": [str(path) for path in views.files if path is not None],
         "page": None if explained.page is None else explained.page.data,
         "why": None if explained.story is None else explained.story.data(),
     }
@@ -205,7 +224,9 @@ def _with_page(
         history = History(names)
     bound = partial(_read_at_sizes, known, model, options, sizes)
     bound_to = {**decision_sizes(known, module), **sizes}
-    asked = Questions(profile, options.partition, options.pin, views.memory_budget, bound_to)
+    asked = Questions(
+        profile, options.partition, options.pin, views.memory_budget, bound_to, views.assembly
+    )
     made: list[TimelineView] = []
 
     def circuits(walk: "Walk") -> "Sequence[TimelineView]":
@@ -218,8 +239,14 @@ def _with_page(
     if is_open(module):
         # What was decided about sizes is said of the module that has them.
         walk = walk_through(
-            known, module, profile=profile, partition=options.partition, pin=options.pin
+            known,
+            module,
+            profile=profile,
+            partition=options.partition,
+            pin=options.pin,
+            likely=bound_to,
         )
+        page = page.with_sizes(walk.sizes)
     story = (
         None if history is None or views.why is None else story_of(views.why, names, page, history)
     )
@@ -246,6 +273,8 @@ def _sections(
     walk, plan = explained.walk, explained.plan
     if views.html is not None and explained.page is not None:
         _write_page(views.html, explained.page)
+    if views.model_explorer is not None and explained.page is not None:
+        _write_node_data(views.model_explorer, model, explained.page)
     if explained.story is not None:
         from braid.tools.explain.why import lines_of
 
@@ -333,6 +362,18 @@ def _write_page(path: Path, page: "ModelPage") -> None:
     from braid.tools.terminal.outputs import write_files
 
     write_files({path: render(page.data).encode()})
+
+
+def _write_node_data(path: Path, model: Path, page: "ModelPage") -> None:
+    from braid.tools.explain.model_explorer import node_data, node_names
+    from braid.tools.explain.model_names import model_ops
+    from braid.tools.terminal.outputs import write_files
+
+    assert page.walk.whole is not None
+    nodes = (node for node in page.walk.whole.nodes if node.kind not in ("input", "output"))
+    read = {node.name for node in page.walk.whole.nodes}
+    names = list(model_ops((node.name for node in nodes), read))
+    write_files({path: node_data(page.kernels, names, node_names(model))})
 
 
 def _device_sections(

@@ -73,15 +73,18 @@ def record(
     data = {
         "model": str(model),
         "output": str(output),
-        "runs": runs,
+        "runs": int(made.runs.count),
         "seconds": made.runs.seconds,
         "ops": len(made.ops),
+        "left_out": runs - int(made.runs.count),
         "trace": None if trace is None else str(trace),
         "missing_counters": dict(made.counted.missing),
     }
 
     def show() -> None:
         print_table(table_of(made))
+        if data["left_out"]:
+            print(f"{data['left_out']} of {runs} runs are left out: something disturbed them")
         for line in lines_of(made):
             print(line)
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from braid.runtime.profile_entries import ProfileEntry
 
 _SHOWN = 10
+_FENCE = 1.5
+_FEWEST = 8
+"""Runs of which quartiles say something of others."""
 BETWEEN = "between kernels"
 
 
@@ -49,7 +52,11 @@ def profile_of(
     shapes: Mapping[str, tuple[int, ...]],
     runs: "Sequence[tuple[float, Mapping[str, ProfileEntry]]]",
 ) -> ProfileRecord:
-    """Return what these runs say together; quartiles are over runs of the model."""
+    """Return what these runs say together, without those that something disturbed.
+
+    Quartiles are over runs of the model.
+    """
+    runs = undisturbed(runs)
     names = dict.fromkeys(name for _, entries in runs for name in entries)
     ops = {
         name: _joined([entries[name] for _, entries in runs if name in entries], len(runs))
@@ -58,6 +65,21 @@ def profile_of(
     wall = [seconds for seconds, _ in runs]
     whole = OpRecord(len(wall), sum(wall), quartiles=_quartiles(wall, len(wall)))
     return ProfileRecord(str(model), shapes, ops, whole)
+
+
+def undisturbed(
+    runs: "Sequence[tuple[float, Mapping[str, ProfileEntry]]]",
+) -> "Sequence[tuple[float, Mapping[str, ProfileEntry]]]":
+    """Return the runs within Tukey's upper fence: others waited for the machine, not for the model.
+
+    A run that the system interrupts takes far longer, and one kernel of it seems slow. The fence is
+    1.5 times the distance of the quartiles above the third (Tukey, "Exploratory Data Analysis",
+    1977, section 2D).
+    """
+    if len(runs) < _FEWEST:
+        return runs
+    low, _, high = _quartiles([seconds for seconds, _ in runs], len(runs))
+    return [run for run in runs if run[0] <= high + _FENCE * (high - low)]
 
 
 def _joined(entries: "Sequence[ProfileEntry]", runs: int) -> OpRecord:

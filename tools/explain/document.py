@@ -9,6 +9,7 @@ from typing import Any
 
 from braid.analysis.diagnostics.remarks import Remark
 from braid.support.memory_report import MemoryReport
+from braid.tools.explain.assembly import KernelCode
 from braid.tools.explain.history import Change
 from braid.tools.explain.kernel_rows import KernelRow
 from braid.tools.explain.model_graph import GraphNode, ModelGraph, model_graph
@@ -42,6 +43,7 @@ class Decided:
     no_history: str = ""
     missing_counters: Mapping[str, str] = field(default_factory=dict[str, str])
     """The counters of the hardware that a profile has not, with the reason."""
+    code: KernelCode = field(default_factory=KernelCode)
 
 
 def page_data(
@@ -61,6 +63,9 @@ def page_data(
         "memory": None if memory is None else asdict(memory),
         "timelines": [asdict(view) for view in timelines],
         "decisions": [] if decided is None else [each.to_json() for each in decided.remarks],
+        "sizes": None,
+        "difference": None,
+        "code": {} if decided is None else dict(decided.code.texts),
     }
 
 
@@ -90,7 +95,10 @@ def _summary(decided: Decided) -> dict[str, Any]:
 def _kernels(decided: Decided) -> list[dict[str, Any]]:
     return [
         kernel_data(row, decided.times.seconds)
-        | {"history": [asdict(change) for change in decided.history.get(row.id, ())]}
+        | {
+            "history": [asdict(change) for change in decided.history.get(row.id, ())],
+            "code": decided.code.symbols.get(row.ops, ""),
+        }
         for row in decided.kernels
     ]
 

@@ -69,7 +69,8 @@ class KernelRow:
     """A kernel, named after the model's ops that it computes.
 
     `ops` are the stable names of all its ops, `model_ops` those of the model's own, `computes` the
-    kinds of its ops and `kind` the one that takes most. `predicted` are the seconds of its `runs`
+    kinds of its ops and `kind` the one that takes most, which is of the model's op `main` (empty
+    where it has no name of its own). `predicted` are the seconds of its `runs`
     in one run of the model, without what starting it takes, which is `starts`.
     """
 
@@ -94,6 +95,7 @@ class KernelRow:
     candidates: tuple[Candidate, ...] = ()
     is_reorder: bool = False
     is_recomputed: bool = False
+    main: str = ""
 
     @property
     def name(self) -> str:

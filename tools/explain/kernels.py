@@ -57,7 +57,7 @@ class KernelTable:
         by_names = {names_of(each.op): each for each in self.report.ops if names_of(each.op)}
         seen = set[str]()
         found: list[KernelRow] = []
-        for op in _kernels(module):
+        for op in kernel_ops(module):
             names = names_of(op)
             weighed = by_op.get(id(op)) or by_names.get(names)
             runs = 1.0 if op.parent is None else counts.of_block(op.parent)
@@ -103,6 +103,7 @@ class KernelTable:
             candidates,
             is_reorder,
             is_recomputed,
+            next(iter(model_ops(names_of(main_op(op)), self.names)), ""),
         )
 
     def _candidates(
@@ -156,7 +157,7 @@ class KernelTable:
         return Measured(seconds, median, low, high, record.count, counters), ""
 
 
-def _kernels(module: ModuleOp) -> Iterator[Operation]:
+def kernel_ops(module: ModuleOp) -> Iterator[Operation]:
     """Yield what becomes a kernel, in one variant of a model."""
     for op in _ops(module):
         is_kernel = not is_only_storage(op) if isinstance(op, FusedOp) else is_compute(op)

@@ -1,7 +1,7 @@
 """All that is known of the decisions about one model, as the data of a page."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ from braid.tools.explain.history import History
 from braid.tools.explain.kernel_rows import KernelRow
 from braid.tools.explain.memory_view import MemoryExplanation
 from braid.tools.explain.quantities import format_seconds
-from braid.tools.explain.summary import times_of
-from braid.tools.explain.views import Bar, TimelineView
+from braid.tools.explain.summary import BETWEEN, times_of
+from braid.tools.explain.views import Bar, SizesView, TimelineView
 from braid.tools.explain.walk import WITHOUT_BUDGET, Walk, Whole, plan_memory, walk_through
 
 MOST_OPS = 500
@@ -34,6 +34,10 @@ class ModelPage:
     memory: MemoryExplanation
     kernels: Sequence[KernelRow]
 
+    def with_sizes(self, sizes: SizesView | None) -> "ModelPage":
+        """Return the page with what the model takes at other sizes."""
+        return replace(self, data={**self.data, "sizes": None if sizes is None else asdict(sizes)})
+
 
 @dataclass(frozen=True)
 class Questions:
@@ -44,6 +48,7 @@ class Questions:
     pin: Sequence[str] = ()
     budget: str | None = None
     sizes: Mapping[str, int] | None = None
+    assembly: bool = False
 
 
 def explain_model(
@@ -74,6 +79,7 @@ def explain_model(
         pin=asked.pin,
         whole=True,
         history=keeps,
+        assembly=asked.assembly,
     )
     assert walk.whole is not None
     memory = _memory(context, read, walk.whole, asked)
@@ -128,14 +134,21 @@ def _decided(
         if history is None
         else "",
         {} if record is None else record.counted.missing,
+        whole.code,
     )
+
+
+def _colours(rows: Sequence[KernelRow]) -> dict[str, int]:
+    """Return the number of each kind's colour, which is that in the bar of the first screen."""
+    kinds = (kind.kind for kind in times_of(rows).kinds if kind.kind != BETWEEN)
+    return {kind: number for number, kind in enumerate(kinds)}
 
 
 def measured_timeline(spans: Sequence[Span], rows: Sequence[KernelRow]) -> TimelineView:
     """Return one run of the model as it was traced, a lane for each thread and device."""
     lanes = tuple(dict.fromkeys(span.place for span in spans))
     by_name = {"+".join(row.ops): row for row in rows}
-    kinds = {kind: n for n, kind in enumerate(dict.fromkeys(row.kind for row in rows))}
+    kinds = _colours(rows)
     bars = list[Bar]()
     for span in spans:
         row = by_name.get(span.name)
@@ -149,13 +162,13 @@ def measured_timeline(spans: Sequence[Span], rows: Sequence[KernelRow]) -> Timel
         f"{format_seconds(max(span.end for span in spans))} on {spans[0].place}. Gaps are what is "
         "between kernels."
     )
-    return TimelineView("Kernels", summary, lanes, tuple(bars), "µs", None)
+    return TimelineView("Kernels", summary, lanes, tuple(bars), "µs", None, (*kinds, "other"))
 
 
 def kernel_timeline(rows: Sequence[KernelRow]) -> TimelineView:
     """Return one run of the model, kernel after kernel, a lane for each device."""
     lanes = tuple(dict.fromkeys(row.device for row in rows))
-    kinds = {kind: n for n, kind in enumerate(dict.fromkeys(row.kind for row in rows))}
+    kinds = _colours(rows)
     bars, end = list[Bar](), 0.0
     for row in rows:
         begin, end = end, end + row.time * _MICROSECONDS
@@ -166,4 +179,4 @@ def kernel_timeline(rows: Sequence[KernelRow]) -> TimelineView:
     what = f"{known} measured" if known else "all predicted"
     what += ", the others predicted" if 0 < known < len(rows) else ""
     summary = f"{len(rows)} kernels, one after the other, {what}."
-    return TimelineView("Kernels", summary, lanes, tuple(bars), "µs", None)
+    return TimelineView("Kernels", summary, lanes, tuple(bars), "µs", None, tuple(kinds))

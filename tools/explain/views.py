@@ -1,5 +1,6 @@
 """Define what pages show beside kernels and the graph, as data; nothing here knows IR or HTML."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 Row = tuple[str, ...]
@@ -26,7 +27,10 @@ class Bar:
 
 @dataclass(frozen=True)
 class TimelineView:
-    """Lanes over time (a Gantt chart); `unit` is that of all times."""
+    """Lanes over time (a Gantt chart); `unit` is that of all times.
+
+    `legend` says what colours stand for, by their numbers.
+    """
 
     title: str
     summary: str
@@ -34,6 +38,38 @@ class TimelineView:
     bars: tuple[Bar, ...]
     unit: str
     table: Table | None = None
+    legend: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SizePoint:
+    """A size that one symbol has while others are as is likely, and the seconds of one run."""
+
+    symbol: str
+    size: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class SizedKernel:
+    """A kernel with its predicted seconds at each point."""
+
+    name: str
+    kind: str
+    device: str
+    seconds: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class SizesView:
+    """A model that is compiled once for all sizes, at several of them.
+
+    `likely` are the sizes at which its decisions were made.
+    """
+
+    likely: Mapping[str, int]
+    points: tuple[SizePoint, ...]
+    kernels: tuple[SizedKernel, ...]
 
 
 @dataclass(frozen=True)

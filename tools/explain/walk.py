@@ -1,8 +1,8 @@
 """Walks a model through the default pipeline and keeps what explains its decisions."""
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from braid.analysis.diagnostics.remarks import Remark, collect_remarks
 from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.analysis.profile.profile_file import own_record
 from braid.analysis.structure.clusters import complete_clusters, has_clusters
+from braid.dialects.braid.names import names_of
 from braid.dialects.braid.variants import public_functions
 from braid.driver.memory_budget import check_budget, parse_budget, with_budget
 from braid.driver.pipeline import graph_passes, with_partition, with_profile
@@ -31,6 +32,7 @@ from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.layout_costs import LayoutCosts
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
+from braid.tools.explain.assembly import KernelCode, kernel_code
 from braid.tools.explain.device_view import DeviceExplanation
 from braid.tools.explain.graph_view import Edges, function_graph
 from braid.tools.explain.history import History
@@ -39,6 +41,8 @@ from braid.tools.explain.kernels import KernelTable, free_ops
 from braid.tools.explain.layout_view import LayoutExplanation
 from braid.tools.explain.memory_view import MemoryExplanation, PlannedMemory
 from braid.tools.explain.model_graph import GraphNode
+from braid.tools.explain.sizes_view import sizes_view
+from braid.tools.explain.views import SizesView
 
 RESOURCE = "seconds"
 WITHOUT_BUDGET = "Without a budget"
@@ -49,7 +53,7 @@ class Walk:
     """The results of a compilation to explain: layouts, devices and remarks.
 
     `devices` is None for a model that is on one device because it needs no other, `whole` where
-    that was not asked for.
+    that was not asked for, and `sizes` of a module without open dims.
     """
 
     target: Target
@@ -57,6 +61,7 @@ class Walk:
     devices: DeviceExplanation | None
     remarks: list[Remark]
     whole: "Whole | None" = None
+    sizes: SizesView | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,7 @@ class Whole:
     free: tuple[tuple[tuple[str, ...], str], ...]
     plan: PlannedMemory
     seconds: float
+    code: KernelCode = field(default_factory=KernelCode)
 
 
 def walk_through(
@@ -80,11 +86,15 @@ def walk_through(
     pin: Sequence[str] = (),
     whole: bool = False,
     history: History | None = None,
+    assembly: bool = False,
+    likely: Mapping[str, int] | None = None,
 ) -> Walk:
     """Run the default pipeline on `module`, which is changed; `profile` weighs its ops.
 
     `partition` and `pin` are as in `compile`. For the `whole` of what can be explained the module
-    has no open dims; memory is then planned too. `history` notes what passes change.
+    has no open dims; memory is then planned too. `history` notes what passes change; with
+    `assembly`, kernels are compiled, and their code is kept. `likely` are the sizes at which
+    decisions about an open module are made, of which times at other sizes are predicted.
 
     Raises:
         BraidError: a pass finds fault with the module, or the profile cannot be read.
@@ -100,6 +110,7 @@ def walk_through(
     watchers = () if history is None else (history,)
     run = partial(run_pipeline, context, module, verify=False, instrumentation=watchers)
     nodes, edges = function_graph(_main(module)) if whole else ((), ())
+    op_names = {name for op in module.walk() for name in names_of(op)} if likely else set[str]()
     if history is not None:
         history.begin(module)
     with collect_remarks() as remarks:
@@ -111,13 +122,35 @@ def walk_through(
         names = {node.name for node in nodes}
         kernels = _rows(module, target, layouts, names, profile) if whole else ()
         free = tuple(free_ops(module)) if whole else ()
+        sizes = sizes_view(module, target, likely, op_names) if likely else None
         run_pipeline(context, module, passes[outlines:], verify=False)
     if not whole:
-        return Walk(target, layouts, devices, remarks)
+        return Walk(target, layouts, devices, remarks, sizes=sizes)
+    decided = time.perf_counter() - began
+    code = kernel_code(module, target) if assembly else KernelCode()
+    began = time.perf_counter()
     plan = _plan(context, module, "Plan", tuple(remarks))
-    seconds = time.perf_counter() - began
-    found = Whole(nodes, edges, kernels, free, plan, seconds)
+    seconds = decided + time.perf_counter() - began
+    found = Whole(nodes, edges, kernels, free, plan, seconds, code)
     return Walk(target, layouts, devices, remarks, found)
+
+
+def decided_rows(
+    context: Context, module: ModuleOp, passes: Sequence[ModulePass]
+) -> tuple[KernelRow, ...]:
+    """Run `passes` on a module without open dims until kernels are outlined; return the kernels.
+
+    Raises:
+        BraidError: a pass finds fault with the module.
+
+    """
+    decides = _position(passes, SelectLayoutsPass)
+    outlines = _position(passes, OutlineKernelsPass)
+    names = {name for op in module.walk() for name in names_of(op)}
+    run_pipeline(context, module, passes[:decides], verify=False)
+    layouts = _layouts(module, ExecutionCounts.of(module))
+    run_pipeline(context, module, passes[decides:outlines], verify=False)
+    return _rows(module, target_of(module), layouts, names, None)
 
 
 def _position(passes: Sequence[ModulePass], kind: type[ModulePass]) -> int:

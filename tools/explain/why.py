@@ -7,6 +7,7 @@ from typing import Any
 from braid.analysis.diagnostics.remarks import Remark
 from braid.support.byte_sizes import format_size
 from braid.support.errors import BraidError, did_you_mean
+from braid.tools.explain.assembly import KernelCode
 from braid.tools.explain.document import kernel_data
 from braid.tools.explain.history import Change, History
 from braid.tools.explain.kernel_rows import KernelRow
@@ -23,7 +24,8 @@ class Story:
     """A name of the model, with what is known of it and of all names that it stands for.
 
     `changes` are those of its ops, with the remarks of passes that speak of it; `blocks` is where
-    it lies in memory, in a plan whose arena has a bound.
+    it lies in memory, in a plan whose arena has a bound; `code` is that of its kernels where
+    that was asked for.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Story:
     plan: MemoryPlan
     bound: int
     seconds: float
+    code: tuple[str, ...] = ()
 
     def data(self) -> dict[str, Any]:
         """Return the story as JSON has it."""
@@ -49,6 +52,7 @@ class Story:
             "memory": [asdict(block) for block in self.blocks],
             "arena_bytes": self.plan.arena,
             "arena_lower_bound": self.bound,
+            "code": list(self.code),
         }
 
 
@@ -74,6 +78,7 @@ def story_of(name: str, names: tuple[str, ...], page: ModelPage, history: Histor
     whole = page.walk.whole
     assert whole is not None
     plan = page.memory.view().plans[-1]
+    kernels = tuple(row for row in page.kernels if wanted & set(row.ops))
     remarks = (each for each in page.walk.remarks if any(_speaks_of(each, n) for n in names))
     return Story(
         name,
@@ -81,12 +86,19 @@ def story_of(name: str, names: tuple[str, ...], page: ModelPage, history: Histor
         next((why for ops, why in whole.free if wanted & set(ops)), ""),
         history.of(names),
         tuple(remarks),
-        tuple(row for row in page.kernels if wanted & set(row.ops)),
+        kernels,
         tuple(block for block in plan.blocks if wanted & set(block.label.split(", "))),
         plan,
         (page.memory.after or page.memory.before).report.lower_bound,
         page.data["summary"]["seconds"],
+        tuple(dict.fromkeys(_code_of(whole.code, kernels))),
     )
+
+
+def _code_of(code: KernelCode, kernels: Sequence[KernelRow]) -> Iterator[str]:
+    for row in kernels:
+        if row.ops in code.symbols:
+            yield code.texts[code.symbols[row.ops]]
 
 
 def _speaks_of(remark: Remark, name: str) -> bool:
@@ -111,6 +123,8 @@ def lines_of(story: Story) -> Iterator[tuple[tuple[str, ...], str, Table | None]
     if story.remarks:
         said = tuple(f"  {each.pass_name}: {each.message}" for each in story.remarks)
         yield ("What passes say of it:", *said), "", None
+    for text in story.code:
+        yield ("Machine code:", *(f"  {line}" for line in text.split("\n"))), "", None
 
 
 def _kernel_lines(row: KernelRow, seconds: float) -> Iterator[str]:

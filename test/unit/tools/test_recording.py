@@ -1,6 +1,7 @@
 """`braid profile record`: what each run of a model took, kernels and what is between them."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -77,3 +78,53 @@ def test_explain_has_the_time_between_kernels(
     assert summary["between"] == pytest.approx(rest)
     measured = next(kernel["measured"] for kernel in kernels if kernel["measured"])
     assert measured["low"] <= measured["median"] <= measured["high"]
+
+
+def test_disturbed_runs_are_left_out() -> None:
+    calm = [(1.0 + 0.01 * n, {"a": entry(1, 0.5)}) for n in range(9)]
+    profile = profile_of(Path("m"), {}, [*calm, (9.0, {"a": entry(1, 8.5)})])
+    assert profile.runs is not None and profile.runs.count == 9
+    assert profile.ops["a"].seconds == pytest.approx(9 * 0.5)
+    # Of a few runs nobody can say which is disturbed.
+    few = profile_of(Path("m"), {}, [*calm[:4], (9.0, {"a": entry(1, 8.5)})])
+    assert few.runs is not None and few.runs.count == 5
+
+
+def test_all_kernels_and_the_rest_add_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, trace = tmp_path / "net.onnx", tmp_path / "trace.json"
+    onnx.save(small_squeezenet(), model)
+    command = ["bench", str(model), "--runs", "9", "--by-kernel", "--trace", str(trace), "--json"]
+    assert main(command) == 0
+    result: Any = json.loads(capsys.readouterr().out)["result"]
+    rows = result["kernels"]
+    assert [row["kernel"] for row in rows].count("between kernels") == 1
+    assert sum(row["share"] for row in rows) == pytest.approx(1)
+    assert all(row["share"] >= 0 for row in rows)
+    events = json.loads(trace.read_text())["traceEvents"]
+    run = next(event for event in events if event.get("cat") == "run")
+    kernels = [event for event in events if event.get("cat") == "kernel"]
+    assert kernels and sum(event["dur"] for event in kernels) <= run["dur"]
+
+
+def test_a_profile_has_a_timeline_and_counters(tmp_path: Path) -> None:
+    model, file = tmp_path / "net.onnx", tmp_path / "p.json"
+    onnx.save(small_squeezenet(), model)
+    command = ["profile", "record", str(model), "-o", str(file), "--runs", "2"]
+    assert main([*command, "--threads", "1"]) == 0
+    profile = read_record(file)
+    assert {span.place for span in profile.timeline} == {"thread 1"}
+    assert {span.name for span in profile.timeline} <= set(profile.ops)
+    for before, after in pairwise(profile.timeline):
+        assert before.end <= after.begin
+    counted = {name for record in profile.ops.values() for name in record.counters}
+    assert counted.isdisjoint(profile.counted.missing) and profile.counted.runs > 0
+    assert counted | set(profile.counted.missing) >= {"cycles", "task_clock_ns"}
+    twice = merge_records([file, file])
+    assert twice.counted.runs == 2 * profile.counted.runs
+    data = json.loads(file.read_text())
+    data["timeline"][0][3] = -1.0
+    file.write_text(json.dumps(data))
+    with pytest.raises(BraidError, match="not a profile of braid"):
+        read_record(file)

@@ -4,6 +4,8 @@ import { html } from "./dom.js";
 import { seconds, share } from "./format.js";
 
 const FEW = 6;
+// A mean so many times the third quartile is that of a few runs.
+const DISTURBED = 1.5;
 
 export const COLUMNS = [
   { id: "name", title: "Kernel", value: (k) => k.name, cell: nameCell, text: (k) => k.name },
@@ -64,7 +66,9 @@ function measuredCell(kernel) {
   const title = low === null ? "the mean of all runs"
     : `mean; median ${seconds(median)}, quartiles ${seconds(low)} and ${seconds(high)}`;
   const spread = low === null ? null : html("small", {}, `${seconds(low)} – ${seconds(high)}`);
-  return html("span", { title }, seconds(value), spread);
+  const disturbed = high !== null && value > DISTURBED * high
+    ? html("small", { className: "warn" }, "a few runs took far longer") : null;
+  return html("span", { title }, seconds(value), spread, disturbed);
 }
 
 function rooflineText(kernel) {

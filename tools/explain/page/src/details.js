@@ -1,5 +1,6 @@
 // All that is known of one kernel: facts, what was weighed, and its IR after each pass.
 
+import { codePane } from "./code.js";
 import { html, tableOf } from "./dom.js";
 import { bytes, count, seconds, share } from "./format.js";
 import { historyPanes } from "./history.js";
@@ -13,7 +14,8 @@ export function kernelDetails(page, kernel, key) {
       ? html("a", { href: routeTo("graph", kernel.ops[0]) }, "Show in the graph") : null, " ",
     html("a", { href: routeTo("kernels", key) }, "Link to this row")),
     candidates(kernel),
-    historyPanes(kernel, page.summary.no_history));
+    historyPanes(kernel, page.summary.no_history),
+    codePane(page, kernel));
 }
 
 function facts(kernel, summary) {

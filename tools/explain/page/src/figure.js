@@ -6,7 +6,7 @@ import { select } from "d3-selection";
 import { zoom } from "d3-zoom";
 import { html, svg } from "./dom.js";
 
-const BOTTOM = 26;
+const [BOTTOM, RIGHT] = [26, 30];
 
 // `draw(scale)` gives the marks; `ticks` writes a place on the axis.
 export class Figure {
@@ -46,7 +46,7 @@ export class Figure {
     this.width = width;
     this.chart.setAttribute("width", width);
     this.clip.setAttribute("width", Math.max(width - this.left, 0));
-    this.scale = scaleLinear([0, this.end || 1], [this.left, width - 8]);
+    this.scale = scaleLinear([0, this.end || 1], [this.left, width - RIGHT]);
     const extent = [[this.left, 0], [width, this.height]];
     this.zoom.extent(extent).translateExtent(extent);
     this.update(this.transform);

@@ -2,10 +2,12 @@
 
 import { html } from "./dom.js";
 import { decisionsView } from "./decisions.js";
+import { differenceView } from "./difference.js";
 import { graphView } from "./graph.js";
 import { kernelsView } from "./kernels.js";
 import { memoryView } from "./memory.js";
 import { go, readRoute } from "./route.js";
+import { sizesView } from "./sizes.js";
 import { timelineView } from "./timeline.js";
 import { unpacked } from "./packed.js";
 
@@ -17,10 +19,12 @@ async function readData() {
 
 const page = await readData();
 const VIEWS = [
+  { id: "changes", title: "Changes", draw: differenceView, has: page.difference !== null },
   { id: "kernels", title: "Kernels", draw: kernelsView, has: page.summary !== null },
   { id: "graph", title: "Graph", draw: graphView, has: page.graph !== null },
   { id: "memory", title: "Memory", draw: memoryView, has: page.memory !== null },
   { id: "timeline", title: "Timeline", draw: timelineView, has: page.timelines.length > 0 },
+  { id: "sizes", title: "Sizes", draw: sizesView, has: page.sizes !== null },
   { id: "decisions", title: "Decisions", draw: decisionsView, has: page.decisions.length > 0 },
 ].filter((view) => view.has);
 

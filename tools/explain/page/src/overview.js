@@ -62,10 +62,12 @@ function kindBar(summary, chooseKind) {
   const total = shown.reduce((sum, kind) => sum + kind.seconds, 0) || 1;
   const bar = html("div", { className: "bar", role: "group", "aria-label": "Time by kind of kernel" });
   const legend = html("ul", { className: "legend" });
-  shown.forEach((kind, index) => {
+  // As in the timeline, where nothing stands for what is between kernels.
+  const kinds = summary.kinds.map((kind) => kind.kind).filter((kind) => kind !== BETWEEN);
+  shown.forEach((kind) => {
     const part = kind.seconds / total;
     const text = `${kind.kind} ${share(part)}, ${seconds(kind.seconds)}`;
-    const colour = kind.kind === BETWEEN ? "var(--line)" : colourOf(index);
+    const colour = kind.kind === BETWEEN ? "var(--line)" : colourOf(kinds.indexOf(kind.kind));
     if (part >= SMALLEST) {
       bar.append(html("span", { className: "part", title: text,
         style: `flex-grow:${part};background:${colour}` }));
