@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from braid.runtime.model import Model
     from braid.tools.comparison.compiled_difference import CompiledDifference
     from braid.tools.comparison.compiled_facts import CompiledFacts
+    from braid.tools.explain.kernel_rows import KernelRow
 
 _OPTIONS = (
     *("target", "cpu", "gpu_arch", "threads", "shapes", "dims", "constants", "shape_buckets"),
@@ -76,6 +77,10 @@ def diff(
             metavar="N", min=1, help="Run both N times in turns, and each kernel, on random inputs."
         ),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw what moved, and why, on a page in FILE."),
+    ] = None,
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="The status is 1 if they differ, as of git diff.")
     ] = False,
@@ -85,10 +90,19 @@ def diff(
     They are models, artifacts, or one model with two sets of options: 'braid diff model.onnx --b
     "--numerics strict"'. Shown are settings, bytes and kernels that differ: their ops, layouts,
     schedules, devices and times. Times are those that decisions are made by, or measured. Of
-    artifacts, kernels are not known.
+    artifacts, kernels are not known. The page of --html has all kernels side by side, those that
+    moved most first, with what each side says of the choice of the other one.
     """
     sides = _sides(model, other, options, a, b)
     from braid.tools.comparison.compiled_difference import CompiledDifference
+    from braid.tools.terminal.outputs import check_outputs
+
+    check_outputs(html, model=model)
+    if html is not None and any(side.is_artifact for side in sides):
+        raise BraidError(
+            "kernels of artifacts are not known, so that there is nothing to draw",
+            hint="give the models that they are made of",
+        )
 
     with TemporaryDirectory(prefix="braid-diff-") as directory:
         artifacts = [_artifact(side, Path(directory)) for side in sides]
@@ -97,7 +111,10 @@ def diff(
         if measure is not None:
             known, seconds = _measured(sides, known, artifacts, measure)
         found = CompiledDifference.between(known[0], known[1], seconds)
+        if html is not None:
+            _write_page(html, sides, known, found)
     data = {side.name: side.to_json() for side in sides} | found.to_json()
+    data["files"] = [] if html is None else [str(html)]
     status = 1 if exit_code and not found.is_empty else 0
     return Answer(data, lambda: _show(sides, found), status)
 
@@ -228,6 +245,28 @@ def _measured(
         found = kernel_seconds(counted, _runner(side, counted), runs)
         known[number] = replace(facts, kernels=with_measured(facts.kernels, found))
     return known, seconds
+
+
+def _write_page(
+    path: Path,
+    sides: "tuple[_Side, _Side]",
+    known: "list[CompiledFacts]",
+    found: "CompiledDifference",
+) -> None:
+    from braid.tools.commands.diagnostics import compiling
+    from braid.tools.comparison.decided_kernels import weighed_kernels
+    from braid.tools.comparison.difference_page import difference_page, with_times
+    from braid.tools.explain.render import render
+    from braid.tools.terminal.outputs import write_files
+
+    rows: list[tuple[KernelRow, ...]] = []
+    for side, facts in zip(sides, known, strict=True):
+        with compiling(side.path, "looking at the kernels of"):
+            weighed = weighed_kernels(side.path, side.options)
+        rows.append(with_times(weighed, facts.kernels or ()))
+    labels = [f"{side.path.name} {side.given}".strip() for side in sides]
+    page = difference_page((labels[0], labels[1]), (rows[0], rows[1]), found)
+    write_files({path: render(page).encode()})
 
 
 def _runner(side: _Side, model: "Model") -> "Any":

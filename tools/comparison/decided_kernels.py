@@ -7,7 +7,7 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 
 from braid.analysis.profile.execution_counts import ExecutionCounts
-from braid.analysis.storage.strided_storage import stored_choice
+from braid.analysis.storage.strided_storage import is_only_storage, stored_choice
 from braid.dialects.braid.names import names_of
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.variants import program_functions
@@ -24,6 +24,11 @@ from braid.targets.costs.kernel_choice import KernelChoice
 from braid.targets.kernels.kernel_schedule import KernelSchedule
 from braid.targets.machines.resolve import device_of, target_of
 from braid.targets.machines.target import Target
+from braid.tools.explain.kernel_rows import KernelRow
+from braid.tools.explain.walk import decided_rows
+
+MEASURED = "measured here"
+"""The source of times that were measured for the comparison."""
 
 
 @dataclass(frozen=True)
@@ -66,13 +71,23 @@ def decided_kernels(model: Path, options: CompileOptions) -> list[DecidedKernel]
     return list(_kernels(module, target))
 
 
+def weighed_kernels(model: Path, options: CompileOptions) -> tuple[KernelRow, ...]:
+    """Return the same kernels with the candidates that were weighed for each; raises likewise."""
+    context = make_context()
+    module = read_to_compile(context, model, options).module
+    check_model(module)
+    bind_decision_sizes(context, module)
+    passes = passes_within(options, passes_for(module), target_of(module))
+    return decided_rows(context, module, passes)
+
+
 def _kernels(module: ModuleOp, target: Target) -> Iterator[DecidedKernel]:
     counts, costs = ExecutionCounts.of(module), CostSource(target)
     choices = {device.name: KernelChoice.on(device) for device in target.devices}
     for function in program_functions(module):
         for op in function.walk():
-            if not isinstance(op, FusedOp):
-                continue
+            if not isinstance(op, FusedOp) or is_only_storage(op):
+                continue  # what moves nothing is no kernel
             device = device_of(op, target)
             chosen = choices[device.name].choose(op)
             schedule = (

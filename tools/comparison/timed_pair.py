@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from braid.runtime.model import Model
-from braid.tools.comparison.decided_kernels import DecidedKernel
+from braid.tools.comparison.decided_kernels import MEASURED, DecidedKernel
 
 Run = Callable[[], object]
 
@@ -38,7 +38,7 @@ def with_measured(
 ) -> list[DecidedKernel]:
     """Return the kernels with the times that were measured; what was not keeps what is expected."""
     return [
-        replace(kernel, seconds=seconds[kernel.name], source="measured here")
+        replace(kernel, seconds=seconds[kernel.name], source=MEASURED)
         if kernel.name in seconds
         else kernel
         for kernel in kernels
