@@ -150,7 +150,7 @@ def read_to_compile(context: Context, source: ModelSource, options: CompileOptio
         bounds=options.shape_bounds,
         settings=given_settings(options),
     )
-    if options.state is not None:
+    if options.state:
         mark_state(model.module, options.state)
     return model
 
