@@ -120,6 +120,16 @@ class CompileOptions:
             repeats=True,
         ),
     )
+    specialize: Sequence[Mapping[str, int]] = field(
+        default=(),
+        metadata=_option(
+            "Sizes of open dims that are frequent, such as batch=1,sequence=128: code of their own "
+            "runs at these, beside the one for all sizes.",
+            str,
+            metavar="DIM=SIZE,…",
+            repeats=True,
+        ),
+    )
     shape_buckets: Mapping[str, Sequence[int]] | None = field(
         default=None,
         metadata=_option(

@@ -1,7 +1,7 @@
 """Build the pipeline of a model: the default passes for a target, with what a caller chose."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import cast
 
@@ -21,6 +21,7 @@ from braid.passes.parameters.merge_prepared_parameters import MergePreparedParam
 from braid.passes.partition.assign_devices import STRATEGIES, AssignDevicesPass, Strategy
 from braid.passes.preparation.prepare_backends import PrepareBackendsPass
 from braid.passes.quantization.convert_qdq_to_integers import ConvertQdqToIntegersPass
+from braid.passes.sizes.add_specializations import AddSpecializationsPass
 from braid.support.errors import BraidError, did_you_mean
 from braid.support.option_names import option_text
 from braid.targets.machines.resolve import target_of
@@ -66,7 +67,47 @@ def passes_within(
     passes = with_partition(passes, options.partition, options.pin, target)
     passes = with_search(passes, options.order_seconds, options.jobs)
     passes = policy.within(passes, options.jobs, target)
+    passes = with_specializations(passes, options.specialize)
     return with_profile(passes, options.use_profile, options.unseen)
+
+
+def with_specializations(
+    passes: Sequence[ModulePass], specialize: object
+) -> tuple[ModulePass, ...]:
+    """Return `passes` with code for these sizes, whose functions share what they prepare.
+
+    Raises BraidError for what are no sizes by name.
+    """
+    example = {"batch": 1, "sequence": 128}
+    given = cast("Sequence[object]", specialize) if isinstance(specialize, list | tuple) else None
+    if given is None or not all(map(_are_sizes, given)):
+        raise BraidError(
+            f"{option_text('specialize')} is {specialize!r:.200}, expected sizes by name",
+            hint=f"such as specialize=[{example}]",
+        )
+    if not given:
+        return tuple(passes)
+    entries = cast("Sequence[Mapping[str, int]]", given)
+    text = ";".join(",".join(f"{name}={size}" for name, size in own.items()) for own in entries)
+    changed = [
+        replace(pass_, sizes=text) if isinstance(pass_, AddSpecializationsPass) else pass_
+        for pass_ in passes
+    ]
+    if any(isinstance(pass_, MergePreparedParametersPass) for pass_ in changed):
+        return tuple(changed)
+    return (*changed, MergePreparedParametersPass())
+
+
+def _are_sizes(entry: object) -> bool:
+    """Return whether an entry has sizes by name, which fit into an option of a pass."""
+    return isinstance(entry, Mapping) and all(
+        isinstance(name, str)
+        and not {*",;="} & {*name}
+        and isinstance(size, int)
+        and not isinstance(size, bool)
+        and 0 <= size < 1 << 60
+        for name, size in cast("Mapping[object, object]", entry).items()
+    )
 
 
 def with_profile(

@@ -1,18 +1,18 @@
 """`add-specializations`: functions of a model for some sizes, beside that for all."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from braid.analysis.sizes.binding import Binding
-from braid.dialects.braid.attribute_names import SPECIALIZED, SYMBOLS
+from braid.dialects.braid.attribute_names import SPECIALIZED
 from braid.dialects.braid.base import extents_of
 from braid.dialects.braid.decided_sizes import decides_sizes
-from braid.dialects.braid.sizes import assumptions_of, symbols_attribute, value_sizes
+from braid.dialects.braid.sizes import value_sizes
 from braid.dialects.braid.state import state_of
 from braid.dialects.braid.variants import (
     free_symbols,
@@ -20,21 +20,26 @@ from braid.dialects.braid.variants import (
     sizes_attribute,
     specialized_sizes,
 )
+from braid.passes.sizes.bind_sizes import bind_functions, parse_sizes
+from braid.support.errors import BraidError
 from braid.support.sizes.expression import Size, Symbol, atom_alone
 
 
 @dataclass(frozen=True)
 class AddSpecializationsPass(ModulePass):
-    """Add a function for steps that append one row to the state of a model.
+    """Add functions for sizes that are asked for, and for steps that append one row to a state.
 
-    Decisions at the length of a prompt are poor for steps of one token, which are most of what a
-    decoder runs: the function for these has the size 1 in place of a symbol, and decisions of its
-    own. The runtime runs it where the dim has that size, and the function for all sizes elsewhere.
+    Decisions are made at likely sizes; at others that are frequent, decisions of their own pay, and
+    code of fixed sizes is faster. So are steps of one token, which are most of what a decoder runs.
+    The runtime runs the first function whose sizes the dims have, and the one for all elsewhere.
 
-    In: a module with one public function, whose state is appended to (`append-in-place`). Out: a
-    copy of it after it, with 1 in place of the number of rows that each run appends, and with
-    `braid.specialized`. A module with phases stays as it is, and one where that number is no symbol
-    of its own.
+    In: a module with one public function. `sizes` lists sizes by name, those of one function
+    separated by commas and functions by semicolons: `sizes="batch=1,sequence=128;batch=1"`. Out:
+    copies of the function after it, with these numbers in place of symbols, and with
+    `braid.specialized`; what has most sizes comes first. Where a state is appended to
+    (`append-in-place`), another one has 1 in place of the number of rows that a run appends, if
+    that is a symbol of its own. A module with phases stays as it is. Raises BraidError for a name
+    that the function has not, a number that is not allowed, and sizes at which an op is impossible.
 
     ```mlir
     func.func @main(%ids: tensor<?x?xi64, #braid.sizes<["batch", "new"]>>, …)
@@ -45,15 +50,31 @@ class AddSpecializationsPass(ModulePass):
 
     name = "add-specializations"
 
+    sizes: str = ""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Add the function after the public one."""
+        """Add the functions after the public one; raises as the class says."""
         functions = public_functions(op)
-        if len(functions) == 1 and not decides_sizes(op) and not specialized_sizes(functions[0]):
-            (function,) = functions
-            symbols = set(_appended(function))
-            values = {name for names in value_sizes(function) for name in names}
-            if len(symbols) == 1 and not symbols & values:
-                _specialize(op, function, dict.fromkeys(symbols, 1))
+        asked = [parse_sizes(self.name, text) for text in self.sizes.split(";") if text.strip()]
+        if len(functions) != 1 or decides_sizes(op) or specialized_sizes(functions[0]):
+            if asked:
+                raise BraidError(
+                    "there are several functions already, which have sizes of their own",
+                    hint="specialize a model whose sizes are open, and not decided by data",
+                )
+            return
+        (function,) = functions
+        symbols, values = set(_appended(function)), set(chain(*value_sizes(function)))
+        if len(symbols) == 1 and not symbols & values:
+            asked.append(dict.fromkeys(symbols, 1))
+        fewest_first = sorted(_distinct(asked), key=len)
+        for own in fewest_first:
+            _specialize(op, function, own)
+
+
+def _distinct(asked: Sequence[Mapping[str, int]]) -> list[Mapping[str, int]]:
+    """Return sizes that are not asked for before."""
+    return list({frozenset(own.items()): own for own in reversed(asked) if own}.values())[::-1]
 
 
 def _appended(function: FuncOp) -> Iterator[str]:
@@ -74,16 +95,9 @@ def _appended(function: FuncOp) -> Iterator[str]:
 
 
 def _specialize(module: ModuleOp, function: FuncOp, sizes: Mapping[str, int]) -> None:
-    """Add a copy of a function with these sizes."""
+    """Add a copy of a function with these sizes right after it."""
     copy = function.clone()
     copy.sym_name = StringAttr(next(free_symbols(module, f"{function.sym_name.data}_")))
-    binding = Binding.of(sizes)
-    binding.bind_all(copy)
-    left = {name: own for name, own in assumptions_of(copy).symbols if name not in sizes}
-    if left:
-        copy.attributes[SYMBOLS] = symbols_attribute(left)
-    else:
-        copy.attributes.pop(SYMBOLS, None)
+    bind_functions([copy], sizes)
     copy.attributes[SPECIALIZED] = sizes_attribute(sizes)
     module.body.block.insert_op_after(copy, function)
-    binding.verify(copy)

@@ -1,7 +1,7 @@
 """`bind-sizes`: numbers in place of symbols, in types and wherever else sizes stand."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -42,21 +42,24 @@ class BindSizesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Put the numbers in place of the symbols; raises as the class says."""
-        bind_sizes(op, _parsed(self.values))
+        bind_sizes(op, parse_sizes(self.name, self.values))
 
 
 _NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 
 
-def _parsed(text: str) -> dict[str, int]:
-    """Return names and numbers of `name=number,…`. Raises BraidError for any other text."""
+def parse_sizes(pass_: str, text: str) -> dict[str, int]:
+    """Return names and numbers of `name=number,…`, an option of a pass.
+
+    Raises BraidError for any other text.
+    """
     found: dict[str, int] = {}
     for entry in filter(None, (part.strip() for part in text.split(","))):
         name, _, number = entry.rpartition("=")
         if not name or not _NUMBER.fullmatch(number.strip()):
             raise BraidError(
-                f"bind-sizes: '{entry}' is no name and number",
-                hint='write values="batch=1,sequence=128"',
+                f"{pass_}: '{entry}' is no name and number",
+                hint='write "batch=1,sequence=128"',
             )
         found[name.strip()] = int(number)
     return found
@@ -68,7 +71,11 @@ def bind_sizes(module: ModuleOp, values: Mapping[str, int]) -> None:
     Raises BraidError for a name that no function has, a number that is not allowed, and where an
     op is impossible at these sizes.
     """
-    functions = [op for op in module.walk() if isinstance(op, FuncOp)]
+    bind_functions([op for op in module.walk() if isinstance(op, FuncOp)], values)
+
+
+def bind_functions(functions: Sequence[FuncOp], values: Mapping[str, int]) -> None:
+    """Put the numbers in place of the symbols in some functions; raises as `bind_sizes`."""
     _check(functions, values)
     binding = Binding.of(values)
     for function in functions:

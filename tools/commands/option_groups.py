@@ -13,6 +13,7 @@ from braid.tools.terminal.option_values import (
     parse_buckets,
     parse_dims,
     parse_shapes,
+    parse_specialize,
     parse_state,
 )
 
@@ -118,6 +119,7 @@ _PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "shapes": parse_shapes,
     "dims": parse_dims,
     "state": parse_state,
+    "specialize": parse_specialize,
     "constants": _constants,
     "shape_buckets": parse_buckets,
     "shape_bounds": parse_bounds,

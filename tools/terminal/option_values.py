@@ -106,6 +106,31 @@ def parse_state(texts: Sequence[str] | None) -> dict[str, str]:
     return state
 
 
+def parse_specialize(texts: Sequence[str] | None) -> tuple[dict[str, int], ...]:
+    """Read the values of `--specialize`, each of one or more dims separated by commas.
+
+    Raises:
+        BraidError: one is not `dim=size`, or a dim comes twice in one.
+
+    """
+    found: list[dict[str, int]] = []
+    for text in texts or ():
+        sizes: dict[str, int] = {}
+        for part in (part.strip() for part in text.split(",")):
+            name, size = split_pair("specialize", part)
+            if name in sizes:
+                raise _given_twice("specialize", name)
+            number = _parse_size("specialize", name, size)
+            if number is None:
+                raise BraidError(
+                    f"{option_text('specialize')} for '{name}' is '{size}', expected a size",
+                    hint=f"such as {option_text('specialize', {name: 8})}",
+                )
+            sizes[name] = number
+        found.append(sizes)
+    return tuple(found)
+
+
 def parse_at(texts: Sequence[str] | None) -> dict[str, int]:
     """Read the values of `--at`, each of one or more dims separated by commas.
 
