@@ -12,6 +12,7 @@ from braid.dialects.braid.constants import IotaOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import from_numpy
 from braid.dialects.braid.elementwise import TABLE, elementwise
+from braid.dialects.braid.folding import FoldOp
 from braid.dialects.braid.fourier import FftOp
 from braid.dialects.braid.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from braid.dialects.braid.matmul import MatmulOp
@@ -76,6 +77,11 @@ def pool(kind: str, window: Sequence[int], **options: object) -> Build:
     defaults = {"strides": [1], "dilations": [1], "pad_low": [0], "pad_high": [0]}
     lists = {k: v * len(window) for k, v in defaults.items()} | options
     return lambda x: PoolOp.get(x, kind, window, **lists)
+
+
+def fold(block: Sequence[int], image: Sequence[int], **options: Sequence[int]) -> Build:
+    defaults = {"dilations": [1] * len(block), "pad_low": [0] * len(block)}
+    return lambda x: FoldOp.get(x, block, image, **(defaults | options))
 
 
 def resize(sizes: Sequence[int], *options: object, scales: Sequence[float] = ()) -> Build:
@@ -275,5 +281,7 @@ DECOMPOSED: list[tuple[str, Build, list[Array]]] = [
             ("irfft", (2, 66, 2), 1),
         )
     ],
+    ("fold", fold([3, 2], [4, 6], strides=[1, 2], pad_low=[1, 0]), [floats(2, 12, 4, 3)]),
+    ("fold apart", fold([2], [9], strides=[4], dilations=[2]), [floats(1, 4, 2)]),
     ("irfft odd", lambda x: FftOp.get(x, "irfft", 1, 131), [floats(2, 66, 2)]),
 ]

@@ -11,6 +11,7 @@ from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.decided_sizes import DecideSizesOp
 from braid.dialects.braid.elementwise import ELEMENTWISE
 from braid.dialects.braid.failure import FailOp
+from braid.dialects.braid.folding import FoldOp
 from braid.dialects.braid.fourier import FftOp
 from braid.dialects.braid.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from braid.dialects.braid.launch import AwaitOp, LaunchOp, TokenType
@@ -61,6 +62,7 @@ Braid = Dialect(
         DecideSizesOp,
         FailOp,
         FftOp,
+        FoldOp,
         FusedOp,
         GatherElementsOp,
         GatherNdOp,

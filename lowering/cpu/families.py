@@ -15,6 +15,7 @@ from braid.lowering.cpu.kernels.conv_grouped import ConvGroupedFamily
 from braid.lowering.cpu.kernels.conv_winograd import ConvWinogradFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.fft import FftFamily
+from braid.lowering.cpu.kernels.fold import FoldFamily
 from braid.lowering.cpu.kernels.gemm import GemmFamily
 from braid.lowering.cpu.kernels.gemm_dots import GemmDotsFamily
 from braid.lowering.cpu.kernels.gemm_packing import GemmPackingFamily
@@ -73,6 +74,7 @@ def cpu_families(
         ArgReduceFamily(machine),
         TreesFamily(machine),
         FftFamily(machine),
+        FoldFamily(machine),
         ElementwiseFamily(machine),
     )
     tiled = TiledFamily(machine, inner=(*families, generic))

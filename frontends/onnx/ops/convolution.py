@@ -11,17 +11,15 @@ from braid.dialects.braid.base import TensorOp, element_type_of, extents_of, fit
 from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.folding import FoldOp
 from braid.dialects.braid.numpy_functions import wide
 from braid.dialects.braid.relayout import Array
-from braid.dialects.braid.scattering import ScatterNdOp
 from braid.dialects.braid.size_evaluation import fixed, fixed_shape
 from braid.dialects.braid.size_limits import require_table
-from braid.dialects.braid.sized_ops import slice_of
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import (
     apply,
-    broadcast,
     matmul,
     reshape,
     slice_dim,
@@ -237,22 +235,8 @@ def col2im(b: Builder, node: Node) -> SSAValue:
         (extent - dilation * (size - 1) - 1) // stride + 1
         for extent, size, stride, dilation in zip(padded, block, strides, dilations, strict=True)
     ]
-    batch, channels = extents_of(x)[0], extents_of(x)[1] // int(np.prod(block))
     if min(counts) < 0:
         node.fail(f"blocks of {list(block)} with these dilations exceed the padded image {padded}")
-    shape = [*block, *counts]
-    require_table(math.prod(shape) * rank, "places of the columns")
-    grid = np.indices(shape, sparse=True)
-    places = [
-        np.broadcast_to(grid[dim] * dilation + grid[rank + dim] * stride, shape)
-        for dim, (stride, dilation) in enumerate(zip(strides, dilations, strict=True))
-    ]
-    indices = np.stack(places, -1).reshape(math.prod(block), math.prod(counts), rank)
-    columns = reshape(b, x, [batch, channels, *indices.shape[:2]])
-    updates = transpose(b, columns, [2, 3, 0, 1])
-    zero = b.constant(np.zeros([1] * (rank + 2), to_numpy(element_type_of(x))))
-    empty = broadcast(b, zero, [*padded, batch, channels])
-    total = b.emit(ScatterNdOp.get(empty, b.constant(indices), updates, "add"))
-    offsets = [*pads[:rank], 0, 0]
-    inner = b.emit(slice_of(total, offsets, [*image, batch, channels]))
-    return transpose(b, inner, [rank, rank + 1, *range(rank)])
+    columns = reshape(b, x, [*extents_of(x)[:2], *counts])
+    lists = {"strides": strides, "dilations": dilations, "pad_low": pads[:rank]}
+    return b.emit(FoldOp.get(columns, block, image, **lists))

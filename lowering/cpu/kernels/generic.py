@@ -22,6 +22,7 @@ from braid.dialects.braid.base import AnyTensor, IndirectOp, StructuredOp, shape
 from braid.dialects.braid.box_selection import NonMaxSuppressionOp
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import bytes_of
+from braid.dialects.braid.folding import FoldOp
 from braid.dialects.braid.fourier import FftOp
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import ConcatOp, PadOp, ReshapeOp
@@ -50,6 +51,9 @@ _BLOCKED_FACTOR = 1.1
 
 _STEP_PLACES = 128
 """Multiply-adds for each number that is transformed: two steps of 32 points, of two parts."""
+
+_FOLD_PASSES = 4
+"""Passes of a fold over memory."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +130,11 @@ class _Generic(VectorCandidate):
 
 
 def _passes(op: Operation) -> int:
-    """Return the passes of an op over memory: a scan becomes log2 n elementwise ops."""
+    """Return the passes of an op over memory: a scan becomes log2 n elementwise ops, a fold two
+    transposes, zeros and a scatter.
+    """
+    if isinstance(op, FoldOp):
+        return _FOLD_PASSES
     extent = shape_of(op.input)[op.dim.value.data] if isinstance(op, ScanOp) else 1
     return max(1, extent.bit_length())
 

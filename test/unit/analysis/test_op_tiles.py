@@ -17,6 +17,7 @@ from braid.dialects.braid.base import DecomposableOp, TensorOp, integer, integer
 from braid.dialects.braid.constants import IotaOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.folding import FoldOp
 from braid.dialects.braid.fourier import FftOp
 from braid.dialects.braid.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from braid.dialects.braid.matmul import MatmulOp
@@ -104,6 +105,10 @@ CASES = {
         lambda x, w: transposed(x, w, strides=(3, 2), dilations=(1, 1), extra=(2, 5)),
     ),
     "scan": ([(3, 4, 5)], lambda x: ScanOp.get(x, "add", 1)),
+    "fold": (
+        [(3, 12, 4, 3)],
+        lambda x: FoldOp.get(x, [3, 2], [4, 6], strides=[1, 2], dilations=[1, 1], pad_low=[1, 0]),
+    ),
     "fft": ([(3, 6, 4, 2)], lambda x: FftOp.get(x, "fft", 1)),
     "irfft": ([(4, 3, 2)], lambda x: FftOp.get(x, "irfft", 0)),
     "top k": ([(3, 6, 4)], lambda x: TopKOp.get(x, 2, 1)),
@@ -128,6 +133,7 @@ WHOLE = {
     "iota": [1],
     "scan": [1],
     "fft": [1, 3],
+    "fold": [2, 3],
     "irfft": [0, 2],
     "top k": [1],
     "scatter elements": [1, 2],

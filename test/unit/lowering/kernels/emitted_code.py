@@ -29,6 +29,7 @@ from braid.dialects.braid.box_selection import NonMaxSuppressionOp
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.folding import FoldOp
 from braid.dialects.braid.fourier import FftOp
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.layout import Layout
@@ -114,6 +115,11 @@ def _functions(x: Any) -> Any:
 
 def _transform(kind: str, x: Any) -> Any:
     return chain(FftOp.get(x, kind, 1))
+
+
+def _fold(x: Any) -> Any:
+    lists = {"strides": (1, 2), "dilations": (1, 1), "pad_low": (1, 1)}
+    return chain(FoldOp.get(x, (3, 3), (9, 80), **lists))
 
 
 def _convolution(groups: int) -> Build:
@@ -428,6 +434,7 @@ CASES = (
         "fft", "convolution", [(5, 37, 2)], partial(_transform, "fft"), ["abc"] * 2,
         {"is_row": 0, "most_radix": 8}, types=(f64,),
     ),
+    Case("fold", "strides", [(2, 18, 9, 40)], _fold, ["abcd"] * 2),
     Case("top-k", "doubles", [(400, 3)], lambda x: _top_k(x, 40, 0), ["ab"] * 3, types=(f64,)),
     Case(
         "arg-reduce", "long", [(3, 300)], lambda x: chain(ArgReduceOp.get(x, "min", 1)),
