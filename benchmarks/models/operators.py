@@ -42,6 +42,15 @@ BYTES = (
     ((1, 768), (768, 512)),
 )
 """Products of bytes that are computed both: scores, hidden layers, few rows."""
+FOLDED = (
+    ((1, 576, 3136), (56, 56), 3, 1, 1),
+    ((1, 256, 784), (56, 56), 2, 2, 0),
+    ((1, 1024, 784), (56, 56), 4, 2, 1),
+    ((8, 768, 196), (224, 224), 16, 16, 0),
+)
+"""Columns, the image that they are added up to, and extent, stride and padding of the blocks."""
+TRANSFORMED = ((1, 4096), (1, 65536), (32, 1024))
+"""Signals and their lengths."""
 
 Known = Sequence[NDArray[Any]]
 
@@ -161,4 +170,17 @@ def _images() -> Models:
             )
 
 
-MODELS = dict([*_rows(), *_elements(), *_images()])
+def _signals() -> Models:
+    for shape, image, extent, stride, pad in FOLDED:
+        known = [_numbers(*image), _numbers(extent, extent)]
+        lists = {"strides": [stride] * 2, "pads": [pad] * 4}
+        name = _name("col2im", shape, extent, stride)
+        yield name, partial(make_operator, "Col2Im", shape, known=known, **lists)
+    for count, length in TRANSFORMED:
+        known = [np.array(length), np.array(1)]
+        for name, parts, is_onesided in (("dft", 2, 0), ("real_dft", 1, 1)):
+            made = partial(make_operator, "DFT", (count, length, parts), known=known)
+            yield _name(name, (count, length)), partial(made, onesided=is_onesided)
+
+
+MODELS = dict([*_rows(), *_elements(), *_images(), *_signals()])
