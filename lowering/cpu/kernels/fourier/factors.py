@@ -1,10 +1,11 @@
 """Known factors of the places of a signal: chirps, their spectrum, and roots of unity."""
 
 from dataclasses import dataclass, replace
+from typing import Self
 
 from braid.dialects.braid.fourier_tables import Complexes
 from braid.lowering.cpu.kernels.fourier.complex_numbers import Arithmetic, Complex
-from braid.lowering.cpu.kernels.fourier.places import Places, Plane
+from braid.lowering.cpu.kernels.fourier.places import Plane, Source
 from braid.lowering.cpu.kernels.fourier.tables import Tables, several, single
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index
@@ -32,32 +33,29 @@ class Factors:
 
 
 @dataclass(frozen=True)
-class Multiplied(Places):
+class Multiplied(Source):
     """Numbers that are multiplied by factors as they are read."""
 
-    inner: Places
+    inner: Source
     ops: Arithmetic
     table: Buffer
     factors: Factors
 
     @property
+    def is_row(self) -> bool:
+        """See `Source`."""
+        return self.inner.is_row
+
+    @property
     def plane(self) -> Plane | None:
-        """See `Places`."""
+        """See `Source`."""
         return self.inner.plane
 
     def load(self, e: Emitter, place: Index) -> Complex:
-        """See `Places`."""
+        """See `Source`."""
         factor = self.factors.load(e, self.table, place)
         return self.ops.multiply(self.inner.load(e, place), factor)
 
-    def store(self, e: Emitter, value: Complex, place: Index) -> None:
-        """See `Places`; products are only read."""
-        raise NotImplementedError
-
-    def mirrored(self, e: Emitter, place: Index) -> Complex:
-        """See `Places`; factors are those of places that ascend."""
-        raise NotImplementedError
-
-    def first(self, count: int) -> "Multiplied":
-        """See `Places`."""
+    def first(self, count: int) -> Self:
+        """See `Source`."""
         return replace(self, inner=self.inner.first(count))

@@ -5,6 +5,7 @@ A vector is either several places of one signal (`is_row`), or one place of seve
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from typing import Self
 
 from braid.lowering.cpu.kernels.fourier.complex_numbers import Arithmetic, Complex, Part
 from braid.lowering.emit.buffer import Buffer
@@ -12,20 +13,13 @@ from braid.lowering.emit.emitter import Emitter, Index, Value
 from braid.lowering.emit.register_transpose import deinterleaved, interleaved, shuffled
 
 
-class Places(ABC):
-    """Numbers that are read or written by vectors, each named by the place of its first lane."""
+class Source(ABC):
+    """Numbers that are read by vectors, each named by the place of its first lane."""
 
+    @property
     @abstractmethod
-    def load(self, e: Emitter, place: Index) -> Complex:
-        """Return the numbers at a place, and after it."""
-
-    @abstractmethod
-    def store(self, e: Emitter, value: Complex, place: Index) -> None:
-        """Write the numbers at a place, and after it."""
-
-    @abstractmethod
-    def mirrored(self, e: Emitter, place: Index) -> Complex:
-        """Return the numbers at a place and, in further lanes, before it."""
+    def is_row(self) -> bool:
+        """Return whether a vector has several places of one signal."""
 
     @property
     def plane(self) -> "Plane | None":
@@ -33,8 +27,27 @@ class Places(ABC):
         return None
 
     @abstractmethod
-    def first(self, count: int) -> "Places":
-        """Return these, of which a vector has `count` lanes that are read and written."""
+    def load(self, e: Emitter, place: Index) -> Complex:
+        """Return the numbers at a place, and after it."""
+
+    def mirrored(self, e: Emitter, place: Index) -> Complex:
+        """Return the numbers at a place and, in further lanes, before it."""
+        if not self.is_row:
+            return self.load(e, place)
+        found = self.load(e, e.sub(place, e.lanes - 1))
+        return Complex(_reversed(e, found.real), _reversed(e, found.imaginary))
+
+    @abstractmethod
+    def first(self, count: int) -> Self:
+        """Return these, of which a vector of a row has `count` lanes that are read and written."""
+
+
+class Places(Source):
+    """Numbers that are read or written."""
+
+    @abstractmethod
+    def store(self, e: Emitter, value: Complex, place: Index) -> None:
+        """Write the numbers at a place, and after it."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +60,13 @@ class Plane(Places):
     buffer: Buffer
     real: int
     imaginary: int | None
-    is_row: bool
+    is_in_row: bool
     lanes: int | None = None
+
+    @property
+    def is_row(self) -> bool:
+        """See `Source`."""
+        return self.is_in_row
 
     @property
     def plane(self) -> "Plane":
@@ -71,14 +89,7 @@ class Plane(Places):
             if begin is not None:
                 self.buffer.store(e, filled(e, part, self.buffer), self.at(e, begin, place), mask)
 
-    def mirrored(self, e: Emitter, place: Index) -> Complex:
-        """See `Places`."""
-        if not self.is_row:
-            return self.load(e, place)
-        found = self.load(e, e.sub(place, e.lanes - 1))
-        return Complex(_reversed(e, found.real), _reversed(e, found.imaginary))
-
-    def first(self, count: int) -> "Plane":
+    def first(self, count: int) -> Self:
         """See `Places`."""
         return replace(self, lanes=count) if self.is_row else self
 
@@ -105,6 +116,11 @@ class Pairs(Places):
     stride: Index = 1
     lanes: Index | None = None
 
+    @property
+    def is_row(self) -> bool:
+        """See `Source`."""
+        return self.stride == 1
+
     def load(self, e: Emitter, place: Index) -> Complex:
         """See `Places`."""
         at = self._at(e, place)
@@ -121,16 +137,9 @@ class Pairs(Places):
         for (begin, mask), vector in zip(halves, interleaved(e, parts), strict=False):
             self.buffer.store(e, vector, e.add(at, begin), mask)
 
-    def mirrored(self, e: Emitter, place: Index) -> Complex:
+    def first(self, count: int) -> Self:
         """See `Places`."""
-        if self.stride != 1 or self.lanes is not None:
-            return self.load(e, place)
-        found = self.load(e, e.sub(place, e.lanes - 1))
-        return Complex(_reversed(e, found.real), _reversed(e, found.imaginary))
-
-    def first(self, count: int) -> "Pairs":
-        """See `Places`."""
-        return replace(self, lanes=count) if self.stride == 1 else self
+        return replace(self, lanes=count) if self.is_row else self
 
     def _at(self, e: Emitter, place: Index) -> Index:
         return e.add(self.base, e.mul(e.mul(place, self.stride), 2))
@@ -146,6 +155,11 @@ class Reals(Places):
     lanes: Index | None = None
     is_paired: bool = False
 
+    @property
+    def is_row(self) -> bool:
+        """See `Source`."""
+        return self.stride == 1
+
     def load(self, e: Emitter, place: Index) -> Complex:
         """See `Places`."""
         if not self.is_paired:
@@ -160,13 +174,9 @@ class Reals(Places):
         if self.is_paired:
             self._store(e, value.imaginary, e.add(first, 1))
 
-    def mirrored(self, e: Emitter, place: Index) -> Complex:
-        """See `Places`; spectra are no reals."""
-        raise NotImplementedError
-
-    def first(self, count: int) -> "Reals":
+    def first(self, count: int) -> Self:
         """See `Places`."""
-        return replace(self, lanes=count) if self.stride == 1 else self
+        return replace(self, lanes=count) if self.is_row else self
 
     def _load(self, e: Emitter, place: Index) -> Value:
         return self.buffer.load(e, self._at(e, place), self._mask(e))
@@ -189,10 +199,15 @@ class Changed(Places):
     The inverse transform of x is that of x with its parts exchanged, exchanged again.
     """
 
-    inner: Places
+    inner: Source
     ops: Arithmetic
     scale: float = 1.0
     is_swapped: bool = False
+
+    @property
+    def is_row(self) -> bool:
+        """See `Source`."""
+        return self.inner.is_row
 
     @property
     def plane(self) -> Plane | None:
@@ -205,13 +220,10 @@ class Changed(Places):
 
     def store(self, e: Emitter, value: Complex, place: Index) -> None:
         """See `Places`."""
+        assert isinstance(self.inner, Places)
         self.inner.store(e, self._changed(value), place)
 
-    def mirrored(self, e: Emitter, place: Index) -> Complex:
-        """See `Places`."""
-        return self._changed(self.inner.mirrored(e, place))
-
-    def first(self, count: int) -> "Changed":
+    def first(self, count: int) -> Self:
         """See `Places`."""
         return replace(self, inner=self.inner.first(count))
 

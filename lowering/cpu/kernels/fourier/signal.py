@@ -16,7 +16,7 @@ from braid.analysis.nests.fourier import Signal
 from braid.dialects.braid.fourier_tables import chirp, chirp_filter, roots_of_unity
 from braid.lowering.cpu.kernels.fourier.complex_numbers import Arithmetic, Complex
 from braid.lowering.cpu.kernels.fourier.factors import Factors, Multiplied
-from braid.lowering.cpu.kernels.fourier.places import Changed, Places, Plane
+from braid.lowering.cpu.kernels.fourier.places import Changed, Places, Plane, Source
 from braid.lowering.cpu.kernels.fourier.steps import Step, StepEmitter, other_plane, steps_of
 from braid.lowering.cpu.kernels.fourier.tables import Tables
 from braid.lowering.emit.emitter import Index
@@ -63,7 +63,7 @@ class SignalEmitter:
     def _ops(self) -> Arithmetic:
         return self.steps.ops
 
-    def emit(self, source: Places, target: Places | None) -> Places:
+    def emit(self, source: Source, target: Places | None) -> Places:
         """Transform `source`; return where the result is: in `target`, or without one in a plane.
 
         More places than the result has may follow in a plane.
@@ -89,14 +89,15 @@ class SignalEmitter:
         result = self._core(self._swapped(source), target and self._swapped(target, scale))
         return target or self._swapped(result, scale)
 
-    def _swapped(self, places: Places, scale: float = 1.0) -> Changed:
+    def _swapped(self, places: Source, scale: float = 1.0) -> Changed:
         return Changed(places, self._ops, scale, is_swapped=True)
 
-    def _core(self, source: Places, target: Places | None) -> Places:
+    def _core(self, source: Source, target: Places | None) -> Places:
         """Emit the complex transform, of `signal.core_length` places."""
         e, tables, table = self.steps.e, self.tables, self.steps.table
         if tables.chirp is None or tables.spectrum is None:
             return self.steps.transform(tables.steps, source, target, self.planes)
+        # The signal times the chirp, filled up with zeros.
         plane = other_plane(self.planes, source)
         count, factors = tables.chirp.count, tables.chirp
         turned = Multiplied(source, self._ops, table, factors)
@@ -105,9 +106,11 @@ class SignalEmitter:
         self.steps.each(
             tables.spectrum.count - count, lambda at: plane.store(e, nothing, e.add(at, count))
         )
+        # Its convolution with the conjugate chirp: the inverse transform of a product of spectra.
         found = self.steps.transform(tables.steps, plane, None, self.planes)
         product = self._swapped(Multiplied(found, self._ops, table, tables.spectrum))
         back = self._swapped(self.steps.transform(tables.steps, product, None, self.planes))
+        # And of the first places the product with the chirp again.
         result = Multiplied(back, self._ops, table, factors)
         written = target or other_plane(self.planes, back)
         self.steps.each(count, lambda at: written.store(e, result.load(e, at), at))
@@ -148,7 +151,7 @@ class SignalEmitter:
         if not is_whole:
             target.first(1).store(e, self._ops.subtract(*parts(0)), half)
 
-    def _put_together(self, source: Places, target: Places) -> None:
+    def _put_together(self, source: Source, target: Places) -> None:
         """Make the spectrum of the complex signal with half the length of that of a real one.
 
         The imaginary parts of the first and last place count as zero.
@@ -170,7 +173,7 @@ class SignalEmitter:
         both = Complex(ops.add(first, last).real, ops.subtract(first, last).real)
         target.first(1).store(e, ops.scaled(both, scale), 0)
 
-    def _mirror(self, source: Places, target: Plane) -> None:
+    def _mirror(self, source: Source, target: Plane) -> None:
         """Write the whole spectrum of a real signal of odd length, of which `source` is a half."""
         e, length = self.steps.e, self.signal.length
         half = length // 2 + 1

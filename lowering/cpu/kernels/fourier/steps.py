@@ -15,7 +15,7 @@ import numpy as np
 from braid.dialects.braid.fourier_tables import roots_of_unity
 from braid.lowering.cpu.kernels.fourier.butterflies import transformed
 from braid.lowering.cpu.kernels.fourier.complex_numbers import Arithmetic, Complex
-from braid.lowering.cpu.kernels.fourier.places import Places, Plane, filled
+from braid.lowering.cpu.kernels.fourier.places import Places, Plane, Source, filled
 from braid.lowering.cpu.kernels.fourier.tables import Tables, several, single
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index
@@ -63,7 +63,7 @@ class StepEmitter:
     is_row: bool
 
     def transform(
-        self, steps: Sequence[Step], source: Places, target: Places | None, spare: Sequence[Plane]
+        self, steps: Sequence[Step], source: Source, target: Places | None, spare: Sequence[Plane]
     ) -> Places:
         """Transform from `source` to `target`, by way of planes of which one may be the source.
 
@@ -78,9 +78,10 @@ class StepEmitter:
             else:
                 self._columns(step, source, written)
             source = written
+        assert isinstance(source, Places)
         return source
 
-    def _columns(self, step: Step, source: Places, target: Places) -> None:
+    def _columns(self, step: Step, source: Source, target: Places) -> None:
         """Emit a step whose vectors have several columns q, or one column of several signals."""
         e, (r, m, s) = self.e, (step.radix, step.left, step.done)
         if self.is_row and s < e.lanes and target.plane is None:
@@ -104,7 +105,7 @@ class StepEmitter:
 
         e.loop(0, m, 1, row)
 
-    def _turned(self, step: Step, source: Places, target: Plane) -> None:
+    def _turned(self, step: Step, source: Source, target: Plane) -> None:
         """Emit the first step of a row: vectors have several p, and are turned round to be stored.
 
         Result k of each p is next to that of k + 1.
@@ -130,6 +131,8 @@ class StepEmitter:
         """Write lane after lane of all results, of the first `count` lanes."""
         e, radix = self.e, len(results)
         assert target.imaginary is not None
+        # Lane p of result k is to stand at radix · p + k: rows of lanes become columns. Of fewer
+        # results than lanes a vector ends in other numbers, which that of the next lane replaces.
         reals = [filled(e, value.real, target.buffer) for value in results]
         imaginaries = [filled(e, value.imaginary, target.buffer) for value in results]
         for begin, parts in ((target.real, reals), (target.imaginary, imaginaries)):
@@ -152,7 +155,7 @@ class StepEmitter:
         e.loop(0, count, e.lanes, lambda at: body(at if is_whole else e.minimum(at, last)))
 
 
-def other_plane(planes: Sequence[Plane], source: Places) -> Plane:
+def other_plane(planes: Sequence[Plane], source: Source) -> Plane:
     """Return a plane that `source` does not read."""
     read = source.plane
     return next(plane for plane in planes if read is None or plane.real != read.real)
