@@ -14,6 +14,8 @@ from braid.support.errors import BraidError, did_you_mean
 
 Array = NDArray[Any]
 
+_ARRAYS = {np.ndarray}
+
 
 def bind_inputs(
     specs: Sequence[TensorSpec],
@@ -30,6 +32,10 @@ def bind_inputs(
         BraidError: an input that is missing, given twice or unknown, or that is not an array.
 
     """
+    # The usual call, found in few steps: small models' calls consist of these.
+    are_all = not named and not no_arrays and len(positional) == len(specs)
+    if are_all and set(map(type, positional)) == _ARRAYS:
+        return list(cast(Sequence[Buffer], positional))
 
     def bound(spec: TensorSpec, value: object) -> Buffer:
         return cast(Buffer, value) if spec.name in no_arrays else as_array(spec, value)
