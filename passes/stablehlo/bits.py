@@ -5,8 +5,9 @@ from xdsl.dialects.builtin import IntegerType, Signedness
 from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.base import element_type_of
-from braid.dialects.braid.dtypes import bytes_of, is_computed_integer, is_float, to_numpy
+from braid.dialects.braid.dtypes import bytes_of, i1, is_computed_integer, is_float, to_numpy
 from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.movement import ConcatOp
 from braid.passes.stablehlo.node import StablehloNode, converter
 
 
@@ -57,6 +58,50 @@ def _shifted_right(t: StablehloNode, signedness: Signedness) -> SSAValue:
     values = [t.emit(elementwise("bitcast", v, element_type=kind)) for v in t.op.operands]
     shifted = t.apply("shift_right", *values)
     return t.emit(elementwise("bitcast", shifted, element_type=element_type))
+
+
+@converter("bitcast_convert")
+def bitcast(t: StablehloNode) -> SSAValue:
+    """Cast bits; a wider element is what a last dim of narrower ones has, the lowest bits first."""
+    x, element_type = t.value(0), t.element_type
+    if i1 in (element_type, element_type_of(x)) and element_type != element_type_of(x):
+        t.unsupported("it casts between bools and numbers", hint="compare with 0, or convert")
+    wide, narrow = bytes_of(element_type), bytes_of(element_type_of(x))
+    if wide > narrow:
+        x = _packed(t, x, wide // narrow)
+    elif wide < narrow:
+        x = _unpacked(t, x, narrow // wide)
+    return t.emit(elementwise("bitcast", x, element_type=element_type))
+
+
+def _packed(t: StablehloNode, value: SSAValue, count: int) -> SSAValue:
+    """Return unsigned integers of which each has the bits of `count` elements of the last dim."""
+    *outer, extent = t.extents(value) or (1,)
+    if extent != count:
+        t.fail(f"the last dim has {extent} elements, of which one has {count}")
+    words = _as_unsigned(t, value)
+    width = 8 * bytes_of(element_type_of(words))
+    kind, packed = IntegerType(width * count, Signedness.UNSIGNED), None
+    for index in range(count):
+        word = t.reshape(t.part(words, len(outer), index, 1), outer)
+        wide = t.cast(word, kind)
+        placed = t.apply("shift_left", wide, t.scalar(width * index, wide)) if index else wide
+        packed = placed if packed is None else t.apply("or", packed, placed)
+    assert packed is not None, "a wider element has several"
+    return packed
+
+
+def _unpacked(t: StablehloNode, value: SSAValue, count: int) -> SSAValue:
+    """Return unsigned integers of which a new last dim has the `count` of each element."""
+    extents, words = t.extents(value), _as_unsigned(t, value)
+    width = 8 * bytes_of(element_type_of(words)) // count
+    kind, mask = IntegerType(width, Signedness.UNSIGNED), t.scalar((1 << width) - 1, words)
+    parts: list[SSAValue] = []
+    for index in range(count):
+        moved = t.apply("shift_right", words, t.scalar(width * index, words)) if index else words
+        part = t.cast(t.apply("and", moved, mask), kind)
+        parts.append(t.reshape(part, [*extents, 1]))
+    return t.emit(ConcatOp.get(parts, len(extents)))
 
 
 @converter("popcnt")

@@ -132,8 +132,12 @@ def _bilinear(t: ComplexNode) -> Part:
 
 
 def _divide(t: ComplexNode) -> Part:
+    return _quotient(t, t.pair(0), t.pair(1))
+
+
+def _quotient(t: ComplexNode, dividend: Pair, divided_by: Pair) -> Pair:
     """Divide by the larger part of the divisor first (R. L. Smith, "Algorithm 116", 1962)."""
-    (a, b), (c, d) = t.pair(0), t.pair(1)
+    (a, b), (c, d) = dividend, divided_by
     is_real = t.compare("GE", t.do("abs", c), t.do("abs", d))
     large, small = t.do("select", is_real, c, d), t.do("select", is_real, d, c)
     first, second = t.do("select", is_real, a, b), t.do("select", is_real, b, a)
@@ -206,8 +210,12 @@ def _power(t: ComplexNode) -> Part:
 
 
 def _square_root(t: ComplexNode) -> Part:
+    return _root(t, t.pair(0))
+
+
+def _root(t: ComplexNode, number: Pair) -> Pair:
     """Return the root with a real part of at least 0, of which the larger part is found first."""
-    a, b = t.pair(0)
+    a, b = number
     half = t.full(0.5, a)
     sum = t.do(
         "add", t.do("multiply", _size(t, (a, b)), half), t.do("multiply", t.do("abs", a), half)
@@ -235,6 +243,34 @@ def _sine(t: ComplexNode) -> Part:
     return (real, t.do("multiply", t.do("cosine", a), t.do("sinh", b)))
 
 
+def _one_less(t: ComplexNode) -> Part:
+    """Return `exp(z) - 1`, whose real part is not lost next to 1."""
+    a, b = t.pair(0)
+    half = t.do("sine", t.do("multiply", b, t.full(0.5, b)))
+    turned = t.do("multiply", t.full(2, b), t.do("multiply", half, half))
+    grown = t.do("multiply", t.do("exponential_minus_one", a), t.do("cosine", b))
+    imaginary = t.do("multiply", t.do("exponential", a), t.do("sine", b))
+    return (t.do("subtract", grown, turned), imaginary)
+
+
+def _tangent_hyperbolic(t: ComplexNode) -> Part:
+    """Return `(tanh a + i tan b) / (1 + i tanh a tan b)`."""
+    a, b = t.do("tanh", t.pair(0)[0]), t.do("tan", t.pair(0)[1])
+    return _quotient(t, (a, b), (t.full(1, a), t.do("multiply", a, b)))
+
+
+def _reciprocal_root(t: ComplexNode) -> Part:
+    one = t.full(1, t.pair(0)[0])
+    return _quotient(t, (one, t.full(0, one)), _root(t, t.pair(0)))
+
+
+def _logistic(t: ComplexNode) -> Part:
+    a, b = t.pair(0)
+    c, d = _exp(t, (t.do("negate", a), t.do("negate", b)))
+    one = t.full(1, a)
+    return _quotient(t, (one, t.full(0, one)), (t.do("add", one, c), d))
+
+
 _FUNCTIONS: dict[str, Callable[[ComplexNode], Part]] = {
     "abs": _absolute,
     "compare": _compare,
@@ -248,16 +284,20 @@ _FUNCTIONS: dict[str, Callable[[ComplexNode], Part]] = {
     "dot": _bilinear,
     "dot_general": _bilinear,
     "exponential": _exponential,
+    "exponential_minus_one": _one_less,
     "fft": fourier_transform,
     "imag": lambda t: t.pair(0)[1],
     "iota": _iota,
     "is_finite": _is_finite,
     "log": _logarithm,
+    "logistic": _logistic,
     "multiply": _bilinear,
     "power": _power,
+    "rsqrt": _reciprocal_root,
     "real": lambda t: t.pair(0)[0],
     "sign": _sign,
     "sine": _sine,
     "sqrt": _square_root,
+    "tanh": _tangent_hyperbolic,
 }
 """Ops of which the parts of the result depend on both parts of the operands."""

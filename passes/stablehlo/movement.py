@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import fits, require_dim, tensor_type
+from braid.dialects.braid.base import require_dim, tensor_type
 from braid.dialects.braid.constants import ConstantOp, IotaOp
 from braid.dialects.braid.dtypes import dense_is_splat, numpy_from_dense
-from braid.dialects.braid.elementwise import ElementwiseOp, elementwise
+from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.movement import ConcatOp, SliceOp
 from braid.dialects.braid.size_evaluation import as_array
 from braid.dialects.braid.sized_ops import slice_of
@@ -183,16 +183,6 @@ def dynamic_pad(t: StablehloNode) -> SSAValue:
     low, high, interior = (t.size_values(index) for index in (2, 3, 4))
     steps = [t.fixed(count) + 1 for count in interior]
     return t.pad_by(t.value(0), t.value(1), low, high, steps)
-
-
-@converter("bitcast_convert")
-def bitcast(t: StablehloNode) -> SSAValue:
-    """Cast bits between types of one width."""
-    if not fits(t.extents(t.value(0)), t.result_type.get_shape()):
-        t.unsupported(
-            "the width of its elements changes", hint="bitcast between types of one width"
-        )
-    return t.emit(elementwise("bitcast", t.value(0), element_type=t.element_type))
 
 
 @converter("get_dimension_size")

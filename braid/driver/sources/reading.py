@@ -93,11 +93,13 @@ def _read_by_upstream(text: str, file: str) -> ModuleOp | None:
 
 def _pipeline(text: str) -> str:
     """Return what upstream does with StableHLO: functions are inlined, and ops of CHLO expanded
-    where there are any that braid does not have.
+    where there are any that braid does not have, or that may be of complex numbers.
     """
+    has_complex = "complex<" in text
     others = {*_CHLO.findall(text)} - {*CONVERTERS.names()}
-    expanding = "chlo-legalize-to-stablehlo," if others else ""
-    on_functions = f"{expanding}stablehlo-legalize-composite-to-call"
+    expanding = "chlo-legalize-to-stablehlo," if others or has_complex else ""
+    splitting = "stablehlo-complex-math-expander," if has_complex else ""
+    on_functions = f"{expanding}{splitting}stablehlo-legalize-composite-to-call"
     return f"builtin.module(func.func({on_functions}),inline,symbol-dce)"
 
 

@@ -349,6 +349,15 @@ OTHERS = {
         f"\n%y = stablehlo.reduce_precision %k, format = {bits} : tensor<8x{type}>"
         for type, bits, numbers in _PRECISIONS
     },
+    **{
+        f"bitcast_convert {name}": f"%y = stablehlo.bitcast_convert %a: {x} : ({x}) -> {y}"
+        for name, x, y in [
+            ("to wider", "tensor<3x4xi8>", "tensor<3xi32>"),
+            ("to wider floats", "tensor<3x2xui32>", "tensor<3xf64>"),
+            ("to narrower", "tensor<3x2xf32>", "tensor<3x2x2xi16>"),
+            ("of a number", "tensor<f32>", "tensor<4xui8>"),
+        ]
+    },
     "pad by a computed number": "%s = stablehlo.negate %b: tensor<f32> : tensor<f32>\n"
     f"%y = stablehlo.pad %a: {_F}, %s, low = [1, -1], high = [0, 2], interior = [2, 1] : "
     f"({_F}, tensor<f32>) -> tensor<8x8xf32>",
