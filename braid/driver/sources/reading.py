@@ -45,6 +45,7 @@ def read_mlir(context: Context, text: str, file: str) -> ModuleOp:
             module = parse_mlir(context, text, file).module
             inline_resources(context, module)
         verify_module(module)
+        _drop_default_visibility(module)
         return module
     except (MLIRSyntaxError, InvalidIRError) as error:
         place = error.location or SourceLocation(file)
@@ -111,11 +112,17 @@ def _syntax_error(message: str, file: str) -> MLIRSyntaxError:
     return MLIRSyntaxError(match[3], location=SourceLocation(file, int(match[1]), int(match[2])))
 
 
-def _finish(module: ModuleOp, file: str) -> None:
-    """Give `module` the name of its file, and its functions the visibility that is the default."""
-    for op in module.walk():
+def _drop_default_visibility(module: ModuleOp) -> None:
+    """Leave out what functions have for a visibility by default, as others do."""
+    for op in module.ops:
         if isinstance(op, FuncOp) and op.sym_visibility == _PUBLIC:
             op.sym_visibility = None
+
+
+def _finish(module: ModuleOp, file: str) -> None:
+    """Give `module` the name of its file, and its functions the visibility that is the default."""
+    _drop_default_visibility(module)
+    for op in module.walk():
         location = op.location
         if isinstance(location, FileLineColLoc) and location.filename.data == _TEXT:
             op.location = FileLineColLoc(StringAttr(file), location.line, location.column)

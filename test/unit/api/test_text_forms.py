@@ -71,3 +71,12 @@ def test_resources_are_read(op: str) -> None:
     for wrong in (text, text + RESOURCE.format(bytes=ONES[:-8])):
         with pytest.raises(BraidError, match="resource"):
             braid.compile(wrong.encode())
+
+
+def test_a_function_may_say_that_it_is_public() -> None:
+    text = b"""func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = braid.abs %x : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+"""
+    np.testing.assert_array_equal(braid.compile(text)(-np.ones(4, np.float32)), np.ones(4))
