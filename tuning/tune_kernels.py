@@ -1,5 +1,6 @@
 """Searches schedules for the kernels of one model on this machine, and records what it finds."""
 
+import itertools
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -64,6 +65,8 @@ class TuningReport:
     """Seconds of the searched kernels in one run of the model, by default and as found."""
     rounds: int = 0
     keys: frozenset[str] = frozenset()
+    names: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """The names of the ops that each kernel computes, joined by `+`, of all its places."""
     own: set[str] = field(default_factory=set[str])
     """The tasks that were searched."""
     whole: Sequence[Verdict] = ()
@@ -74,6 +77,7 @@ class TuningReport:
         for name in ("searched", "faster", "library", "known", "left", "before", "after"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.keys |= other.keys
+        self.names |= other.names
 
     def __str__(self) -> str:
         gain = f", together {self.before / self.after:.3f} times as fast" if self.after else ""
@@ -97,7 +101,8 @@ class Tuning:
     levels are one space. `jobs` processes compile. What was searched through as many levels is left
     as it is, unless `again`. `spaces` say what is searched, and `model_class` what first: one of
     `CLASSES`, None for what families have. `say` gets a line for each step, the last one of a
-    kernel when the result is recorded. `ray` is the address of a cluster that measures. With
+    kernel when the result is recorded; `progress` gets how many kernels are done, of how many, and
+    the seconds that are left for them. `ray` is the address of a cluster that measures. With
     `whole_model`, kernels that do not make the model as a whole faster are taken back.
     """
 
@@ -109,6 +114,7 @@ class Tuning:
     spaces: Sequence[FamilySpace] = ()
     model_class: str | None = None
     say: Callable[[str], None] = lambda _: None
+    progress: Callable[[int, int, float], None] = lambda _, __, ___: None
     steer: Steer | None = None
     clock: Clock = time.monotonic
     ray: str | None = None
@@ -167,14 +173,17 @@ def _tune(
     waiting = [task for task in others if tuning.again or task.key not in known]
     report.known, report.left = len(others) - len(waiting), 0
     report.rounds, report.keys = report.rounds + 1, frozenset(task.key for task in tasks)
+    report.names |= {task.key: task.counters for task in tasks}
     if waiting:
         default_store().append(())  # fails now, and not after a search, if nothing can be kept
     with meters.workers(tuning) as workers, default_store().claims() as claimed:
         weights = [task.seconds for task in waiting]
         budget = Budget(weights, tuning.seconds, tuning.clock, workers.count)
+        begun = itertools.count()
 
         def search(number: int, worker: MeasuringWorker) -> None:
             task = waiting[number]
+            tuning.progress(next(begun), len(waiting), budget.end - tuning.clock())
             with claimed.claim(task.key) as is_ours:
                 if is_ours and task.key in meters.searched([task], tuning.rule) - known:
                     report.known += 1

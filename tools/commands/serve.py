@@ -79,6 +79,9 @@ class LimitOptions:
     queue_limit: Annotated[
         int, typer.Option(metavar="N", min=1, help="Tasks that may wait; further are refused.")
     ] = 256
+    token_limit: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Tasks of one token that may wait or run.")
+    ] = 64
     upload_limit: Annotated[
         str, typer.Option(metavar="SIZE", help="Largest model or inputs, such as 512MiB.")
     ] = "512MiB"
@@ -133,7 +136,9 @@ def _serve(where: AddressOptions, most: LimitOptions) -> None:
 
     run = usage(most.run_seconds, "--run-memory", most.run_memory)
     task = usage(most.task_seconds, "--task-memory", most.task_memory)
-    limits = Limits(_size("--upload-limit", most.upload_limit), most.queue_limit, run)
+    limits = Limits(
+        _size("--upload-limit", most.upload_limit), most.queue_limit, most.token_limit, run
+    )
     logins = Logins(idle=60 * where.session_minutes)
     opened = open_service(tokens, limits, most.workers, task, logins)
     with opened as service, listening(where.host, where.port) as socket:

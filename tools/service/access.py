@@ -24,9 +24,10 @@ Cookie = Annotated[str | None, Depends(_cookie)]
 
 @dataclass(frozen=True)
 class User:
-    """An authenticated user: the digest of a token, and the session if a browser has one."""
+    """An authenticated user: the digest and the name of a token, and the session of a browser."""
 
     token: str
+    name: str
     login: Login | None = None
 
     def may_go_on(self, service: Service) -> bool:
@@ -39,11 +40,11 @@ def _authorized(request: Request, service: ServicePart, bearer: Bearer, cookie: 
     """Return the user of a request. Raises HTTPException 401."""
     if bearer is not None:
         token = service.tokens.known_digest(bearer.credentials)
-        return User(token) if token is not None else _refuse()
+        return User(token, service.tokens.name_of(token)) if token is not None else _refuse()
     login = service.logins.find(cookie) if cookie else None
     if login is None or cookie is None:
         return _refuse()
-    user = User(login.token, login)
+    user = User(login.token, service.tokens.name_of(login.token), login)
     if not user.may_go_on(service):
         service.logins.end(cookie)
         return _refuse()

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import Depends, FastAPI, Header, HTTPException, Query, Request, Response
 from fastapi import Path as PathParameter
@@ -129,6 +129,9 @@ def _add_submission(app: FastAPI) -> None:
         waiting = (await asyncio.to_thread(service.queue.counts))[State.QUEUED]
         if waiting + service.uploads >= service.limits.queue:
             raise _busy(f"{service.limits.queue} tasks are waiting, the maximum")
+        own = await asyncio.to_thread(service.queue.active_of, user.name)
+        if own >= service.limits.user:
+            raise _busy(f"{own} tasks of '{user.name}' wait or run, the maximum of a token")
         identity = uuid.uuid4().hex
         directory = service.runner.files(identity)
         directory.mkdir(mode=0o700)
@@ -137,7 +140,7 @@ def _add_submission(app: FastAPI) -> None:
             model = directory / options.name  # as messages name it
             size = await receive(request, model, service.limits.upload)
             await still_may(user, service)
-            task = await asyncio.to_thread(service.queue.add, identity, options)
+            task = await asyncio.to_thread(service.queue.add, identity, options, user.name)
         except BaseException:
             shutil.rmtree(directory, ignore_errors=True)
             raise
@@ -151,15 +154,17 @@ def _add_submission(app: FastAPI) -> None:
 def _add_lists(app: FastAPI) -> None:
     @app.get("/tasks", responses=refusals(401), **GUARDED)
     def list_tasks(
-        service: ServicePart, count: Annotated[int, Query(ge=1, le=1000)] = 100
+        service: ServicePart,
+        user: Authorized,
+        count: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> list[Task]:
-        """Return the latest tasks, the newest first."""
-        return service.queue.latest(count)
+        """Return the latest tasks of this token, the newest first."""
+        return service.queue.latest(count, user.name)
 
     @app.get("/tasks/{identity}", responses=refusals(401, 404), **GUARDED)
-    async def show_task(identity: TaskId, service: ServicePart) -> Task:
+    async def show_task(identity: TaskId, service: ServicePart, user: Authorized) -> Task:
         """Return a task."""
-        return await service.known(identity)
+        return await service.known(identity, user.name)
 
 
 def _add_events(app: FastAPI) -> None:
@@ -198,9 +203,9 @@ def _add_events(app: FastAPI) -> None:
         max_body_size=_LARGEST_ORDER,
         **GUARDED,
     )
-    async def steer(identity: TaskId, order: Order, service: ServicePart) -> Task:
+    async def steer(identity: TaskId, order: Order, service: ServicePart, user: Authorized) -> Task:
         """Answer a search that asks how to go on."""
-        task = await service.known(identity)
+        task = await service.known(identity, user.name)
         if not task.asks or not await service.runner.order(identity, order.line):
             raise HTTPException(409, "the task asks nothing")
         return task
@@ -208,25 +213,26 @@ def _add_events(app: FastAPI) -> None:
 
 def _add_ends(app: FastAPI) -> None:
     @app.delete("/tasks/{identity}", status_code=204, responses=refusals(401, 404), **GUARDED)
-    async def remove(identity: TaskId, service: ServicePart) -> Response:
+    async def remove(identity: TaskId, service: ServicePart, user: Authorized) -> Response:
         """Forget a task and its files, and end it where it still runs."""
+        await service.known(identity, user.name)
         if not await service.runner.remove(identity):
             raise HTTPException(404, f"there is no task '{identity}'")
         return Response(status_code=204)
 
     @app.post("/tasks/{identity}/cancel", responses=refusals(401, 404, 409), **GUARDED)
-    async def cancel(identity: TaskId, service: ServicePart) -> Task:
+    async def cancel(identity: TaskId, service: ServicePart, user: Authorized) -> Task:
         """End a task, with all processes that work on it."""
-        task = await service.known(identity)
+        task = await service.known(identity, user.name)
         if not await service.runner.cancel(identity):
-            task = await service.known(identity)
+            task = await service.known(identity, user.name)
             if task.state is not State.CANCELLED:
                 raise HTTPException(409, f"the task is {task.state}")
-        return await service.known(identity)
+        return await service.known(identity, user.name)
 
 
-async def _known(identity: TaskId, service: ServicePart) -> Task:
-    return await service.known(identity)
+async def _known(identity: TaskId, service: ServicePart, user: Authorized) -> Task:
+    return await service.known(identity, user.name)
 
 
 def _add_results(app: FastAPI) -> None:
@@ -236,9 +242,9 @@ def _add_results(app: FastAPI) -> None:
         responses={**refusals(401, 404), 200: {"content": _ANY_BINARY}},
         **GUARDED,
     )
-    async def artifact(identity: TaskId, service: ServicePart) -> FileResponse:
+    async def artifact(identity: TaskId, service: ServicePart, user: Authorized) -> FileResponse:
         """Return the compiled model."""
-        task = await service.known(identity)
+        task = await service.known(identity, user.name)
         name = f"{Path(task.options.name).stem}.braid"
         path = _file(service, task, ARTIFACT, task.has_artifact)
         return FileResponse(path, media_type="application/octet-stream", filename=name)
@@ -249,9 +255,9 @@ def _add_results(app: FastAPI) -> None:
         responses={**refusals(401, 404), 200: {"content": {"text/html": {}}}},
         **GUARDED,
     )
-    async def explanation(identity: TaskId, service: ServicePart) -> FileResponse:
+    async def explanation(identity: TaskId, service: ServicePart, user: Authorized) -> FileResponse:
         """Return the page of `braid explain --html`."""
-        task = await service.known(identity)
+        task = await service.known(identity, user.name)
         path = _file(service, task, EXPLANATION, task.has_explanation)
         headers = {"Content-Security-Policy": _EXPLANATION_POLICY}
         return FileResponse(path, media_type="text/html", headers=headers)
@@ -269,7 +275,7 @@ def _add_runs(app: FastAPI) -> None:
         identity: TaskId, request: Request, service: ServicePart, user: Authorized
     ) -> FileResponse:
         """Run the compiled model; the outputs by name, as a .npz file."""
-        task = await service.known(identity)
+        task = await service.known(identity, user.name)
         compiled = _file(service, task, ARTIFACT, task.has_artifact)
         if service.runs >= service.limits.runs + service.limits.waiting_runs:
             raise _busy(f"{service.limits.waiting_runs} runs are waiting, the maximum")
@@ -307,7 +313,20 @@ def _file(service: Service, task: Task, name: str, is_there: bool) -> Path:
     return path
 
 
+class Health(BaseModel):
+    """What a load balancer or a supervisor asks: whether tasks can be queued."""
+
+    status: Literal["ok"] = "ok"
+    version: str = braid.__version__
+
+
 def _add_operation(app: FastAPI) -> None:
+    @app.get("/healthz", responses=refusals(507))
+    def health(service: ServicePart) -> Health:
+        """Return that the server and its queue work; needs no token."""
+        service.queue.counts()
+        return Health()
+
     @app.get(
         "/metrics",
         response_class=Response,

@@ -24,6 +24,7 @@ def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
         409: "The task is in another state.",
         413: "The body is too large.",
         429: "Too many wait already.",
+        507: "The server cannot use its queue.",
     }
     content = {"application/json": {"schema": Problem.model_json_schema()}}
     return {status: {"description": what[status], "content": content} for status in statuses}

@@ -18,12 +18,14 @@ from braid.tools.service.usage import Usage
 class Limits:
     """Resource limits of the server.
 
-    `upload` is the size of a request body in bytes, `queue` the number of waiting tasks, `run` the
-    resources of one run, `runs` and `waiting_runs` the numbers of concurrent and waiting runs.
+    `upload` is the size of a request body in bytes, `queue` the number of waiting tasks, `user`
+    that of tasks of one token that wait or run, `run` the resources of one run, `runs` and
+    `waiting_runs` the numbers of concurrent and waiting runs.
     """
 
     upload: int = 512 << 20
     queue: int = 256
+    user: int = 64
     run: Usage = field(default_factory=lambda: Usage(seconds=60.0))
     runs: int = 1
     waiting_runs: int = 16
@@ -47,10 +49,10 @@ class Service:
         self.metrics = Metrics(self.queue)
         self.running = asyncio.Semaphore(self.limits.runs)
 
-    async def known(self, identity: str) -> Task:
-        """Return the task with this name. Raises HTTPException 404 if there is none."""
+    async def known(self, identity: str, user: str) -> Task:
+        """Return the task with this name. Raises HTTPException 404 unless `user` may see it."""
         task = await asyncio.to_thread(self.queue.get, identity)
-        if task is None:
+        if task is None or task.owner not in (user, ""):
             raise HTTPException(404, f"there is no task '{identity}'")
         return task
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import URL, Engine, create_engine, event, func, select
+from sqlalchemy import URL, ColumnElement, Engine, create_engine, event, func, select
 from sqlalchemy import delete as sql_delete
 from sqlalchemy import update as sql_update
 from sqlalchemy.exc import IntegrityError
@@ -23,6 +23,7 @@ from braid.tools.service.task import State, Task, TaskEvent, TaskOptions
 
 _OWN_FILE = "service.sqlite"
 _SECONDS_TO_WAIT = 20.0
+_OWNER = "owner"
 
 
 def open_database() -> Engine:
@@ -96,6 +97,12 @@ class Tokens:
             found |= hmac.compare_digest(known, digest)
         return digest if found else None
 
+    def name_of(self, digest: str) -> str:
+        """Return the name of the token with this digest; empty where it was removed."""
+        with Session(self.engine) as session:
+            found = session.scalar(select(TokenRow.name).where(TokenRow.digest == digest))
+            return found or ""
+
     def digests(self) -> frozenset[str]:
         """Return the digests of all valid tokens."""
         with Session(self.engine) as session:
@@ -112,14 +119,14 @@ class TaskQueue:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
 
-    def add(self, identity: str, options: TaskOptions) -> Task:
-        """A new task at the end."""
+    def add(self, identity: str, options: TaskOptions, owner: str = "") -> Task:
+        """A new task at the end, of the user whose token is called `owner`."""
         with Session(self.engine) as session, session.begin():
             row = TaskRow(
                 id=identity,
                 state=State.QUEUED,
                 options=options.model_dump(),
-                facts={},
+                facts={_OWNER: owner},
                 created=time.time(),
             )
             session.add(row)
@@ -133,11 +140,20 @@ class TaskQueue:
             row = session.scalar(select(TaskRow).where(TaskRow.id == identity))
             return None if row is None else _task(row)
 
-    def latest(self, count: int) -> list[Task]:
-        """The last ones, the newest first."""
+    def latest(self, count: int, user: str | None = None) -> list[Task]:
+        """The last ones that a user may see, the newest first; those of all for None."""
+        chosen = select(TaskRow).order_by(TaskRow.number.desc()).limit(count)
+        if user is not None:
+            chosen = chosen.where(_owner().in_((user, "")))
         with Session(self.engine) as session:
-            rows = session.scalars(select(TaskRow).order_by(TaskRow.number.desc()).limit(count))
-            return list(map(_task, rows))
+            return list(map(_task, session.scalars(chosen)))
+
+    def active_of(self, user: str) -> int:
+        """Return how many tasks of a user wait or run."""
+        states = State.QUEUED, State.RUNNING
+        counted = select(func.count()).where(TaskRow.state.in_(states), _owner() == user)
+        with Session(self.engine) as session:
+            return session.scalar(counted) or 0
 
     def counts(self) -> dict[State, int]:
         """Return how many tasks are in each state."""
@@ -158,7 +174,7 @@ class TaskQueue:
         taken = (
             sql_update(TaskRow)
             .where(TaskRow.id == first, TaskRow.state == State.QUEUED)
-            .values(state=State.RUNNING, started=time.time(), facts={})
+            .values(state=State.RUNNING, started=time.time())
             .returning(TaskRow)
             .execution_options(synchronize_session=False)
         )
@@ -166,6 +182,7 @@ class TaskQueue:
             row = session.scalar(taken)
             if row is None:
                 return None
+            row.facts = _fresh(row)
             session.add(EventRow(task=row.id, kind="state", data={"state": State.RUNNING}))
             return _task(row)
 
@@ -222,9 +239,19 @@ class TaskQueue:
         with Session(self.engine) as session, session.begin():
             rows = list(session.scalars(select(TaskRow).where(TaskRow.state == State.RUNNING)))
             for row in rows:
-                row.state, row.started, row.facts = State.QUEUED, None, {}
+                row.state, row.started, row.facts = State.QUEUED, None, _fresh(row)
                 session.add(EventRow(task=row.id, kind="state", data={"state": State.QUEUED}))
             return len(rows)
+
+
+def _owner() -> ColumnElement[str]:
+    """Return who queued a task; empty of tasks of versions that did not know owners."""
+    return func.coalesce(TaskRow.facts[_OWNER].as_string(), "")
+
+
+def _fresh(row: TaskRow) -> dict[str, Any]:
+    """Return the facts of a task that nothing was done for yet."""
+    return {_OWNER: row.facts.get(_OWNER, "")}
 
 
 def _held(session: Session, identity: str) -> TaskRow | None:
@@ -243,12 +270,16 @@ def _held(session: Session, identity: str) -> TaskRow | None:
 
 
 def _task(row: TaskRow) -> Task:
-    known = Task.model_fields.keys() - {"id", "options", "state", "created", "started", "finished"}
+    of_row = {"id", "options", "given", "state", "created", "started", "finished"}
+    known = Task.model_fields.keys() - of_row
+    usual = TaskOptions(name=row.options["name"]).model_dump()
+    given = {name: value for name, value in row.options.items() if value != usual.get(name)}
     return Task.model_validate(
         {
             **{name: value for name, value in row.facts.items() if name in known},
             "id": row.id,
             "options": row.options,
+            "given": given,
             "state": row.state,
             "created": row.created,
             "started": row.started,

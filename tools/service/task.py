@@ -229,6 +229,9 @@ class Kernel(BaseModel):
     """A kernel of the model and its times in seconds, None where it was not measured."""
 
     what: str
+    ops: list[str] = Field(
+        default_factory=list[str], description="The model's ops in it, of each place where it is."
+    )
     schedule: str | None = None
     library: float | None = None
     default: float | None = None
@@ -241,6 +244,9 @@ class Task(BaseModel):
 
     id: str
     options: TaskOptions
+    given: dict[str, Any] = Field(
+        default_factory=dict[str, Any], description="Those of the options that are not as usual."
+    )
     state: State
     step: str = Field("", description="What is being done, for people.")
     error: str | None = None
@@ -256,6 +262,10 @@ class Task(BaseModel):
     report: str = ""
     has_artifact: bool = False
     has_explanation: bool = False
+    owner: str = Field("", description="The name of the token that queued it.")
+    done: int = Field(0, description="Kernels of this step that are over.")
+    total: int = Field(0, description="Kernels of this step; 0 where it has none.")
+    ends: float | None = Field(None, description="When the search ends at the latest.")
 
 
 class TaskEvent(BaseModel):

@@ -10,6 +10,7 @@ import os
 import queue
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
@@ -28,6 +29,7 @@ from braid.tools.terminal.answer import plain
 
 if TYPE_CHECKING:
     from braid.tuning.space_files import FamilySpace
+    from braid.tuning.tune_kernels import TuningReport
 
 ARTIFACT = "model.braid"
 EXPLANATION = "explain.html"
@@ -132,11 +134,11 @@ def _work(
     if is_searched:
         report("step", step="searching schedules")
         _tune(model, options, jobs, report, orders)
-    report("step", step="compiling")
+    report("step", step="compiling", done=0, total=0, ends=None)
     _compile(model, options, jobs, report)
     if not is_searched:
         _tune(model, options.model_copy(update={"seconds": 0.0}), jobs, report, orders)
-    report("step", step="explaining")
+    report("step", step="explaining", done=0, total=0)
     _explain(model, options, report)
 
 
@@ -166,6 +168,10 @@ def _tune(
         finally:
             report("asks", asks=False)
 
+    def progress(done: int, total: int, left: float) -> None:
+        step = f"searching kernel {done + 1} of {total}"
+        report("step", step=step, done=done, total=total, ends=time.time() + max(0.0, left))
+
     clock, final = PausedClock(), Final(options.final)
     tuning = Tuning(
         rule=Rule(options.threshold, options.levels, options.trials, final, options.least_gain),
@@ -176,6 +182,7 @@ def _tune(
         by_model=options.search == "model",
         model_class=options.model_class,
         say=say,
+        progress=progress,
         whole_model=options.whole_model,
         steer=clock.while_asking(steering(clock.end, read, say)) if options.interactive else None,
         clock=clock,
@@ -183,7 +190,8 @@ def _tune(
     found = tune_model(model, tuning, options.compile_options())
     if options.seconds > 0:
         say(str(found))
-    report("kernels", kernels=[kernel.model_dump() for kernel in _kernels(found.keys)])
+    kernels = _kernels(found, _names(model, options))
+    report("kernels", kernels=[kernel.model_dump() for kernel in kernels])
 
 
 def _spaces(directory: Path, options: TaskOptions) -> "tuple[FamilySpace, ...]":
@@ -197,27 +205,47 @@ def _spaces(directory: Path, options: TaskOptions) -> "tuple[FamilySpace, ...]":
     return read_space(path)
 
 
-def _kernels(keys: frozenset[str]) -> list[Kernel]:
-    """Return the kernels that have a record, those that take longest first."""
+def _names(model: Path, options: TaskOptions) -> frozenset[str]:
+    """Return the names of all ops of a model as it is read."""
+    from braid.dialects.braid.names import names_of
+    from braid.driver.read_source import read_to_compile
+    from braid.passes.infrastructure.context import make_context
+
+    module = read_to_compile(make_context(), model, options.compile_options()).module
+    return frozenset(name for op in module.walk() for name in names_of(op))
+
+
+def _kernels(report: "TuningReport", names: frozenset[str]) -> list[Kernel]:
+    """Return the kernels that have a record, those that take longest first.
+
+    They are called by the model's ops, of which `names` are all.
+    """
     from braid.targets.costs.schedule_records import load_tuned
+    from braid.tools.explain.model_names import joined, model_ops
+
+    def called(counter: str) -> str:
+        return joined(model_ops(counter.partition("\t")[0].split("+"), names))
 
     known = load_tuned()
-    found = [known[key] for key in keys if key in known]
+    found = [(known[key], report.names.get(key, ())) for key in report.keys if key in known]
+    found.sort(key=lambda each: (-each[0].baseline, each[0].what))
     return [
         Kernel(
             what=kernel.what,
+            ops=list(map(called, filter(None, counters))),
             schedule=None if kernel.chosen is None else str(kernel.chosen),
             library=kernel.library,
             default=kernel.baseline,
             searched=kernel.seconds,
             keeps_library=kernel.keeps_library,
         )
-        for kernel in sorted(found, key=lambda kernel: (-kernel.baseline, kernel.what))
+        for kernel, counters in found
     ]
 
 
 def _compile(model: Path, options: TaskOptions, jobs: int | None, report: Report) -> None:
     from braid.driver.compile import compile_or_load
+    from braid.support.progress import Progress, telling_progress
 
     is_searched = options.on_miss == "tune"
     wanted = replace(
@@ -228,7 +256,14 @@ def _compile(model: Path, options: TaskOptions, jobs: int | None, report: Report
         untuned="default" if is_searched else options.on_miss,
         untuned_seconds=options.seconds,
     )
-    compiled = compile_or_load(model, wanted)
+
+    def progress(made: Progress) -> None:
+        if made.stage == "compile":
+            step = f"compiling, {made.done} of {made.total} kernels"
+            report("step", step=step, done=made.done, total=made.total)
+
+    with telling_progress(progress):
+        compiled = compile_or_load(model, wanted)
     compiled.save(model.with_name(ARTIFACT))
     report("report", report=str(compiled.kernels), has_artifact=True)
 

@@ -2,7 +2,7 @@
 
 const EMPTY = {
   id: null, name: "", state: "", step: "", error: "", report: "", asks: false, isActive: false,
-  isRunning: false, isOver: false, hasArtifact: false, hasExplanation: false, artifact: "#", explanation: "#",
+  isRunning: false, isOver: false, options: "", done: null, total: null, hasArtifact: false, hasExplanation: false, artifact: "#", explanation: "#",
 };
 
 const UNREACHABLE = "The server cannot be reached.";
@@ -26,19 +26,45 @@ function microseconds(seconds) {
   return seconds === null ? "–" : (seconds * 1e6).toPrecision(4);
 }
 
+// Less is within what measurements differ by.
+const GAINED = 1.005;
+const NAMED = 2;
+
+// The model's ops in a kernel, of the first places where it is.
+function named(kernel) {
+  const more = kernel.ops.length - NAMED;
+  return kernel.ops.slice(0, NAMED).join(", ") + (more > 0 ? ` and ${more} more` : "");
+}
+
 function shownKernel(kernel, number) {
   const best = kernel.keeps_library ? kernel.library : kernel.searched;
+  const gain = best && kernel.default ? kernel.default / best : null;
+  const isFaster = gain !== null && gain >= GAINED;
+  const schedule = kernel.schedule ?? (kernel.keeps_library ? "" : "the default schedule");
   return {
     number,
-    what: kernel.what,
-    schedule: kernel.schedule ?? (kernel.keeps_library ? "" : "the default schedule"),
+    what: named(kernel) || kernel.what,
+    ops: kernel.ops.join("\n"),
+    schedule: [kernel.ops.length ? kernel.what : "", schedule].filter(Boolean).join(" · "),
     library: microseconds(kernel.library),
     default: microseconds(kernel.default),
     searched: microseconds(kernel.searched),
-    libraryClass: kernel.keeps_library ? "best" : "",
-    searchedClass: kernel.keeps_library ? "" : "best",
-    gain: best && kernel.default ? `${(kernel.default / best).toFixed(2)}×` : "–",
+    libraryClass: kernel.keeps_library && isFaster ? "best" : "",
+    searchedClass: !kernel.keeps_library && isFaster ? "best" : "",
+    gain: gain === null ? "–" : isFaster ? `${gain.toFixed(2)}×` : "none",
   };
+}
+
+function shownOptions(given) {
+  const text = (name, value) => (value === true ? name
+    : `${name} ${name === "space" ? "of its own" : [value].flat().join(", ")}`);
+  return Object.entries(given).map(([name, value]) => text(name.replaceAll("_", " "), value)).join(" · ");
+}
+
+function timeLeft(ends) {
+  const left = Math.round(ends - Date.now() / 1000);
+  if (left <= 0) return "";
+  return left < 90 ? `, at most ${left} s left` : `, at most ${Math.round(left / 60)} min left`;
 }
 
 function shownTask(task, chosen) {
@@ -47,7 +73,11 @@ function shownTask(task, chosen) {
     id: task.id,
     name: task.options.name,
     state: task.state,
-    step: task.state === "queued" ? "waits for those before it" : task.step,
+    step: task.state === "queued" ? "waits for those before it"
+      : task.step + (task.ends ? timeLeft(task.ends) : ""),
+    options: shownOptions(task.given),
+    done: task.total ? task.done : null,
+    total: task.total || null,
     error: task.error ?? "",
     report: task.report,
     asks: task.asks,
@@ -67,7 +97,7 @@ function shownTask(task, chosen) {
 document.addEventListener("alpine:init", () => {
   Alpine.data("tasks", () => ({
     isIn: false, isOut: false, isSending: false, token: "", problem: "", summary: "",
-    onMiss: "tune", target: "", seconds: 600, interactive: false, line: "",
+    onMiss: "tune", target: "", sizes: "", seconds: 600, interactive: false, line: "",
     list: [], chosen: EMPTY, kernels: [], text: "", id: null, stream: null,
     get isEmpty() { return this.list.length === 0; },
     get isChosen() { return this.chosen.id !== null; },
@@ -135,6 +165,7 @@ document.addEventListener("alpine:init", () => {
         name: file.name, on_miss: this.onMiss, seconds: this.seconds, interactive: this.interactive,
       });
       if (this.target.trim()) options.set("target", this.target.trim());
+      for (const size of this.sizes.split(/[\s,;]+/).filter(Boolean)) options.append("dims", size);
       this.isSending = true;
       const headers = { "Content-Type": "application/octet-stream" };
       const task = await this.ask("POST", `tasks?${options}`, { body: file, headers });
