@@ -34,12 +34,12 @@ from braid.frontends.onnx.ops.quantization import centered, dynamically_quantize
 from braid.frontends.onnx.ops.recurrent import (
     CELLS,
     Weights,
-    activations_of,
     at_direction,
     clip_of,
     directions_of,
     unsqueezed,
 )
+from braid.frontends.onnx.ops.recurrent_activations import activations_of
 from braid.support.sizes.expression import Extent
 
 _CELL = CELLS["LSTM"]
@@ -65,8 +65,6 @@ def dynamic_quantize_lstm(b: Builder, node: Node) -> Sequence[SSAValue]:
     operands of products are quantized by their ranges: all inputs at once, the states of a whole
     batch at every step.
     """
-    if node.integer("input_forget", 0):
-        node.unsupported("input_forget is not supported")
     backward = directions_of(node)
     hidden = _hidden_size(b, node, len(backward))
     runs = [_run(b, node, hidden, d, reverse) for d, reverse in enumerate(backward)]
@@ -153,14 +151,15 @@ def _weights(
     if bias is not None:
         halves = [slice_dim(b, bias, 0, start, size) for start in (0, size)]
         inputs = apply(b, "add", inputs, apply(b, "add", *halves))
+    activations = activations_of(node, _CELL.activations, len(directions_of(node)))
     weights = QuantizedWeights(
         hidden=hidden,
         recurrence=r,
         recurrence_bias=None,
         peepholes=at_direction(b, node.optional(7), direction),
-        activations=activations_of(node, _CELL, direction),
+        activations=activations[direction],
         clip=clip_of(node),
-        is_linear_before_reset=False,
+        couples_forget=bool(node.integer("input_forget", 0)),
         recurrence_scale=r_scale,
     )
     return weights, inputs

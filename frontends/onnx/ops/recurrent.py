@@ -28,23 +28,9 @@ from braid.frontends.onnx.building.expressions import (
 )
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
-from braid.frontends.onnx.ops.activation import hard_sigmoid, sigmoid, softplus, where_negative
 from braid.frontends.onnx.ops.control_flow import counted_loop
+from braid.frontends.onnx.ops.recurrent_activations import Activation, activations_of
 from braid.support.sizes.expression import Extent
-
-Activation = Callable[[Builder, SSAValue], SSAValue]
-
-_ACTIVATIONS: dict[str, Activation] = {
-    "hardsigmoid": lambda b, x: hard_sigmoid(b, x, 0.2, 0.5),
-    "leakyrelu": lambda b, x: where_negative(b, x, apply(b, "mul", x, scalar(b, 0.01, x)), x),
-    "relu": lambda b, x: apply(b, "maximum", x, scalar(b, 0, x)),
-    "sigmoid": sigmoid,
-    "softplus": softplus,
-    "softsign": lambda b, x: apply(
-        b, "div", x, apply(b, "add", apply(b, "abs", x), scalar(b, 1, x))
-    ),
-    "tanh": lambda b, x: apply(b, "tanh", x),
-}
 
 
 @dataclass(frozen=True)
@@ -61,7 +47,9 @@ class Weights:
     peepholes: SSAValue | None
     activations: Sequence[Activation]
     clip: float | None
-    is_linear_before_reset: bool
+    is_linear_before_reset: bool = False
+    couples_forget: bool = False
+    """Whether an LSTM keeps what it does not take in: its forget gate is 1 less the input gate."""
 
     def gate(self, b: Builder, gates: SSAValue, index: int) -> SSAValue:
         """Gate `index` of `[batch, gates · hidden]`."""
@@ -128,7 +116,11 @@ def _lstm(b: Builder, w: Weights, x: SSAValue, states: Sequence[SSAValue]) -> li
         weight = slice_dim(b, w.peepholes, 0, index * w.hidden, w.hidden)
         return apply(b, "add", gate, apply(b, "mul", cell, weight))
 
-    enter, keep = w.activate(b, 0, peeped(0, c)), w.activate(b, 0, peeped(2, c))
+    enter = w.activate(b, 0, peeped(0, c))
+    if w.couples_forget:
+        keep = apply(b, "sub", scalar(b, 1, enter), enter)
+    else:
+        keep = w.activate(b, 0, peeped(2, c))
     candidate = w.activate(b, 1, w.gate(b, gates, 3))
     kept = apply(b, "mul", keep, c)
     cell = apply(b, "add", kept, apply(b, "mul", enter, candidate))
@@ -141,19 +133,6 @@ CELLS = {
     "LSTM": Cell(4, 2, ("Sigmoid", "Tanh", "Tanh"), _lstm),
     "RNN": Cell(1, 1, ("Tanh",), _rnn),
 }
-
-
-def activations_of(node: Node, cell: Cell, direction: int) -> list[Activation]:
-    """The activation functions of one direction. Raises UnsupportedError for unusual ones."""
-    defaults = cell.activations
-    count = len(defaults)
-    names = node.texts("activations", [])[direction * count :][:count] or defaults
-    if node.has("activation_alpha") or node.has("activation_beta"):
-        node.unsupported("activation_alpha and activation_beta are not supported")
-    for name in names:
-        if name.lower() not in _ACTIVATIONS:
-            node.unsupported(f"activation '{name}' is not supported")
-    return [_ACTIVATIONS[name.lower()] for name in names]
 
 
 _DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
@@ -172,13 +151,12 @@ class _Sequences:
     x: SSAValue
     lengths: SSAValue | None
     hidden: int
+    activations: Sequence[Sequence[Activation]]
 
 
 @importer("RNN", "GRU", "LSTM", since=7)
 def recurrent(b: Builder, node: Node) -> Sequence[SSAValue]:
     """Outputs: all states `[time, directions, batch, hidden]`, the last ones, and cells."""
-    if node.integer("input_forget", 0):
-        node.unsupported("input_forget is not supported")
     if len(extents_of(node.input(0))) != 3 or len(extents_of(node.input(2))) != 3:
         node.fail("input 0 and input 2 must have 3 dims")
     x, lengths, batch_first = node.input(0), node.optional(4), bool(node.integer("layout", 0))
@@ -186,7 +164,9 @@ def recurrent(b: Builder, node: Node) -> Sequence[SSAValue]:
     if lengths is not None:
         lengths = reshape(b, cast(b, lengths, i64), [extents_of(x)[1], 1])
     directions = directions_of(node)
-    sequences = _Sequences(node, x, lengths, _hidden_size(node, extents_of(x), len(directions)))
+    hidden = _hidden_size(node, extents_of(x), len(directions))
+    activations = activations_of(node, CELLS[node.op_type].activations, len(directions))
+    sequences = _Sequences(node, x, lengths, hidden, activations)
     runs = [_run(b, sequences, d, backward) for d, backward in enumerate(directions)]
     every = concat(b, [unsqueezed(b, run[-1], 1) for run in runs], 1)
     states = len(runs[0]) - 1
@@ -281,9 +261,10 @@ def _weights(b: Builder, s: _Sequences, direction: int, gates: int) -> tuple[Wei
         recurrence=swap_last(b, recurrence),
         recurrence_bias=None if bias is None else slice_dim(b, bias, 0, size, size),
         peepholes=peepholes,
-        activations=activations_of(node, CELLS[node.op_type], direction),
+        activations=s.activations[direction],
         clip=clip_of(node),
         is_linear_before_reset=bool(node.integer("linear_before_reset", 0)),
+        couples_forget=bool(node.integer("input_forget", 0)),
     )
     return weights, inputs
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from braid.analysis.interpreter import interpret
-from braid.support.errors import BraidError, UnsupportedError
+from braid.support.errors import BraidError
 
 Check = Callable[..., Any]
 RNG = np.random.default_rng(2)
@@ -103,12 +103,6 @@ def test_a_clip_below_zero_is_refused(check: Check) -> None:
     x, weights = random(3, 2, 4), (random(1, 5, 4), random(1, 5, 5))
     with pytest.raises(BraidError, match=r"clip is -1\.0, expected at least 0"):
         check("RNN", x, *weights, outputs=2, hidden_size=5, clip=-1.0)
-
-
-def test_activations_with_parameters_are_not_supported(check_session: Check) -> None:
-    x, weights = random(3, 2, 4), (random(1, 5, 4), random(1, 5, 5))
-    with pytest.raises(UnsupportedError, match="activation 'Affine' is not supported"):
-        check_session("RNN", x, *weights, outputs=2, hidden_size=5, activations=["Affine"])
 
 
 @pytest.mark.parametrize(
