@@ -1,5 +1,7 @@
 """From the arguments of a call to the arrays of a model's inputs and outputs."""
 
+import math
+import os
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, TypeGuard, cast
 
@@ -22,11 +24,13 @@ def bind_inputs(
     positional: Sequence[object],
     named: Mapping[str, object],
     no_arrays: Container[str] = (),
+    drawn: Container[str] = (),
 ) -> list[Buffer]:
     """Return one array per input, in the model's order.
 
     A mapping that is all that is given by position has inputs by name. What is given for inputs
-    named in `no_arrays`, which are text or mappings, is returned as it is.
+    named in `no_arrays`, which are text or mappings, is returned as it is. Random bits stand for
+    inputs named in `drawn` that are left out.
 
     Raises:
         BraidError: an input that is missing, given twice or unknown, or that is not an array.
@@ -65,6 +69,7 @@ def bind_inputs(
                 f"input '{name}' is given by position and by name", hint="give it once"
             )
         given[name] = value
+    given |= {s.name: _drawn(s) for s in specs if s.name in drawn and s.name not in given}
     missing = [name for name in names if name not in given]
     if missing:
         raise BraidError(
@@ -72,6 +77,13 @@ def bind_inputs(
             hint=f"the inputs are {_listed(names)}",
         )
     return [bound(spec, given[spec.name]) for spec in specs]
+
+
+def _drawn(spec: TensorSpec) -> Array:
+    """Return random bits of the operating system for an input, whose shape is known."""
+    dtype = numpy_dtype(spec.dtype)
+    bits = os.urandom(math.prod(spec.shape) * dtype.itemsize)
+    return np.frombuffer(bits, dtype).reshape(spec.shape)
 
 
 def _has_names(

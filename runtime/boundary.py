@@ -19,6 +19,11 @@ from braid.support.errors import BraidError
 Array = NDArray[Any]
 
 
+def drawn_inputs(boundary: Boundary) -> frozenset[str]:
+    """Return the inputs that are drawn where a call leaves them out: keys of random numbers."""
+    return frozenset(name for name, kind in boundary.inputs.items() if kind.is_random)
+
+
 @dataclass
 class BoundaryCall:
     """One call of a model: what its inputs become, and then what its outputs do."""
@@ -40,7 +45,7 @@ class BoundaryCall:
         found: list[Buffer] = []
         for spec, value in zip(specs, values, strict=True):
             kind = self.boundary.inputs.get(spec.name)
-            if kind is None:
+            if kind is None or kind.is_random:
                 found.append(cast(Buffer, value))
             elif kind.is_text:
                 found.append(self._numbers(spec, value))

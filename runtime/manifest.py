@@ -47,13 +47,14 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class PortKind:
-    """The kind of an input or output that is no array of numbers.
+    """The kind of an input or output that is no array of numbers from the caller.
 
-    It is text, or a mapping of these keys from each row.
+    It is text, a mapping of these keys from each row, or drawn where a call leaves it out.
     """
 
     is_text: bool = False
     keys: tuple[str | int, ...] = ()
+    is_random: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,8 @@ class Boundary:
     outputs: Mapping[str, PortKind] = field(default_factory=dict[str, PortKind])
 
     def __bool__(self) -> bool:
-        """Return whether there is any."""
-        return bool(self.inputs or self.outputs)
+        """Return whether there is any that calls give or get: text or a mapping."""
+        return bool(self.outputs) or any(not kind.is_random for kind in self.inputs.values())
 
 
 NUMBERS_ALONE = Boundary()
@@ -327,7 +328,7 @@ def _read_boundary(fields: Any) -> Boundary:
 
 def _read_ports(fields: Any) -> dict[str, PortKind]:
     return {
-        name: PortKind(_read(own, "is_text", bool), _read_keys(own))
+        name: PortKind(_read(own, "is_text", bool), _read_keys(own), bool(own.get("is_random")))
         for name, own in cast(dict[str, Any], fields).items()
     }
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from braid.runtime.artifact import Artifact, artifact_of_bytes, read_artifact
 from braid.runtime.binding import bind_inputs, bind_outputs, in_order, outputs_in_order
-from braid.runtime.boundary import BoundaryCall
+from braid.runtime.boundary import BoundaryCall, drawn_inputs
 from braid.runtime.buffers import describe_shape
 from braid.runtime.device_arrays import Buffer
 from braid.runtime.device_plugins import emulating, register_plugins
@@ -74,6 +74,8 @@ class Model:
         self.arena_bytes = arena_bytes
         self._manifest = None if package is None else package.manifest
         self._boundary = boundary if package is None else package.manifest.boundary
+        self._drawn = drawn_inputs(self._boundary)
+        self._no_arrays = self._boundary.inputs.keys() - self._drawn
         self._state: _Open | None = _Open(executor, package)
 
     def __repr__(self) -> str:
@@ -134,7 +136,7 @@ class Model:
         return self._run(self._bound(given, {}), out, any_tensor(given))
 
     def _bound(self, arguments: Sequence[object], named: Mapping[str, object]) -> list[Buffer]:
-        return bind_inputs(self.inputs, arguments, named, self._boundary.inputs)
+        return bind_inputs(self.inputs, arguments, named, self._no_arrays, self._drawn)
 
     def _run_with_text(self, inputs: Sequence[object], out: object) -> list[Any]:
         """Run a model with inputs or outputs that are text or mappings."""
@@ -209,11 +211,11 @@ class Model:
                 "a stream takes and gives arrays of numbers, and the model has text or mappings",
                 hint="call the model once for each request",
             )
-        specs = self.inputs
+        specs, drawn = self.inputs, self._drawn
         return Stream(
             self._open().executor.open_stream(deadline, return_errors),
             requests,
-            lambda arguments, named: bind_inputs(specs, arguments, named),
+            lambda arguments, named: bind_inputs(specs, arguments, named, drawn=drawn),
             return_errors=return_errors,
             copy=copy,
         )
@@ -305,7 +307,7 @@ class Model:
 
     @property
     def boundary(self) -> Boundary:
-        """Return which inputs and outputs are text or mappings, by name."""
+        """Return which inputs and outputs are text, mappings or random keys, by name."""
         return self._boundary
 
     @property

@@ -26,7 +26,8 @@ from braid.dialects.braid.attribute_names import SYMBOLS
 from braid.dialects.braid.sizes import assumptions_of, symbols_attribute, symbols_used, value_sizes
 from braid.driver.sources.signature import boundary_of, signature_of
 from braid.frontends.onnx import ImportedModel, import_onnx
-from braid.runtime.boundary import BoundaryCall
+from braid.runtime.binding import bind_inputs
+from braid.runtime.boundary import BoundaryCall, drawn_inputs
 from braid.support.errors import UnsupportedError
 from braid.support.sizes.assumptions import Assumed
 
@@ -42,9 +43,11 @@ def by_interpreter(model: ModelProto, inputs: Arrays) -> Arrays:
 
 def interpreted(imported: ImportedModel, inputs: Arrays) -> Arrays:
     """Interpret a module; text becomes the numbers that stand for it, and these text."""
-    call = BoundaryCall(boundary_of(imported.module))
+    boundary = boundary_of(imported.module)
+    call = BoundaryCall(boundary)
     takes, gives = signature_of(imported.module)
-    numbers = call.encoded(takes, inputs)
+    given = bind_inputs(takes, inputs, {}, boundary.inputs, drawn_inputs(boundary))
+    numbers = call.encoded(takes, given)
     results = interpret(imported.module, numbers, parameters=imported.parameters)
     return call.decoded(gives, results)
 

@@ -160,6 +160,8 @@ def described(
     found: list[NodeArg] = []
     for spec in specs:
         kind = kinds.get(spec.name)
+        if kind is not None and kind.is_random:
+            continue  # it is drawn at each run, as ONNX Runtime does inside
         if kind is not None and kind.keys:
             found.append(NodeArg(spec.name, [], _mapping_text(kind, spec.dtype, is_output)))
             continue

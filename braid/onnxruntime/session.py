@@ -86,7 +86,7 @@ class InferenceSession(Session):
         self._is_profiling = options.enable_profiling
         self._opened = open_model(path_or_bytes, options)
         self._model = self._opened.model
-        self._names = [spec.name for spec in self._model.inputs]
+        self._names = [argument.name for argument in self._opened.inputs]
         self._numbers = {spec.name: i for i, spec in enumerate(self._model.outputs)}
 
     def set_providers(

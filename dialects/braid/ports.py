@@ -16,8 +16,12 @@ from xdsl.ir import Attribute
 
 from braid.dialects.braid.attribute_names import NAME
 
-Kind: TypeAlias = tuple[str | int, ...] | None
-"""The kind of an input or output that is no array of numbers: text (None), or mappings of keys."""
+RANDOM = "random"
+Kind: TypeAlias = tuple[str | int, ...] | str | None
+"""The kind of an input or output that is no array of numbers: text (None), or mappings of keys.
+
+`RANDOM` is that of an input which calls leave out, for a number that is drawn at each.
+"""
 
 
 def input_names(function: func.FuncOp) -> tuple[str, ...]:
@@ -49,7 +53,10 @@ def _names(
 def boundary_attribute(
     texts: Iterable[str], inputs: Mapping[str, Kind], outputs: Mapping[str, Kind]
 ) -> DictionaryAttr:
-    """Return `braid.boundary`: text is a unit attribute, and a mapping the array of its keys."""
+    """Return `braid.boundary`.
+
+    Text is a unit attribute, a mapping the array of its keys, and what is drawn a string.
+    """
     kinds = {
         side: DictionaryAttr({name: _kind_attribute(kind) for name, kind in ports.items()})
         for side, ports in (("inputs", inputs), ("outputs", outputs))
@@ -60,6 +67,8 @@ def boundary_attribute(
 def _kind_attribute(kind: Kind) -> Attribute:
     if kind is None:
         return UnitAttr()
+    if isinstance(kind, str):
+        return StringAttr(kind)
     return ArrayAttr(StringAttr(k) if isinstance(k, str) else IntegerAttr(k, i64) for k in kind)
 
 
@@ -83,8 +92,10 @@ def _kinds_of(attribute: Attribute | None) -> dict[str, Kind]:
 def _kind_of(attribute: Attribute) -> Kind:
     if isinstance(attribute, UnitAttr):
         return None
+    if attribute == StringAttr(RANDOM):
+        return RANDOM
     if not isinstance(attribute, ArrayAttr):
-        raise ValueError("expected a unit attribute or an array of keys")
+        raise ValueError(f'expected a unit attribute, "{RANDOM}" or an array of keys')
     return tuple(_key_of(key) for key in cast("ArrayAttr[Attribute]", attribute))
 
 

@@ -21,7 +21,7 @@ from braid.dialects.braid.attribute_names import BOUNDARY, NAME, SYMBOLS, VALUE_
 from braid.dialects.braid.base import AnyTensor, tensor_type
 from braid.dialects.braid.dtypes import from_numpy, i64
 from braid.dialects.braid.layout import DYNAMIC, MOST_DIMS
-from braid.dialects.braid.ports import Kind, boundary_attribute
+from braid.dialects.braid.ports import RANDOM, Kind, boundary_attribute
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.size_evaluation import fixed_shape
 from braid.dialects.braid.size_limits import MOST_ELEMENTS
@@ -39,6 +39,9 @@ from braid.support.option_names import option_text
 from braid.support.sizes.assumptions import Assumed
 from braid.support.sizes.expression import symbol
 from braid.support.unsupported_ops import MissingOpError, UnsupportedNodesError
+
+RANDOM_KEY = "random_key"
+"""The input of a model that nodes draw random numbers by, where they have no seed."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +133,9 @@ def _import(
         )
         for name in inputs.shapes
     ]
+    key = _distinct([*inputs.shapes, RANDOM_KEY])[-1]
+    if builder.random_argument is not None:
+        ports.append(DictionaryAttr({NAME: StringAttr(key)}))
     function = FuncOp(
         "main",
         FunctionType.from_lists([arg.type for arg in block.args], [v.type for v in results]),
@@ -144,6 +150,8 @@ def _import(
         function.attributes[SYMBOLS] = symbols_attribute(assumed)
     module = ModuleOp([function])
     input_kinds = _kinds(builder, builder.inputs.values(), builder.inputs)
+    if builder.random_argument is not None:
+        input_kinds[key] = RANDOM
     output_names = _distinct([value.name for value in file.proto.graph.output])
     output_kinds = _kinds(builder, output_names, results)
     if input_kinds or output_kinds:

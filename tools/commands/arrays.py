@@ -4,7 +4,7 @@ import io
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -166,10 +166,15 @@ def _sized(spec: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
     )
 
 
-def all_given(specs: Sequence[TensorSpec], given: Mapping[str, Array]) -> Mapping[str, Array]:
-    """Return `given`. Raises BraidError where an input has no value, and all names are known."""
+def all_given(
+    specs: Sequence[TensorSpec], given: Mapping[str, Array], optional: Container[str]
+) -> Mapping[str, Array]:
+    """Return `given`.
+
+    Raises BraidError where an input that is not `optional` has no value, and all names are known.
+    """
     names = [spec.name for spec in specs]
-    missing = [name for name in names if name not in given]
+    missing = [name for name in names if name not in given and name not in optional]
     if missing and set(given) <= set(names):
         raise BraidError(
             f"no value for {'input' if len(missing) == 1 else 'inputs'} "

@@ -86,6 +86,7 @@ def run(
 
     A profile is of all runs but the one that warms up; waveforms are of the last one.
     """
+    from braid.runtime.boundary import drawn_inputs
     from braid.runtime.interruption import limited_runs
     from braid.tools.commands.arrays import all_given, random_inputs, read_inputs, sized_inputs
     from braid.tools.commands.models import likely_values, open_dims, open_model, ranges_of_inputs
@@ -103,7 +104,7 @@ def run(
         ranges, likely = ranges_of_inputs(model, options, left), likely_values(model, options, left)
         values = random_inputs(specs, seed, given, ranges, {**likely, **sizes})
     else:
-        values = all_given(specs, given)
+        values = all_given(specs, given, drawn_inputs(opened.boundary))
     if trace is not None:
         _trace_to(trace, opened)
     with limited_runs(time_limit):
@@ -178,8 +179,9 @@ def _run(
     Text is the numbers that stand for it, which files hold.
     """
     from braid.runtime.binding import bind_inputs
+    from braid.runtime.boundary import drawn_inputs
 
-    arrays = bind_inputs(opened.inputs, (), values)
+    arrays = bind_inputs(opened.inputs, (), values, drawn=drawn_inputs(opened.boundary))
     if runs > 1:
         opened.run_numbers(arrays)
         opened.reset_profile()

@@ -86,8 +86,10 @@ def boundary_of(module: ModuleOp) -> Boundary:
     texts, *sides = read_boundary(attribute)
     inputs, outputs = (
         {
-            name: PortKind(is_text=True) if keys is None else PortKind(keys=keys)
-            for name, keys in side.items()
+            name: PortKind(is_random=True)
+            if isinstance(kind, str)
+            else PortKind(is_text=kind is None, keys=kind or ())
+            for name, kind in side.items()
         }
         for side in sides
     )

@@ -102,6 +102,9 @@ class Builder:
         self.texts = TextTable()
         self.size_names: set[str] = set()
         """Names of sizes that are taken."""
+        self.random_argument: SSAValue | None = None
+        """The argument that is the key of a run's random numbers, where some node needs it."""
+        self._random_streams = 0
         self._outermost = block
         self._known: dict[SSAValue, Array] = {}
         self._sizes: dict[SSAValue, Array] = {}
@@ -152,6 +155,23 @@ class Builder:
     def may_decide(self) -> bool:
         """Return whether data may decide sizes here, which they may not inside of control flow."""
         return self.has_sizes and self.block is self._outermost
+
+    @property
+    def is_nested(self) -> bool:
+        """Return whether ops are appended inside of control flow."""
+        return self.block is not self._outermost
+
+    def random_key(self) -> tuple[SSAValue, int]:
+        """Return the key of a run's random numbers, `tensor<1xui64>`, and a stream that is free.
+
+        The key becomes the last argument, in i64.
+        """
+        if self.random_argument is None:
+            arguments = len(self._outermost.args)
+            self.random_argument = self._outermost.insert_arg(TensorType(i64, [1]), arguments)
+        self._random_streams += 1
+        key = elementwise("bitcast", self.random_argument, element_type=from_numpy(np.uint64))
+        return self.emit(key), self._random_streams - 1
 
     def request_value(self, value: SSAValue) -> bool:
         """Ask for a value that a node needs: it is known where the inputs behind it hold sizes.

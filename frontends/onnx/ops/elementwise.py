@@ -1,9 +1,7 @@
 """Elementwise arithmetic, comparison, logic and conversion."""
 
-from collections.abc import Sequence
 from functools import reduce
 
-import numpy as np
 from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.base import element_type_of, extents_of
@@ -12,7 +10,6 @@ from braid.dialects.braid.elementwise import elementwise
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import (
     apply,
-    broadcast,
     cast,
     normalized,
     reshape,
@@ -192,23 +189,10 @@ def convert(b: Builder, x: SSAValue, element_type: Attribute) -> SSAValue:
     return cast(b, x, element_type)
 
 
-@importer("Identity", "Dropout")
-def identity(b: Builder, node: Node) -> Sequence[SSAValue]:
-    """The input itself; the mask of a Dropout that drops nothing is true everywhere."""
-    x = node.input(0)
-    if node.op_type == "Identity":
-        return [x]
-    if node.op_type == "Dropout" and node.opset < 7 and not node.integer("is_test", 0):
-        node.unsupported("is_test is 0, and the elements to drop are random")
-    for index in range(1, len(node.inputs)):
-        node.require_scalar(index)
-    training = node.known(2) if node.opset >= 12 else None
-    if training is not None and training.item():
-        ratio = node.known(1)
-        if ratio is None or ratio.item() != 0:
-            node.unsupported("training_mode is true, and the elements to drop are random")
-    kept = broadcast(b, b.constant(np.ones([1] * len(extents_of(x)), np.bool_)), extents_of(x))
-    return [x, kept if node.opset >= 10 else cast(b, kept, element_type_of(x))]
+@importer("Identity")
+def identity(_: Builder, node: Node) -> SSAValue:
+    """The input itself."""
+    return node.input(0)
 
 
 @importer("Clip")
