@@ -1,10 +1,10 @@
 """Steps of a decoder whose cache grows, beside ONNX Runtime with I/O binding.
 
-``python -m benchmarks.decoder_steps [--layers 6 --width 512] --json FILE`` makes a decoder as
-exporters write it, with the keys and values of earlier tokens as inputs and outputs, and runs both
-on one thread: first ``--tokens`` greedy tokens, which must be equal, then single steps after caches
-of 16, 256 and 4,096 tokens, in turns. ONNX Runtime's outputs stay in its memory and are bound as
-the next inputs. The exit status is 1 where tokens differ.
+``python -m benchmarks.decoder_steps [--layers 6 --width 512 --weights int8] --json FILE`` makes a
+decoder as exporters write it, with the keys and values of earlier tokens as inputs and outputs, and
+runs both on one thread: first ``--tokens`` greedy tokens, which must be equal, then single steps
+after caches of 16, 256 and 4,096 tokens, in turns. ONNX Runtime's outputs stay in its memory and
+are bound as the next inputs. The exit status is 1 where tokens differ.
 """
 
 import argparse
@@ -25,6 +25,8 @@ from benchmarks.arguments import count, output_file
 from benchmarks.provenance import provenance
 
 LENGTHS = (16, 256, 4096)
+WEIGHTS = ("float32", "float16", "int8")
+"""The types in which weights are stored."""
 HEAD_WIDTH = 64
 VOCABULARY = 4096
 STATE = {"past.*": "present.*"}
@@ -47,17 +49,31 @@ class Row:
         return self.braid / self.onnxruntime
 
 
-def make_decoder(layers: int, width: int) -> ModelProto:
-    """Return a decoder with random weights; batch, new tokens and the cache are open."""
+def make_decoder(layers: int, width: int, kind: str = "float32") -> ModelProto:
+    """Return a decoder with random weights; batch, new tokens and the cache are open.
+
+    Weights are stored as `kind`, one of `WEIGHTS`, and computed with in f32.
+    """
     nodes: list[NodeProto] = []
     random, weights = np.random.default_rng(0), list[TensorProto]()
     heads = width // HEAD_WIDTH
     cache = ["batch", heads, "past", HEAD_WIDTH]
 
-    def weight(name: str, *shape: int) -> str:
-        values = (random.standard_normal(shape) / np.sqrt(shape[0])).astype(np.float32)
+    def stored(name: str, values: NDArray[Any]) -> str:
         weights.append(numpy_helper.from_array(values, name))
         return name
+
+    def weight(name: str, *shape: int) -> str:
+        values = (random.standard_normal(shape) / np.sqrt(shape[0])).astype(np.float32)
+        if kind == "float16":
+            half = stored(f"{name}.stored", values.astype(np.float16))
+            return node("Cast", [half], name, to=TensorProto.FLOAT)
+        if kind == "int8":
+            scale = np.abs(values).max(0) / 127
+            whole = stored(f"{name}.stored", np.round(values / scale).astype(np.int8))
+            factors = stored(f"{name}.scale", scale)
+            return node("DequantizeLinear", [whole, factors], name, axis=1)
+        return stored(name, values)
 
     def node(op: str, inputs: list[str], output: str, **attributes: Any) -> str:
         nodes.append(helper.make_node(op, inputs, [output], **attributes))
@@ -179,10 +195,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--layers", type=count, default=6)
     parser.add_argument("--width", type=count, default=512, help="a multiple of 64")
+    parser.add_argument("--weights", choices=WEIGHTS, default=WEIGHTS[0])
     parser.add_argument("--tokens", type=count, default=2000)
     parser.add_argument("--json", type=output_file)
     options = parser.parse_args()
-    proto = make_decoder(options.layers, options.width)
+    proto = make_decoder(options.layers, options.width, options.weights)
     model, peer = braid.compile(proto, state=STATE), Peer(proto)
     prompt = np.arange(8)[None]
     empty = cache_of(options.layers, options.width, 0)
@@ -205,6 +222,7 @@ def main() -> int:
             **provenance(),
             "layers": options.layers,
             "width": options.width,
+            "weights": options.weights,
             "tokens": options.tokens,
             "equal_tokens": equal,
             "rows": [{**asdict(row), "ratio": row.ratio} for row in rows],
