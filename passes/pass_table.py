@@ -51,6 +51,7 @@ PASSES: dict[str, str] = {
     "hoist-parameter-expressions": (
         "braid.passes.parameters.hoist_parameter_expressions:HoistParameterExpressionsPass"
     ),
+    "hoist-slices": "braid.passes.storage.hoist_slices:HoistSlicesPass",
     "hoist-views": "braid.passes.layout.hoist_views:HoistViewsPass",
     "inline": "braid.passes.simplify.inline:InlinePass",
     "insert-channels": "braid.passes.partition.insert_channels:InsertChannelsPass",

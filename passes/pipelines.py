@@ -82,6 +82,8 @@ DEFAULT = (
     "select-storage",
     # What a backend does with its functions when all of this is decided.
     "prepare-backends{before=kernels}",
+    # Where tensors lie is decided, so that readers of parts of them can be one kernel.
+    "hoist-slices",
     # What was searched for is known by the group and how its tensors are stored.
     "select-schedules",
     # From here on the order of kernels is fixed. Memory is planned by the lowering, which knows
