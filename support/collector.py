@@ -38,25 +38,26 @@ class _Thresholds:
                 gc.set_threshold(max(young, _YOUNG), *older)
             self.raised = gc.get_threshold()
 
-    def leave(self) -> None:
+    def leave(self, *, imports: bool) -> None:
         with self.lock:
             self.blocks[get_ident()] -= 1
             self.blocks = +self.blocks  # without threads that are in none
             if not self.blocks:
-                self._age()
+                self._age(imports=imports)
                 self._restore()
 
-    def _age(self) -> None:
-        """Make all that there is old after the first block, without looking at it.
+    def _age(self, *, imports: bool) -> None:
+        """Make all that there is old, without looking at it, after imports and the first other
+        block.
 
         Else the first object that is made afterwards would have all looked at that the block made:
-        a fiftieth of a compilation whose kernels are cached. Later blocks leave that to Python,
-        which collects what is old only where much has become so by its own account.
+        a fiftieth of a compilation. Later blocks leave that to Python, which collects what is old
+        only where much has become so by its own account. Of what is imported nothing is garbage.
         """
-        if not self.has_aged and not gc.get_freeze_count():
+        if (imports or not self.has_aged) and not gc.get_freeze_count():
             gc.freeze()
             gc.unfreeze()
-        self.has_aged = True
+        self.has_aged |= not imports
 
     def after_fork(self) -> None:
         """Reset the state in a child process, where other threads will not leave their blocks."""
@@ -77,15 +78,17 @@ os.register_at_fork(after_in_child=_thresholds.after_fork)
 
 
 @contextmanager
-def rare_collections() -> Generator[None]:
+def rare_collections(*, imports: bool = False) -> Generator[None]:
     """Collect garbage rarely while a `with` block makes many objects that stay; threads may
     overlap.
+
+    `imports` says that the block only imports modules, which stay to the end.
     """
     _thresholds.enter()
     try:
         yield
     finally:
-        _thresholds.leave()
+        _thresholds.leave(imports=imports)
 
 
 def end_without_search() -> None:

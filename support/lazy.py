@@ -27,7 +27,7 @@ def lazy_names(module: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
             raise AttributeError(f"module '{module}' has no attribute '{name}'")
         with _loading:
             try:
-                with rare_collections():
+                with rare_collections(imports=True):
                     home = import_module(homes[name])
             except ModuleNotFoundError as error:
                 if error.name != homes[name]:
@@ -49,7 +49,7 @@ class LazyModule:
         self._load = load
 
     def __getattr__(self, name: str) -> Any:
-        with _loading, rare_collections():
+        with _loading, rare_collections(imports=True):
             found = getattr(self._load(), name)
         setattr(self, name, found)  # asked for once
         return found

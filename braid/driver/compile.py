@@ -12,6 +12,7 @@ from braid.driver.artifact_slot import ArtifactSlot, slot_of
 from braid.driver.options import CompileOptions
 from braid.runtime.model import Model
 from braid.support import logs
+from braid.support.collector import rare_collections
 from braid.support.progress import telling_progress
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def compile_or_load(
 def _compile(
     source: "ModelSource", options: CompileOptions, slot: ArtifactSlot | None = None
 ) -> Model:
-    from braid.driver.compile_source import compile_source  # the compiler
+    with rare_collections(imports=True):
+        from braid.driver.compile_source import compile_source  # the compiler
 
     return compile_source(source, options, slot)
