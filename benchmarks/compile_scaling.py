@@ -1,8 +1,9 @@
-"""Measure how `braid.compile` scales with the number of ops, for chains, fans and grids.
+"""Measure how `braid.compile` scales with the number of ops, in graphs of several shapes.
 
 ``python -m benchmarks.compile_scaling --sizes 100 1000 10000 --json o.json`` compiles ONNX models
-of elementwise ops, and of products, with an empty cache, each in a process of its own, and prints
-CPU seconds (of the compiler and its workers) and milliseconds an op.
+with an empty cache, each in a process of its own, and prints CPU seconds (of the compiler and its
+workers) and milliseconds an op. With ``--pythons A B``, the interpreters of several installations
+take turns, for before and after; the least of ``--rounds`` counts.
 """
 
 import argparse
@@ -13,12 +14,22 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
-from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from benchmarks.arguments import output_file
+from benchmarks.provenance import provenance
 
+COMPILE = """
+import os, sys, braid
+before = os.times()
+braid.compile(sys.argv[1], jobs=1)
+print(sum(os.times()[:4]) - sum(before[:4]))
+"""
+"""Prints the CPU seconds of a compilation, without the start of Python."""
 SHAPE = (64, 64)
 UNARY = ("Relu", "Tanh", "Neg", "Abs", "Sigmoid")
 BINARY = ("Add", "Mul", "Max", "Sub", "Min")
@@ -26,21 +37,29 @@ BINARY = ("Add", "Mul", "Max", "Sub", "Min")
 
 @dataclass(frozen=True)
 class Measurement:
-    """One compilation."""
+    """Compilations by one interpreter: the least CPU seconds."""
 
     family: str
     ops: int
+    python: str
     cpu_seconds: float
     milliseconds_an_op: float
 
 
-def model_of(nodes: list[NodeProto], constants: dict[str, np.ndarray]) -> ModelProto:
-    """The model from `x` to the result of the last node."""
-    value = helper.make_tensor_value_info("x", TensorProto.FLOAT, SHAPE)
-    result = helper.make_tensor_value_info(nodes[-1].output[0], TensorProto.FLOAT, SHAPE)
+def model_of(
+    nodes: list[NodeProto],
+    constants: dict[str, np.ndarray],
+    shape: tuple[int, ...] = SHAPE,
+    type: int = TensorProto.FLOAT,
+    functions: tuple[FunctionProto, ...] = (),
+) -> ModelProto:
+    """The model from `x`, of this shape and type, to the result of the last node."""
+    value = helper.make_tensor_value_info("x", type, shape)
+    result = helper.make_tensor_value_info(nodes[-1].output[0], TensorProto.FLOAT, None)
     weights = [numpy_helper.from_array(array, name) for name, array in constants.items()]
     graph = helper.make_graph(nodes, "scaling", [value], [result], weights)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("functions", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10, functions=list(functions))
 
 
 def chain(size: int) -> ModelProto:
@@ -93,33 +112,101 @@ def grid(size: int) -> ModelProto:
     return model_of(nodes, {})
 
 
+def concat(size: int) -> ModelProto:
+    """The rows of a matrix, each through one op, joined again."""
+    rows = [f"r{i}" for i in range(size)]
+    split = helper.make_node("Split", ["x"], rows, axis=0, num_outputs=size)
+    branches = [helper.make_node("Exp", [row], [f"e{row}"]) for row in rows]
+    join = helper.make_node("Concat", [f"e{row}" for row in rows], ["y"], axis=0)
+    return model_of([split, *branches, join], {}, (size, 4))
+
+
+def gathers(size: int) -> ModelProto:
+    """Columns of categories, each of which chooses rows of a table, as models of tables have."""
+    count = size // 2
+    nodes: list[NodeProto] = []
+    constants: dict[str, np.ndarray] = {}
+    for i in range(count):
+        constants[f"i{i}"] = np.array(i, np.int64)
+        constants[f"t{i}"] = np.full((10 + i % 7, 4), i, np.float32)
+        nodes.append(helper.make_node("Gather", ["x", f"i{i}"], [f"c{i}"], axis=1))
+        nodes.append(helper.make_node("Gather", [f"t{i}", f"c{i}"], [f"e{i}"]))
+    nodes.append(helper.make_node("Concat", [f"e{i}" for i in range(count)], ["y"], axis=1))
+    return model_of(nodes, constants, (2, count), TensorProto.INT64)
+
+
+def branches(size: int) -> ModelProto:
+    """Choices between two ops, one after the other, by the sum of the input."""
+    zero = {"zero": np.array(0, np.float32)}
+    nodes = [
+        helper.make_node("ReduceSum", ["x"], ["sum"], keepdims=0),
+        helper.make_node("Greater", ["sum", "zero"], ["is_positive"]),
+    ]
+    value = "x"
+    for i in range(size // 3):
+        parts: list[GraphProto] = []
+        for kind in ("Relu", "Neg"):
+            result = helper.make_tensor_value_info(f"{kind}{i}", TensorProto.FLOAT, SHAPE)
+            node = helper.make_node(kind, [value], [result.name])
+            parts.append(helper.make_graph([node], kind, [], [result]))
+        value = f"v{i}"
+        nodes.append(
+            helper.make_node(
+                "If", ["is_positive"], [value], then_branch=parts[0], else_branch=parts[1]
+            )
+        )
+    return model_of(nodes, zero)
+
+
+def functions(size: int) -> ModelProto:
+    """Calls of one function of three ops, one after the other."""
+    body = [
+        helper.make_node("MatMul", ["a", "w"], ["product"]),
+        helper.make_node("Relu", ["product"], ["positive"]),
+        helper.make_node("Add", ["positive", "a"], ["sum"]),
+    ]
+    opset = [helper.make_opsetid("", 21)]
+    block = helper.make_function("functions", "Block", ["a", "w"], ["sum"], body, opset)
+    names = ["x", *(f"v{i}" for i in range(size // 3))]
+    nodes = [
+        helper.make_node("Block", [name, "w"], [after], domain="functions")
+        for name, after in pairwise(names)
+    ]
+    return model_of(nodes, {"w": np.eye(SHAPE[0], dtype=np.float32) / 2}, functions=(block,))
+
+
 FAMILIES: dict[str, Callable[[int], ModelProto]] = {
     "chain": chain,
     "products": products,
     "fan": fan,
     "grid": grid,
+    "concat": concat,
+    "gathers": gathers,
+    "branches": branches,
+    "functions": functions,
 }
 
 
-def compile_one(family: str, size: int) -> None:
-    """Compile and print the CPU seconds that it took, without importing braid."""
-    import braid
-
-    model = FAMILIES[family](size)
-    before = os.times()
-    braid.compile(model, jobs=1)
-    after = os.times()
-    print(sum(after[:4]) - sum(before[:4]))
-
-
-def measure(family: str, size: int) -> Measurement:
-    """Compile in another process, with a cache of its own."""
+def cpu_seconds(python: str, model: Path) -> float:
+    """CPU seconds of a compilation by this interpreter, with a cache of its own."""
     with tempfile.TemporaryDirectory() as cache:
-        command = [sys.executable, "-m", "benchmarks.compile_scaling", "--one", family, str(size)]
         environment = {**os.environ, "BRAID_CACHE_DIR": cache}
+        command = [python, "-c", COMPILE, str(model)]
         run = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
-    seconds = float(run.stdout.split()[-1])
-    return Measurement(family, size, seconds, 1000 * seconds / size)
+    return float(run.stdout.split()[-1])
+
+
+def measure(family: str, size: int, pythons: list[str], rounds: int) -> list[Measurement]:
+    """Compile in turns, each time in another process."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"{family}.onnx")
+        path.write_bytes(FAMILIES[family](size).SerializeToString())
+        seconds = [[cpu_seconds(python, path) for python in pythons] for _ in range(rounds)]
+    least = map(min, zip(*seconds, strict=True))
+    return [
+        Measurement(family, size, python, own, 1000 * own / size)
+        for python, own in zip(pythons, least, strict=True)
+    ]
 
 
 def main() -> None:
@@ -127,24 +214,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--families", nargs="+", choices=[*FAMILIES], default=[*FAMILIES])
     parser.add_argument("--sizes", nargs="+", type=int, default=[100, 1000, 10_000])
+    parser.add_argument("--pythons", nargs="+", default=[sys.executable])
+    parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--json", type=output_file)
-    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.one:
-        compile_one(options.one[0], int(options.one[1]))
-        return
     print(f"{'family':<10} {'ops':>6} {'CPU s':>8} {'ms an op':>9}")
     measured: list[Measurement] = []
     for family in options.families:
         for size in options.sizes:
-            m = measure(family, size)
-            measured.append(m)
-            print(
-                f"{family:<10} {size:>6} {m.cpu_seconds:>8.2f} {m.milliseconds_an_op:>9.2f}",
-                flush=True,
-            )
+            for own in measure(family, size, options.pythons, options.rounds):
+                measured.append(own)
+                print(
+                    f"{family:<10} {size:>6} {own.cpu_seconds:>8.2f} "
+                    f"{own.milliseconds_an_op:>9.2f}  {own.python}",
+                    flush=True,
+                )
     if options.json:
-        options.json.write_text(json.dumps([asdict(m) for m in measured], indent=2) + "\n")
+        facts = provenance(["xdsl", "torch-mlir", "llvmlite", "numpy", "onnx"])
+        result = {**facts, "measured": [asdict(own) for own in measured]}
+        options.json.write_text(json.dumps(result, indent=2) + "\n")
 
 
 if __name__ == "__main__":
