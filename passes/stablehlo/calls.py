@@ -7,6 +7,7 @@ from xdsl.ir import SSAValue
 from braid.passes.stablehlo.assertions import assume_asserted
 from braid.passes.stablehlo.factorization import lapack_getrf, lapack_potrf
 from braid.passes.stablehlo.node import StablehloNode, converter
+from braid.passes.stablehlo.reflections import lapack_geqrf, lapack_orgqr
 from braid.passes.stablehlo.sorting import called_top_k
 from braid.passes.stablehlo.triangular import lapack_trsm
 from braid.passes.stablehlo.windows import dynamic_reduce_window
@@ -27,10 +28,14 @@ _CALLS: dict[str, Callable[[StablehloNode], Sequence[SSAValue]]] = {
     "SPMDShardToFullShape": _mark,
     "Sharding": _mark,
     "annotate_device_placement": _mark,
+    "lapack_dgeqrf_ffi": lapack_geqrf,
     "lapack_dgetrf_ffi": lapack_getrf,
+    "lapack_dorgqr_ffi": lapack_orgqr,
     "lapack_dpotrf_ffi": lapack_potrf,
     "lapack_dtrsm_ffi": lapack_trsm,
+    "lapack_sgeqrf_ffi": lapack_geqrf,
     "lapack_sgetrf_ffi": lapack_getrf,
+    "lapack_sorgqr_ffi": lapack_orgqr,
     "lapack_spotrf_ffi": lapack_potrf,
     "lapack_strsm_ffi": lapack_trsm,
     "mhlo.topk": called_top_k,

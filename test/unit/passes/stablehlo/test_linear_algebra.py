@@ -132,6 +132,27 @@ def test_lu_factors(rows: int, columns: int, is_compiled: bool) -> None:
         assert np.abs(np.tril(factor, -1)[:, :least]).max() <= 1
 
 
+@pytest.mark.parametrize(("rows", "columns"), [(4, 4), (5, 3), (3, 5)])
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_qr_factors(rows: int, columns: int, is_compiled: bool) -> None:
+    least = min(rows, columns)
+    whole, factors = f"tensor<2x{rows}x{columns}xf32>", f"tensor<2x{least}xf32>"
+    matrices = np.random.default_rng(1).standard_normal((2, rows, columns)).astype(np.float32)
+    matrices[1, 1:, 0] = 0
+    text = function([whole], lapack("sgeqrf"), [whole, factors])
+    found, scales = outputs(text, matrices, is_compiled=is_compiled)
+    square = f"tensor<2x{rows}x{least}xf32>"
+    text = function([square, factors], lapack("sorgqr"), [square])
+    (orthogonal,) = outputs(text, found[:, :, :least].copy(), scales, is_compiled=is_compiled)
+    upper = np.triu(found)[:, :least]
+    np.testing.assert_allclose(orthogonal @ upper, matrices, rtol=1e-5, atol=1e-5)
+    identity = np.broadcast_to(np.eye(least), (2, least, least))
+    product = orthogonal.swapaxes(1, 2) @ orthogonal
+    np.testing.assert_allclose(product, identity, rtol=0, atol=1e-5)
+    expected = np.linalg.qr(matrices)[1]
+    np.testing.assert_allclose(np.abs(upper), np.abs(expected), rtol=1e-4, atol=1e-5)
+
+
 def test_what_is_no_matrix_is_an_error() -> None:
     text = function(["tensor<4xf32>"], '"stablehlo.cholesky"(OPERANDS)', ["tensor<4xf32>"])
     with pytest.raises(braid.BraidError, match="expected matrices of floats"):
