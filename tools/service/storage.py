@@ -272,7 +272,7 @@ def _held(session: Session, identity: str) -> TaskRow | None:
 def _task(row: TaskRow) -> Task:
     of_row = {"id", "options", "given", "state", "created", "started", "finished"}
     known = Task.model_fields.keys() - of_row
-    usual = TaskOptions(name=row.options["name"]).model_dump()
+    usual = TaskOptions.model_validate({"name": row.options["name"]}).model_dump()
     given = {name: value for name, value in row.options.items() if value != usual.get(name)}
     return Task.model_validate(
         {
