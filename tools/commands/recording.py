@@ -70,16 +70,16 @@ def profile_of(
 def undisturbed(
     runs: "Sequence[tuple[float, Mapping[str, ProfileEntry]]]",
 ) -> "Sequence[tuple[float, Mapping[str, ProfileEntry]]]":
-    """Return the runs within Tukey's upper fence: others waited for the machine, not for the model.
+    """Return the runs within an upper fence: others waited for the machine, not for the model.
 
     A run that the system interrupts takes far longer, and one kernel of it seems slow. The fence is
-    1.5 times the distance of the quartiles above the third (Tukey, "Exploratory Data Analysis",
-    1977, section 2D).
+    Tukey's, 1.5 times the distance of the quartiles ("Exploratory Data Analysis", 1977, section
+    2D), with twice that of the lower two: on a busy machine the third quartile is disturbed, too.
     """
     if len(runs) < _FEWEST:
         return runs
-    low, _, high = _quartiles([seconds for seconds, _ in runs], len(runs))
-    return [run for run in runs if run[0] <= high + _FENCE * (high - low)]
+    low, median, _ = _quartiles([seconds for seconds, _ in runs], len(runs))
+    return [run for run in runs if run[0] <= median + _FENCE * 2 * (median - low)]
 
 
 def _joined(entries: "Sequence[ProfileEntry]", runs: int) -> OpRecord:

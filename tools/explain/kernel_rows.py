@@ -56,6 +56,18 @@ class Measured:
 
 
 @dataclass(frozen=True)
+class Searched:
+    """What the record of a search says: seconds of one run of the kernel by default, and as found.
+
+    `kept` says whether the default schedule stayed, since nothing was faster.
+    """
+
+    default: float
+    seconds: float
+    kept: bool
+
+
+@dataclass(frozen=True)
 class NextBest:
     """The choice that would cost least instead of the one that was taken, and how much more."""
 
@@ -96,6 +108,7 @@ class KernelRow:
     is_reorder: bool = False
     is_recomputed: bool = False
     main: str = ""
+    searched: Searched | None = None
 
     @property
     def name(self) -> str:

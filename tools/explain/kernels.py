@@ -21,11 +21,13 @@ from braid.targets.costs.cost import Cost
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.device_costs import DeviceCosts
 from braid.targets.costs.op_amounts import amounts_of, computed_type, kind_name, main_op
+from braid.targets.costs.schedule_records import TunedKernel, load_tuned
 from braid.targets.kernels.kernel_family import GENERIC
 from braid.targets.kernels.kernel_schedule import schedule_of
+from braid.targets.kernels.keys import schedule_key
 from braid.targets.machines.resolve import device_of
 from braid.targets.machines.target import Target
-from braid.tools.explain.kernel_rows import Candidate, KernelRow, Measured, Roofline
+from braid.tools.explain.kernel_rows import Candidate, KernelRow, Measured, Roofline, Searched
 from braid.tools.explain.model_names import model_ops
 from braid.tools.explain.reasons import reason_of
 
@@ -49,6 +51,8 @@ class KernelTable:
     """The number of runs of the model that `profile` covers, None where it does not say."""
     counted_runs: int = 0
     """The number of runs in which the hardware counted."""
+    tuned: Mapping[str, TunedKernel] = field(default_factory=load_tuned)
+    """The records of searches, by the keys of kernels."""
 
     def rows(self, module: ModuleOp) -> tuple[KernelRow, ...]:
         """Return the kernels of the first variant of a model, in the order in which they run."""
@@ -80,6 +84,7 @@ class KernelTable:
         candidates = tuple(self._candidates(op, choice, cost, runs, costs, weighed))
         measured, why_not = self._measured("+".join(names_of(op)), choice, runs)
         is_compiled = costs.kernels.matches.families and costs.backend.issue is None
+        searched = self._searched(op)
         family = cost.family or (GENERIC if is_compiled else "")
         return KernelRow(
             number,
@@ -99,11 +104,12 @@ class KernelTable:
             family,
             "" if schedule is None else str(schedule),
             str(cost.source),
-            reason_of(candidates, family, schedule is not None, is_reorder),
+            reason_of(candidates, family, schedule is not None, is_reorder, searched),
             candidates,
             is_reorder,
             is_recomputed,
             next(iter(model_ops(names_of(main_op(op)), self.names)), ""),
+            searched,
         )
 
     def _candidates(
@@ -134,6 +140,15 @@ class KernelTable:
                 lasting = None if extra == float("inf") else max(0.0, extra)
                 known = (other.family, str(other.source), other.cost, lasting, weighed.is_exact)
                 yield Candidate(str(other.layouts), *known)
+
+    def _searched(self, op: Operation) -> Searched | None:
+        """Return what the record of a search says of a kernel, None without one."""
+        if not isinstance(op, FusedOp) or not self.tuned:
+            return None
+        found = self.tuned.get(schedule_key(op, device_of(op, self.target).machine))
+        if found is None:
+            return None
+        return Searched(found.baseline, found.seconds, found.chosen is None)
 
     def _measured(
         self, name: str, choice: LayoutChoice, runs: float

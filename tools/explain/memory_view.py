@@ -134,10 +134,13 @@ def _why(live: LiveTensor, steps: Sequence[str], peak: int) -> str:
         return "nothing reads it: it is scratch of its kernel, or what a loop carries"
     after = [live.first, *readers]
     wait, waiter = max((b - a, b) for a, b in pairwise(after))
-    if wait <= 1:
-        text = f"read at once by {steps[waiter]}"
+    last = readers[-1]
+    if last - live.first <= 1:
+        text = f"read at once by {steps[last]}"
     else:
-        text = f"kept for {wait} steps until {steps[waiter]} (step {waiter}) reads it"
+        text = f"kept for {last - live.first} steps until {steps[last]} (step {last}) reads it"
+    if wait > 1 and len(readers) > 1:
+        text += f"; for {wait} of them, before {steps[waiter]} (step {waiter}), nobody reads it"
     if live.first < peak <= live.last and peak not in readers:
         text += (
             f"; it waits through the peak (step {peak}): computing it again after that would "

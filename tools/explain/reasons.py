@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from braid.targets.kernels.kernel_family import GENERIC
-from braid.tools.explain.kernel_rows import Candidate
+from braid.tools.explain.kernel_rows import Candidate, Searched
 from braid.tools.explain.quantities import format_seconds
 
 _WITHOUT_FAMILY = {
@@ -14,13 +14,26 @@ _WITHOUT_FAMILY = {
 
 
 def reason_of(
-    candidates: Sequence[Candidate], family: str, is_recorded: bool, is_reorder: bool
+    candidates: Sequence[Candidate],
+    family: str,
+    is_recorded: bool,
+    is_reorder: bool,
+    searched: Searched | None = None,
 ) -> str:
     """Return why the candidate that is taken won, and where its schedule is from."""
     parts = [_of_layouts(candidates, is_reorder), _of_family(candidates, family)]
     if is_recorded:
-        parts.append("its schedule is from the record of a search")
+        parts.append("its schedule is from the record of a search" + _gained(searched))
+    elif searched is not None and searched.kept:
+        parts.append(f"a search kept its default schedule ({format_seconds(searched.default)})")
     return "; ".join(part for part in parts if part)
+
+
+def _gained(searched: Searched | None) -> str:
+    if searched is None or searched.kept:
+        return ""
+    was, now = format_seconds(searched.default), format_seconds(searched.seconds)
+    return f" ({now} instead of {was} by default)"
 
 
 def _of_layouts(candidates: Sequence[Candidate], is_reorder: bool) -> str:

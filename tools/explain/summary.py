@@ -58,7 +58,7 @@ def times_of(
     starts = sum(row.starts for row in rows if row.measured is None)
     moved = transfers if wall is None else 0.0
     seconds = kernels + starts + moved if wall is None else wall
-    between = seconds - kernels - moved
+    between = starts if wall is None else seconds - kernels
     low, median, high = quartiles or (None, None, None)
     return Times(
         seconds,

@@ -40,6 +40,14 @@ function figures(page) {
   found.push(["Reorders", seconds(summary.reorders), ofAll(summary.reorders, summary)]);
   found.push(["Recomputation", seconds(summary.recomputed), ofAll(summary.recomputed, summary)]);
   found.push(["Kernels", count(page.kernels.length), `on ${summary.target}`]);
+  const searched = page.kernels.filter((kernel) => kernel.searched);
+  if (searched.length) {
+    const better = searched.filter((kernel) => !kernel.searched.kept && kernel.schedule);
+    const sum = (of) => searched.reduce((total, kernel) => total + kernel.runs * of(kernel), 0);
+    const now = sum(({ searched: own, schedule }) => (schedule ? own.seconds : own.default));
+    found.push(["Tuning", better.length ? `${better.length} faster` : "none faster",
+      `of ${searched.length} searched, together ${(sum((k) => k.searched.default) / now).toFixed(2)} ×`]);
+  }
   found.push(["Deciding took", seconds(summary.deciding_seconds), "without code generation"]);
   const sizes = Object.entries(summary.sizes).map(([name, size]) => `${name}=${size}`);
   if (sizes.length) found.push(["Sizes", sizes.join(", ")]);
