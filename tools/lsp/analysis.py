@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -30,6 +30,8 @@ from braid.frontends.mlir.source_map import (
     TextRange,
 )
 from braid.support.errors import BraidError, Note, SourceLocation, did_you_mean
+from braid.targets.costs.cost_source import CostSource
+from braid.targets.machines.resolve import target_of
 from braid.tools.lsp.names import Names
 from braid.tools.lsp.positions import TextPositions
 from braid.tools.opt.files import split_chunks
@@ -50,12 +52,16 @@ class Problem:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a text that stands alone, between lines `// -----`; it begins at `start`."""
+    """A part of a text that stands alone, between lines `// -----`; it begins at `start`.
+
+    Nothing is wrong with one that is valid.
+    """
 
     start: int
     text: str
     module: ModuleOp
     map: SourceMap
+    is_valid: bool = False
 
     @cached_property
     def names(self) -> Names:
@@ -66,6 +72,11 @@ class Part:
     def by_op(self) -> dict[Operation, ParsedOp]:
         """The places of ops."""
         return {parsed.op: parsed for parsed in self.map.ops}
+
+    @cached_property
+    def costs(self) -> CostSource:
+        """The costs on the module's target."""
+        return CostSource(target_of(self.module))
 
     def op_named_at(self, position: int) -> ParsedOp | None:
         """Return the op whose name is at `position` of the part."""
@@ -128,9 +139,10 @@ def analyze(
         with collector_paused():
             parser = RecoveringParser(context, chunk.text, file, chunk.line_offset, stop)
             part = Part(start, chunk.text, parser.parse_recovering(), parser.map)
-        parts.append(part)
-        problems += [_problem_of_fault(fault, start, context) for fault in part.map.faults]
-        problems += _Verification(parser, part, positions, stop).problems()
+        found = [_problem_of_fault(fault, start, context) for fault in part.map.faults]
+        found += _Verification(parser, part, positions, stop).problems()
+        parts.append(replace(part, is_valid=not found))
+        problems += found
     return Analysis(text, positions, tuple(parts), tuple(problems))
 
 

@@ -16,10 +16,11 @@ _SEVERITIES = {"error": DiagnosticSeverity.Error, "warning": DiagnosticSeverity.
 
 def diagnostics_of(analysis: Analysis, uri: str) -> list[Diagnostic]:
     """Return the diagnostics of a document, with hints on lines of their own."""
-    return [_diagnostic(problem, analysis, uri) for problem in analysis.problems]
+    return [diagnostic_of(problem, analysis, uri) for problem in analysis.problems]
 
 
-def _diagnostic(problem: Problem, analysis: Analysis, uri: str) -> Diagnostic:
+def diagnostic_of(problem: Problem, analysis: Analysis, uri: str) -> Diagnostic:
+    """Return one of them."""
     hint = f"\nhint: {problem.hint}" if problem.hint else ""
     return Diagnostic(
         range=analysis.positions.range(problem.place),

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
+from typing import ParamSpec, TypeVar
 
 from braid.frontends.mlir.source_map import Stop, StoppedError
 from braid.tools.lsp.analysis import Analysis
@@ -14,6 +16,8 @@ _PAUSE_OF_A_CHARACTER = 2e-7
 """What a text adds to that for each of its characters: 1 MB takes a second or more to parse."""
 _LONGEST_PAUSE = 1.0
 
+P = ParamSpec("P")
+R = TypeVar("R")
 Analyze = Callable[[str, str, Stop], Analysis]
 """Analyzes a text, given the URI of the document that it is of."""
 Publish = Callable[[str, int, Analysis], None]
@@ -58,6 +62,11 @@ class Documents:
         for uri in list(self._versions):
             self.close(uri)
         self._worker.shutdown(wait=False, cancel_futures=True)
+
+    async def in_background(self, function: Callable[P, R], *args: P.args, **kw: P.kwargs) -> R:
+        """Return what `function` does, on the thread on which texts are analyzed."""
+        call = partial(function, *args, **kw)
+        return await asyncio.get_running_loop().run_in_executor(self._worker, call)
 
     async def analysis(self, uri: str) -> Analysis | None:
         """Return the analysis of the newest version, None where the document is not open."""

@@ -26,6 +26,7 @@ from braid.support.errors import BraidError
 from braid.tools.explain.quantities import format_seconds
 from braid.tools.lsp.analysis import Part
 from braid.tools.lsp.attribute_docs import attribute_docs
+from braid.tools.lsp.costs import costs_of
 from braid.tools.lsp.documentation import summary_of
 from braid.tools.lsp.names import Use
 
@@ -45,8 +46,19 @@ def hover_at(part: Part, position: int) -> tuple[TextRange, str] | None:
         text = _of_definition(part, use, definition) if definition is not None else ""
         return (use.place, text) if text else None
     if (parsed := part.op_named_at(position)) is not None:
-        return parsed.name, "\n\n".join(_of_op(parsed.op))
+        return parsed.name, "\n\n".join([*_of_op(parsed.op), *_cost_of(part, parsed.op)])
     return None
+
+
+def _cost_of(part: Part, op: Operation) -> Iterator[str]:
+    """Yield what a run of `op` costs on its device, where that can be said."""
+    if not part.is_valid:
+        return  # what costs are computed of may be missing
+    try:
+        if lines := [f"- {line}" for line in costs_of(op, part.costs)]:
+            yield "\n".join(lines)
+    except BraidError as error:
+        yield f"cost unknown: {error.message}"
 
 
 def _attribute_at(text: str, position: int) -> tuple[TextRange, str] | None:
@@ -66,16 +78,16 @@ def _of_definition(part: Part, use: Use, definition: Definition) -> str:
         values = definition.values
         if len(values) > 1 and use.place != definition.place and use.number < len(values):
             values = (values[use.number],)
-        return "\n\n---\n\n".join(_of_value(value, use.name) for value in values)
+        return "\n\n---\n\n".join(_of_value(part, value, use.name) for value in values)
     symbols = part.names.symbols
     op = next((op for op, symbol in symbols.items() if symbol is definition), None)
     return "\n\n".join(_of_op(op)) if op is not None else ""
 
 
-def _of_value(value: SSAValue, name: str) -> str:
+def _of_value(part: Part, value: SSAValue, name: str) -> str:
     lines = [f"```mlir\n{name} : {value.type}\n```", _origin(value), *_of_type(value.type)]
     if isinstance(value, OpResult):
-        lines += _decisions(value.op)
+        lines += [*_decisions(value.op), *_cost_of(part, value.op)]
     return "\n\n".join(line for line in lines if line)
 
 
@@ -101,7 +113,7 @@ def _of_type(type: Attribute) -> Iterator[str]:
         layout = layout_of(tensor)
         stored = "row-major" if layout.is_row_major else f"`{layout.tag}`"
         yield f"layout {stored}, {_bytes_of(tensor)}"
-    except (BraidError, ValueError, KeyError, TypeError) as error:
+    except (BraidError, ValueError, LookupError, TypeError) as error:
         # A type that is half written, or whose elements have no size.
         yield f"size unknown: {error}"
 

@@ -1,9 +1,20 @@
-"""Go to definition, and find references, of values, symbols, blocks and aliases."""
+"""Go to definition, find references, and rename: values, symbols, blocks and aliases."""
 
-from lsprotocol.types import Location
+import re
+
+from lsprotocol.types import (
+    DocumentHighlight,
+    DocumentHighlightKind,
+    Location,
+    TextEdit,
+    WorkspaceEdit,
+)
 
 from braid.frontends.mlir.source_map import Definition
+from braid.support.errors import BraidError
 from braid.tools.lsp.analysis import Analysis, Part
+
+_NAME = re.compile(r"[%@^#!](?:[0-9]+|[A-Za-z$._-][\w$.-]*)", re.ASCII)
 
 
 def definition_at(analysis: Analysis, uri: str, position: int) -> Location | None:
@@ -30,6 +41,51 @@ def references_at(
         for use in part.names.uses_of(definition)
         if with_definition or use.place != definition.place
     ]
+
+
+def highlights_at(analysis: Analysis, position: int) -> list[DocumentHighlight]:
+    """Return where that of which the name is at `position` is written and read."""
+    found = _definition(analysis, position)
+    if found is None:
+        return []
+    part, definition = found
+    return [
+        DocumentHighlight(
+            analysis.positions.range(use.place, part.start),
+            DocumentHighlightKind.Write
+            if use.place == definition.place
+            else DocumentHighlightKind.Read,
+        )
+        for use in part.names.uses_of(definition)
+    ]
+
+
+def renamed_at(analysis: Analysis, uri: str, position: int, name: str) -> WorkspaceEdit | None:
+    """Return the edit that gives a new name, with its sigil or without, to what is at `position`.
+
+    None where no name is, or nothing defines it.
+
+    Raises:
+        BraidError: it is no name, or another definition has it where this one is visible.
+
+    """
+    found = _definition(analysis, position)
+    if found is None:
+        return None
+    part, definition = found
+    sigil = definition.name[0]
+    new = name if name.startswith(sigil) else sigil + name
+    if _NAME.fullmatch(new) is None:
+        raise BraidError(f"'{new}' is no name", hint="names have letters, digits and any of _$.-")
+    uses = list(part.names.uses_of(definition))
+    if definition.place not in [use.place for use in uses]:
+        raise BraidError(f"'{definition.name}' is defined by an attribute: edit it there")
+    if new != definition.name and any(
+        new in part.names.visible_at(use.place.start, sigil) for use in uses
+    ):
+        raise BraidError(f"'{new}' is another value, symbol or block here")
+    edits = [TextEdit(analysis.positions.range(use.place, part.start), new) for use in uses]
+    return WorkspaceEdit(changes={uri: edits})
 
 
 def _definition(analysis: Analysis, position: int) -> tuple[Part, Definition] | None:

@@ -7,18 +7,26 @@ from functools import cache
 from typing import Protocol
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 from xdsl.context import Context
 
 from braid import __version__
 from braid.frontends.mlir.source_map import Stop, StoppedError, TextRange
 from braid.passes.infrastructure.context import make_context
+from braid.support.errors import BraidError
 from braid.tools.lsp.analysis import Analysis, Problem, analyze, plain_text
 from braid.tools.lsp.completion import TRIGGERS, completions_at
 from braid.tools.lsp.diagnostics import diagnostics_of
 from braid.tools.lsp.documents import Documents
+from braid.tools.lsp.fixes import fixes_in
 from braid.tools.lsp.hover import hover_at
-from braid.tools.lsp.navigation import definition_at, references_at
+from braid.tools.lsp.navigation import (
+    definition_at,
+    highlights_at,
+    references_at,
+    renamed_at,
+)
 from braid.tools.lsp.pipelines import pass_at, pipeline_problems
 from braid.tools.lsp.positions import TextPositions
 from braid.tools.lsp.symbols import symbols_of
@@ -84,6 +92,7 @@ def make_server() -> BraidServer:
     server = BraidServer()
     _add_synchronization(server)
     _add_features(server)
+    _add_edits(server)
     return server
 
 
@@ -117,7 +126,8 @@ def _add_features(server: BraidServer) -> None:
         analysis, position = place
         start, found = 0, pass_at(analysis.text, position)
         if found is None and (part := analysis.part_at(position)) is not None:
-            start, found = part.start, hover_at(part, position - part.start)
+            start = part.start
+            found = await server.documents.in_background(hover_at, part, position - start)
         if found is None:
             return None
         contents = types.MarkupContent(types.MarkupKind.Markdown, found[1])
@@ -149,6 +159,33 @@ def _add_features(server: BraidServer) -> None:
         return types.CompletionList(is_incomplete=False, items=items)
 
     _ = hover, definition, references, symbols, completion  # kept by the server
+
+
+def _add_edits(server: BraidServer) -> None:
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
+    async def highlight(params: types.DocumentHighlightParams) -> list[types.DocumentHighlight]:
+        place = await server.at(params)
+        return highlights_at(*place) if place is not None else []
+
+    @server.feature(types.TEXT_DOCUMENT_RENAME)
+    async def rename(params: types.RenameParams) -> types.WorkspaceEdit | None:
+        if (place := await server.at(params)) is None:
+            return None
+        try:
+            return renamed_at(place[0], params.text_document.uri, place[1], params.new_name)
+        except BraidError as error:
+            raise JsonRpcInvalidParams(error.message) from error
+
+    @server.feature(
+        types.TEXT_DOCUMENT_CODE_ACTION,
+        types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix]),
+    )
+    async def fixes(params: types.CodeActionParams) -> list[types.CodeAction]:
+        uri = params.text_document.uri
+        analysis = await server.documents.analysis(uri)
+        return fixes_in(analysis, uri, params.range) if analysis is not None else []
+
+    _ = highlight, rename, fixes  # kept by the server
 
 
 def serve() -> int:

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 from lsprotocol import types
+from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.client import LanguageClient
 
 from braid import __version__
@@ -178,6 +180,65 @@ def test_navigation_and_hover() -> None:
         assert "tensor<4xf32>" in await session.hover(session.place("@f(%x"))
         assert "cannot be parsed" in await session.hover(session.place("%1, %0"))
         assert "trip-count=<float>" in await session.hover(session.place("select-layouts"))
+
+    talk(conversation)
+
+
+GROUP = """func.func @main(%x: tensor<64x32xf32>) -> tensor<64x32xf32> {
+  %0 = braid.fused(%x) {braid.layouts = {operands = [#braid.layout<"ab">],
+      results = [#braid.layout<"ab">]}} : (tensor<64x32xf32>) -> tensor<64x32xf32> {
+  ^bb0(%a: tensor<64x32xf32>):
+    %b = braid.tanh %a : (tensor<64x32xf32>) -> tensor<64x32xf32>
+    braid.yield %b : tensor<64x32xf32>
+  }
+  return %0 : tensor<64x32xf32>
+}
+"""
+
+
+def test_hover_says_what_a_group_costs_and_why() -> None:
+    async def conversation(session: Session) -> None:
+        session.open(GROUP)
+        assert await session.diagnostics() == []
+        for name in ("braid.fused", "%0 :"):
+            said = await session.hover(session.place(name))
+            assert "cost of a run: " in said and " by `" in said
+            assert "because: " in said
+
+    talk(conversation)
+
+
+def test_edits() -> None:
+    async def conversation(session: Session) -> None:
+        session.open(TEXT)
+        client = session.client
+        document = types.TextDocumentIdentifier(URI)
+        (published,) = [await session.published.get()]
+        context = types.CodeActionContext(diagnostics=published.diagnostics)
+        for diagnostic, proposed in zip(
+            published.diagnostics, ["pad", "canonicalize"], strict=True
+        ):
+            params = types.CodeActionParams(document, diagnostic.range, context)
+            action = (await client.text_document_code_action_async(params) or [None])[0]
+            assert isinstance(action, types.CodeAction) and action.edit is not None
+            (edit,) = (action.edit.changes or {})[URI]
+            assert edit.range == diagnostic.range and edit.new_text.endswith(proposed)
+        rename = session.params(session.place("%0 :"))
+        edits = await client.text_document_rename_async(
+            types.RenameParams(new_name="sum", **rename)
+        )
+        assert edits is not None
+        assert [each.new_text for each in (edits.changes or {})[URI]] == ["%sum"] * 3
+        for name, message in [("%b", "is another value"), ("a b", "is no name")]:
+            with pytest.raises(JsonRpcInvalidParams, match=message):
+                await client.text_document_rename_async(types.RenameParams(new_name=name, **rename))
+        found = await client.text_document_document_highlight_async(
+            types.DocumentHighlightParams(**rename)
+        )
+        assert [each.kind for each in found or ()] == [
+            types.DocumentHighlightKind.Write,
+            *[types.DocumentHighlightKind.Read] * 2,
+        ]
 
     talk(conversation)
 
