@@ -306,6 +306,11 @@ class Model:
         return self._open().executor.counted()
 
     @property
+    def drawn(self) -> frozenset[str]:
+        """Return the inputs that calls may leave out: random numbers are drawn by them."""
+        return self._drawn
+
+    @property
     def boundary(self) -> Boundary:
         """Return which inputs and outputs are text, mappings or random keys, by name."""
         return self._boundary

@@ -29,6 +29,11 @@ class Runnable(Protocol):
     outputs: tuple[TensorSpec, ...]
 
     @property
+    def drawn(self) -> frozenset[str]:
+        """Return the inputs that are drawn where a call leaves them out."""
+        ...
+
+    @property
     def appended_state(self) -> Mapping[str, StateSpec]:
         """Return the states that code appends to in place, by the names of inputs."""
         ...
@@ -91,7 +96,13 @@ class StateSession:
         self, inputs: Mapping[str, object], state: Mapping[str, State]
     ) -> Mapping[str, object]:
         """Do what `_handed` does with states that grow in place."""
-        given = dict(zip(self._names(), bind_inputs(self._given, (), inputs), strict=True))
+        given = dict(
+            zip(
+                self._names(),
+                bind_inputs(self._given, (), inputs, drawn=self._model.drawn),
+                strict=True,
+            )
+        )
         growth, following = Growth(), dict[str, State]()
         of_output = {self._outputs[name]: name for name in self._growing}
 

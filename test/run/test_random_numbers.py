@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import onnx.parser
 import pytest
 from onnx import TensorProto, helper, save
 
@@ -56,3 +57,25 @@ def test_session(tmp_path: Any) -> None:
     braid.compile(str(path)).save(tmp_path / "model.braid")
     loaded = braid.load(tmp_path / "model.braid")
     assert (loaded(feed["x"])[0] != loaded(feed["x"])[0]).any()
+
+
+def test_buckets_streams_and_sessions() -> None:
+    """Whatever calls a model may leave the key out."""
+    step = onnx.parser.parse_model("""
+        <ir_version: 10, opset_import: ["": 22]>
+        step (float[n,8] x, float[n,8] past) => (float[n,8] y, float[n,8] present) {
+          drawn = RandomUniformLike (x)
+          present = Add (past, drawn)
+          y = Add (x, present)
+        }
+    """)
+    x = np.zeros((3, 8), np.float32)
+    for model in (braid.compile(step, shape_buckets={"n": [1, 3]}), braid.compile(step)):
+        first, second = (model(x, x)[0] for _ in range(2))
+        assert (first != second).any()
+        session = model.session({"past": "present"})
+        first, second = session(x=x), session(x=x)
+        assert ((first > 0) & (first < second)).all()
+    with braid.compile(step, shapes={"x": (3, 8), "past": (3, 8)}).stream([(x, x)] * 2) as results:
+        first, second = (y for y, _ in results)
+        assert (first != second).any()

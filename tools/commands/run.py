@@ -86,7 +86,6 @@ def run(
 
     A profile is of all runs but the one that warms up; waveforms are of the last one.
     """
-    from braid.runtime.boundary import drawn_inputs
     from braid.runtime.interruption import limited_runs
     from braid.tools.commands.arrays import all_given, random_inputs, read_inputs, sized_inputs
     from braid.tools.commands.models import likely_values, open_dims, open_model, ranges_of_inputs
@@ -104,7 +103,7 @@ def run(
         ranges, likely = ranges_of_inputs(model, options, left), likely_values(model, options, left)
         values = random_inputs(specs, seed, given, ranges, {**likely, **sizes})
     else:
-        values = all_given(specs, given, drawn_inputs(opened.boundary))
+        values = all_given(specs, given, opened.drawn)
     if trace is not None:
         _trace_to(trace, opened)
     with limited_runs(time_limit):
@@ -179,9 +178,8 @@ def _run(
     Text is the numbers that stand for it, which files hold.
     """
     from braid.runtime.binding import bind_inputs
-    from braid.runtime.boundary import drawn_inputs
 
-    arrays = bind_inputs(opened.inputs, (), values, drawn=drawn_inputs(opened.boundary))
+    arrays = bind_inputs(opened.inputs, (), values, drawn=opened.drawn)
     if runs > 1:
         opened.run_numbers(arrays)
         opened.reset_profile()

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from braid.runtime.binding import bind_inputs
-from braid.runtime.boundary import drawn_inputs
 from braid.runtime.model import load
 from braid.support.errors import BraidError
 from braid.tools.service.usage import over_limit, restrict_process
@@ -49,9 +48,7 @@ def main() -> int:
     try:
         arrays: dict[str, Any] = dict(read_arrays(inputs))
         model = load(artifact)
-        found = model.run_numbers(
-            bind_inputs(model.inputs, (), arrays, drawn=drawn_inputs(model.boundary))
-        )
+        found = model.run_numbers(bind_inputs(model.inputs, (), arrays, drawn=model.drawn))
         results = {spec.name: array for spec, array in zip(model.outputs, found, strict=True)}
         known = {
             name: array.astype(np.float32) if array.dtype == ml_dtypes.bfloat16 else array

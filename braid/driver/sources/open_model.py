@@ -64,7 +64,8 @@ class OpenModel:
 
     def input_dims(self, name: str) -> tuple[str, ...]:
         """The names of an input's open dims, "" for its other dims; empty if it has none."""
-        names = tuple(d if isinstance(d, str) else "" for d in self._inputs.shapes[name] or ())
+        shape = self._inputs.shapes.get(name)  # none of the key of random numbers
+        names = tuple(d if isinstance(d, str) else "" for d in shape or ())
         return names if any(names) else ()
 
     def ports(self) -> tuple[Ports, Ports]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
-from braid.dialects.braid.attribute_names import DIMS, VARIANT
+from braid.dialects.braid.attribute_names import BOUNDARY, DIMS, VARIANT
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.variants import dims_attribute, sizes_attribute
@@ -82,7 +82,11 @@ def merge_variants(
         function.arg_attrs = _with_dims(function.arg_attrs, inputs)
         function.res_attrs = _with_dims(function.res_attrs, outputs)
         functions.append(function)
-    return ImportedModel(ModuleOp(functions), parameters)
+    module = ModuleOp(functions)
+    # The same in all: nodes number the texts, in order.
+    if (boundary := variants[0].imported.module.attributes.get(BOUNDARY)) is not None:
+        module.attributes[BOUNDARY] = boundary
+    return ImportedModel(module, parameters)
 
 
 class _Parameters(Mapping[str, Array]):
