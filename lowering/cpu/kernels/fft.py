@@ -28,10 +28,6 @@ from braid.targets.kernels.flexible_layouts import flexible_choices
 from braid.targets.kernels.kernel_family import Kernel
 from braid.targets.kernels.schedules import Schedule
 
-_LONGEST = 1 << 22
-"""Points of the longest transform: roots of longer ones would make large artifacts."""
-
-
 _RADICES = (MOST_RADIX, 8, 4)
 """Bounds on radices that are worth measuring: what spills depends on the machine."""
 
@@ -53,11 +49,9 @@ class FftFamily(SizedFamily):
     anchors: ClassVar = (FftOp,)
 
     def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "Fft | None":
-        """Match a transform of signals that are not too long."""
+        """Match transforms of any length."""
         nest = fourier_nest(group, extents_of)
-        if nest is None or nest.signal.length > _LONGEST:
-            return None
-        return Fft(group, self.unit_of(group.inputs[0]), nest)
+        return None if nest is None else Fft(group, self.unit_of(group.inputs[0]), nest)
 
 
 @dataclass(frozen=True, eq=False)
