@@ -8,12 +8,11 @@ from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from braid.dialects.braid.base import AnyTensor, element_type_of, integer, integers, shape_of
-from braid.dialects.braid.dtypes import dense_from_numpy, i1, i64
+from braid.dialects.braid.dtypes import dense_from_numpy, i1
 from braid.dialects.braid.relayout import Array
 from braid.dialects.stablehlo import (
     Chlo,
     ComparisonDirectionAttr,
-    DotDimsAttr,
     Stablehlo,
     StablehloOp,
 )
@@ -101,11 +100,6 @@ class ComplexNode(StablehloNode):
         value = dense_from_numpy(array)
         return self.make("stablehlo.constant", [], [value.type], {"value": value})[0]
 
-    def iota(self, dim: int, shape: Sequence[int]) -> SSAValue:
-        """Return each index along `dim`, as i64."""
-        type = TensorType(i64, shape)
-        return self.make("stablehlo.iota", [], [type], {"iota_dimension": integer(dim)})[0]
-
     def convert_to(self, value: SSAValue, element_type: Attribute) -> SSAValue:
         """Return a value in another element type; itself if it has that."""
         type = TensorType(element_type, cast(AnyTensor, value.type).get_shape())
@@ -115,15 +109,6 @@ class ComplexNode(StablehloNode):
         """Return a value in another shape."""
         type = TensorType(cast(AnyTensor, value.type).element_type, shape)
         return self.make("stablehlo.reshape", [value], [type])[0]
-
-    def transpose_by(self, value: SSAValue, order: Sequence[int]) -> SSAValue:
-        """Return a value transposed; itself if nothing moves."""
-        if list(order) == list(range(len(order))):
-            return value
-        type = cast(AnyTensor, value.type)
-        moved = TensorType(type.element_type, [type.get_shape()[dim] for dim in order])
-        fields = {"permutation": integers(order)}
-        return self.make("stablehlo.transpose", [value], [moved], fields)[0]
 
     def slice_of(self, value: SSAValue, start: int, limit: int) -> SSAValue:
         """Return elements of the last dim from `start` on, before `limit`."""
@@ -137,11 +122,6 @@ class ComplexNode(StablehloNode):
         kept = TensorType(type.element_type, [*outer, limit - start])
         return self.make("stablehlo.slice", [value], [kept], fields)[0]
 
-    def reversed_last(self, value: SSAValue) -> SSAValue:
-        """Return the last dim in reverse."""
-        dims = {"dimensions": integers([len(shape_of(value)) - 1])}
-        return self.make("stablehlo.reverse", [value], [value.type], dims)[0]
-
     def joined(self, left: SSAValue, right: SSAValue) -> SSAValue:
         """Return two values one after the other in the last dim."""
         (*outer, first), (*_, second) = shape_of(left), shape_of(right)
@@ -149,21 +129,6 @@ class ComplexNode(StablehloNode):
         dim = {"dimension": integer(len(outer))}
         return self.make("stablehlo.concatenate", [left, right], [type], dim)[0]
 
-    def repeated(self, value: SSAValue, like: SSAValue) -> SSAValue:
-        """Return a value in each place of the outer dims of `like`."""
-        rank = len(shape_of(like))
-        dims = {"broadcast_dimensions": integers(range(rank - len(shape_of(value)), rank))}
-        return self.make("stablehlo.broadcast_in_dim", [value], [like.type], dims)[0]
-
     def fields(self) -> dict[str, Attribute]:
         """Return what the op says about itself."""
         return {**self.op.attributes, **self.op.properties}
-
-    def times_matrix(self, value: SSAValue, matrix: SSAValue) -> SSAValue:
-        """Return the last dim of a value times the rows of a matrix."""
-        type, shape = cast(AnyTensor, value.type), cast(AnyTensor, matrix.type).get_shape()
-        *outer, _ = type.get_shape()
-        dims = f"lhs_contracting_dimensions = [{len(outer)}], rhs_contracting_dimensions = [1]"
-        result = TensorType(type.element_type, [*outer, shape[0]])
-        fields = {"dot_dimension_numbers": DotDimsAttr.of(dims)}
-        return self.make("stablehlo.dot_general", [value, matrix], [result], fields)[0]

@@ -54,15 +54,12 @@ func.func @loop(%a: tensor<f32>) -> tensor<f32> {
   func.return %y : tensor<f32>
 }
 
-// Half of the spectrum of a real signal: products in f64.
+// Half of the spectrum of a real signal.
 // CHECK-LABEL: func.func @spectrum
-// CHECK:         [[WIDE:%.*]] = "stablehlo.convert"(%x) : (tensor<4xf32>) -> tensor<4xf64>
-// CHECK:         [[COS:%.*]] = "stablehlo.cosine"
-// CHECK:         [[SIN:%.*]] = "stablehlo.sine"
-// CHECK:         [[REAL:%.*]] = "stablehlo.dot_general"([[WIDE]], [[COS]])
-// CHECK:         "stablehlo.dot_general"([[WIDE]], [[SIN]])
-// CHECK:         [[HALF:%.*]] = "stablehlo.slice"([[REAL]]) <{start_indices = array<i64: 0>, limit_indices = array<i64: 3>
-// CHECK:         [[Y:%.*]] = "stablehlo.convert"([[HALF]]) : (tensor<3xf64>) -> tensor<3xf32>
+// CHECK:         [[ONE:%.*]] = "stablehlo.reshape"(%x) : (tensor<4xf32>) -> tensor<4x1xf32>
+// CHECK:         [[PARTS:%.*]] = braid.fft [[ONE]] {kind = "rfft", dim = 0 : i64, length = 4 : i64} : (tensor<4x1xf32>) -> tensor<3x2xf32>
+// CHECK:         [[REAL:%.*]] = "stablehlo.slice"([[PARTS]]) <{start_indices = array<i64: 0, 0>, limit_indices = array<i64: 3, 1>
+// CHECK:         [[Y:%.*]] = "stablehlo.reshape"([[REAL]]) : (tensor<3x1xf32>) -> tensor<3xf32>
 // CHECK:         func.return [[Y]]
 func.func @spectrum(%x: tensor<4xf32>) -> tensor<3xf32> {
   %z = "stablehlo.fft"(%x) <{fft_type = #stablehlo<fft_type RFFT>, fft_length = array<i64: 4>}>
