@@ -9,6 +9,7 @@ from braid.dialects.braid.base import element_type_of, extents_of
 from braid.dialects.braid.dtypes import is_float
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.reduction import neutral_of
+from braid.dialects.braid.scan import ScanOp
 from braid.passes.stablehlo.folding import combine
 from braid.passes.stablehlo.node import StablehloNode, converter
 from braid.passes.stablehlo.reduction import (
@@ -35,6 +36,21 @@ class _Windows:
     low: Sequence[Extent]
     high: Sequence[Extent]
 
+    def scan(self, shape: Sequence[Extent]) -> tuple[int, bool] | None:
+        """Return the dim in which each window is all elements up to one, and whether it is those
+        from one on; None for windows of other elements.
+        """
+        ones = [1] * len(shape)
+        if [*self.strides, *self.steps, *self.dilations] != ones * 3:
+            return None
+        fields = zip(self.sizes, self.low, self.high, strict=True)
+        windowed = [dim for dim, field in enumerate(fields) if field != (1, 0, 0)]
+        if len(windowed) != 1 or self.sizes[windowed[0]] != shape[windowed[0]]:
+            return None
+        (dim,) = windowed
+        sides, rest = (self.low[dim], self.high[dim]), self.sizes[dim] - 1
+        return (dim, sides == (0, rest)) if sides in ((rest, 0), (0, rest)) else None
+
 
 @converter("reduce_window")
 def reduce_window(t: StablehloNode) -> Sequence[SSAValue]:
@@ -55,6 +71,8 @@ def reduce_window(t: StablehloNode) -> Sequence[SSAValue]:
         t.cast(t.value(index), element_type_of(result)) for index, result in enumerate(t.op.results)
     ]
     initial = [t.value(count + index) for index in range(count)]
+    if (scanned := _scanned(t, combinations(block), values, initial, windows)) is not None:
+        return scanned
     kinds = [
         kind if kind in _POOLS and (kind != "add" or is_neutral(t, kind, value)) else None
         for kind, value in zip(combinations(block), initial, strict=True)
@@ -66,6 +84,24 @@ def reduce_window(t: StablehloNode) -> Sequence[SSAValue]:
         for kind, value, first in zip(kinds, values, initial, strict=True)
         if kind is not None
     ]
+
+
+def _scanned(
+    t: StablehloNode,
+    kinds: Sequence[str | None],
+    values: Sequence[SSAValue],
+    initial: Sequence[SSAValue],
+    windows: _Windows,
+) -> list[SSAValue] | None:
+    """Return cumulative reductions from neutral values on, None where windows are no such ones."""
+    found = windows.scan(t.extents(values[0]))
+    scans: list[SSAValue] = []
+    for kind, value, first in zip(kinds, values, initial, strict=True):
+        if found is None or kind is None or not is_neutral(t, kind, first):
+            return None
+        dim, is_reverse = found
+        scans.append(t.emit(ScanOp.get(value, kind, dim, reverse=is_reverse)))
+    return scans
 
 
 def _folded(

@@ -163,3 +163,18 @@ func.func @bits(%s: tensor<2xui64>) -> (tensor<2xui64>, tensor<6xui32>) {
     : (tensor<2xui64>) -> (tensor<2xui64>, tensor<6xui32>)
   func.return %n, %y : tensor<2xui64>, tensor<6xui32>
 }
+
+// `cumsum`, from the last element on.
+// CHECK-LABEL: func.func @cumulative
+// CHECK:         [[Y:%.*]] = braid.scan %x {kind = "add", dim = 1 : i64, exclusive = false, reverse = true}
+// CHECK-NEXT:    func.return [[Y]]
+func.func @cumulative(%x: tensor<3x8xf32>) -> tensor<3x8xf32> {
+  %zero = "stablehlo.constant"() <{value = dense<0.0> : tensor<f32>}> : () -> tensor<f32>
+  %y = "stablehlo.reduce_window"(%x, %zero) <{window_dimensions = array<i64: 1, 8>,
+    padding = dense<[[0, 0], [0, 7]]> : tensor<2x2xi64>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = "stablehlo.add"(%a, %b) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    "stablehlo.return"(%c) : (tensor<f32>) -> ()
+  }) : (tensor<3x8xf32>, tensor<f32>) -> tensor<3x8xf32>
+  func.return %y : tensor<3x8xf32>
+}

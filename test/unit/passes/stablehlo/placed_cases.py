@@ -282,6 +282,17 @@ REDUCTIONS = {
         "base_dilations = array<i64: 1, 2>",
         "1x5",
     ),
+    **{
+        f"cumulative {name} {sides}": _window(
+            name,
+            initial,
+            "window_dimensions = array<i64: 3, 1>, "
+            f"padding = dense<[{sides}, [0, 0]]> : tensor<2x2xi64>",
+            "3x4",
+        )
+        for name, initial in (("add", "0.0"), ("multiply", "1.0"), ("maximum", "0xFF800000"))
+        for sides in ("[2, 0]", "[0, 2]")
+    },
     "sum pool from a number": _window("add", "0.5", _PADDED, "2x3"),
     "windows larger than the tensor": _window(
         "multiply", "1.0", "window_dimensions = array<i64: 5, 3>", "0x2"
