@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import require_dim, tensor_type
+from braid.dialects.braid.base import extents_of, require_dim, tensor_type
 from braid.dialects.braid.constants import ConstantOp, IotaOp
 from braid.dialects.braid.dtypes import dense_is_splat, numpy_from_dense
 from braid.dialects.braid.elementwise import ElementwiseOp
@@ -14,6 +14,7 @@ from braid.dialects.braid.size_evaluation import as_array
 from braid.dialects.braid.sized_ops import slice_of
 from braid.passes.stablehlo.indexing import slice_at
 from braid.passes.stablehlo.node import StablehloNode, converter
+from braid.passes.stablehlo.sorting import first_sorted
 from braid.support.sizes.expression import Extent, Size
 from braid.support.sizes.operators import ceildiv
 
@@ -126,6 +127,12 @@ def slice_(t: StablehloNode) -> SSAValue:
         t.fail(f"its strides are {strides}, expected at least 1")
     bounds = zip(starts, t.integers("limit_indices"), strides, strict=True)
     sizes = [len(range(start, limit, stride)) for start, limit, stride in bounds]
+    extents = zip(sizes, extents_of(t.value(0)), strict=True)
+    cut = [dim for dim, (size, extent) in enumerate(extents) if size != extent]
+    if len(cut) == 1 and {*starts} == {0} and {*strides} == {1}:
+        first = first_sorted(t, t.value(0), cut[0], sizes[cut[0]])
+        if first is not None:
+            return first
     return t.emit(SliceOp.get(t.value(0), starts, sizes, strides))
 
 

@@ -15,6 +15,7 @@ from braid.dialects.braid.base import (
 )
 from braid.dialects.braid.constants import IotaOp
 from braid.dialects.braid.dtypes import i1, is_float
+from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.indexing import GatherElementsOp
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.sorting import TopKOp
@@ -115,6 +116,29 @@ def _ranked(t: StablehloNode, block: Block, dim: int) -> SSAValue:
 
 
 _INDEX = IntegerType(32)
+
+
+def first_sorted(t: StablehloNode, value: SSAValue, dim: int, count: int) -> SSAValue | None:
+    """Return the first `count` elements of what one key was sorted by, without sorting the others.
+
+    None for any other value.
+    """
+    owner = value.owner
+    if isinstance(owner, GatherElementsOp):
+        places = _first_places(t, owner.indices, dim, count)
+        return None if places is None else t.emit(GatherElementsOp.get(owner.data, places, dim))
+    if isinstance(owner, ElementwiseOp) and owner.ROW.name == "cast":
+        places = _first_places(t, owner.inputs[0], dim, count)
+        return None if places is None else t.cast(places, element_type_of(value))
+    return None
+
+
+def _first_places(t: StablehloNode, order: SSAValue, dim: int, count: int) -> SSAValue | None:
+    owner = order.owner
+    if not isinstance(owner, TopKOp) or owner.dim.value.data != dim or order != owner.indices:
+        return None
+    largest = bool(owner.largest.value.data)
+    return t.insert(TopKOp.get(owner.input, count, dim, largest=largest))[1]
 
 
 @converter("top_k")

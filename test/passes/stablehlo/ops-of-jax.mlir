@@ -178,3 +178,21 @@ func.func @cumulative(%x: tensor<3x8xf32>) -> tensor<3x8xf32> {
   }) : (tensor<3x8xf32>, tensor<f32>) -> tensor<3x8xf32>
   func.return %y : tensor<3x8xf32>
 }
+
+// The first elements of a sorted dim are selected, as `lax.top_k` is written.
+// CHECK-LABEL: func.func @first_sorted
+// CHECK:         braid.top_k %x {k = 8 : i64
+// CHECK:         %{{.*}}, [[PLACES:%.*]] = braid.top_k %x {k = 3 : i64, dim = 1 : i64, largest = true}
+// CHECK:         [[Y:%.*]] = braid.gather_elements %x, [[PLACES]]
+// CHECK:         func.return [[Y]]
+func.func @first_sorted(%x: tensor<2x8xi32>) -> tensor<2x3xi32> {
+  %s = "stablehlo.sort"(%x) <{dimension = 1 : i64}> ({
+  ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+    %c = "stablehlo.compare"(%a, %b) <{comparison_direction = #stablehlo<comparison_direction GT>}>
+      : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    "stablehlo.return"(%c) : (tensor<i1>) -> ()
+  }) : (tensor<2x8xi32>) -> tensor<2x8xi32>
+  %y = "stablehlo.slice"(%s) <{start_indices = array<i64: 0, 0>, limit_indices = array<i64: 2, 3>,
+    strides = array<i64: 1, 1>}> : (tensor<2x8xi32>) -> tensor<2x3xi32>
+  func.return %y : tensor<2x3xi32>
+}
