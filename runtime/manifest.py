@@ -246,7 +246,7 @@ class Manifest:
             fields = json.loads(text)
             if isinstance(fields, dict):
                 fields = {**_OPTIONAL, **cast(dict[str, Any], fields)}
-            return cls(
+            manifest = cls(
                 model=_read(fields, "model", str),
                 inputs=_read_all(fields, "inputs", _read_tensor),
                 outputs=_read_all(fields, "outputs", _read_tensor),
@@ -269,6 +269,8 @@ class Manifest:
                 phases=_read(fields, "phases", int),
                 state=_read_all(fields, "state", _read_state),
             )
+            _check_state(manifest)
+            return manifest
         except (ValueError, RecursionError) as error:
             raise BraidError(f"its manifest is malformed: {error}") from error
 
@@ -351,6 +353,26 @@ def _read_state(fields: Any) -> StateSpec:
         order,
         _read(fields, "appended", bool),
     )
+
+
+def _check_state(manifest: Manifest) -> None:
+    """Raise ValueError for a state of ports that there are not, or that it cannot be of."""
+    inputs = {spec.name: spec for spec in manifest.inputs}
+    outputs = {spec.name: spec for spec in manifest.outputs}
+    known: set[str] = set()
+    orders: dict[str, tuple[int, ...]] = {}
+    for own in manifest.state:
+        given, taken = inputs.get(own.input), outputs.get(own.output)
+        if given is None or taken is None:
+            raise ValueError(f"it has no state '{own.input}' of output '{own.output}'")
+        ranks = {len(given.shape), len(taken.shape), len(own.order or given.shape)}
+        if given.dtype != taken.dtype or len(ranks) > 1:
+            raise ValueError(f"state '{own.input}' cannot take the value of '{own.output}'")
+        if own.input in known:
+            raise ValueError(f"state '{own.input}' is there twice")
+        if own.order and orders.setdefault(own.output, own.order) != own.order:
+            raise ValueError(f"output '{own.output}' has its dims in two orders")
+        known.add(own.input)
 
 
 def _read_dim(fields: Any) -> DimSpec:

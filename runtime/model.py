@@ -4,6 +4,7 @@ import operator
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from numbers import Integral
 from pickle import PickleBuffer
 from types import TracebackType
 from typing import Any, NamedTuple, SupportsIndex, TypeAlias, cast, overload
@@ -242,14 +243,20 @@ class Model:
                 "nothing says what the state of the model is",
                 hint='give it here or to braid.compile: state={"past.*": "present.*"}',
             )
-        if not isinstance(cast(object, capacity), int) or not 0 <= capacity < 2**40:
+        is_number = isinstance(cast(object, capacity), Integral) and not isinstance(capacity, bool)
+        if not is_number or not 0 <= capacity < 2**40:
             raise BraidError(f"capacity is {capacity!r:.100}, expected a number of elements from 0")
-        return StateSession(self, known if state is None else state, capacity)
+        return StateSession(self, known if state is None else state, int(capacity))
 
     @property
     def appended_state(self) -> Mapping[str, StateSpec]:
-        """Return the states that code appends to in place, by the names of inputs."""
+        """Return the states that code appends to in place, by the names of inputs.
+
+        None where inputs are text or mappings, which each call makes numbers of.
+        """
         executor = self._open().executor
+        if self._boundary:
+            return {}
         state = executor.state if isinstance(executor, NativeExecutor) else ()
         return {own.input: own for own in state if own.appended}
 

@@ -7,12 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from braid.runtime.binding import bind_inputs
-from braid.runtime.buffers import check_input
+from braid.runtime.buffers import check_input, host_arrays
 from braid.runtime.device_arrays import Buffer
 from braid.runtime.dtypes import numpy_dtype
 from braid.runtime.growing_state import GrowingState, Growth
 from braid.runtime.manifest import StateSpec, TensorSpec
 from braid.runtime.state_order import as_in_code, as_in_model, orders
+from braid.support.checked_keywords import checks_methods
 from braid.support.errors import BraidError, did_you_mean
 
 Array = NDArray[Any]
@@ -47,6 +48,7 @@ class Runnable(Protocol):
         ...
 
 
+@checks_methods("StateSession")
 class StateSession:
     """A model with state, such as a decoder with its cache of keys and values.
 
@@ -125,9 +127,7 @@ class StateSession:
             growth.undo()
             raise
         results = {
-            spec.name: array
-            if spec.name in of_output
-            else as_in_model(array, self._orders.get(spec.name, ()))
+            spec.name: as_in_model(array, self._orders.get(spec.name, ()))
             for spec, array in zip(self._model.outputs, found, strict=True)
         }
         own = (name for name in self._outputs if name not in self._growing)
@@ -166,20 +166,30 @@ class StateSession:
         """Begin anew: with an empty state, or with arrays by the names of all inputs of the state.
 
         Raises:
-            BraidError: an array is missing, or one is given for an input that is no state.
+            BraidError: an array is missing, one is given for an input that is no state, or what is
+                given is no array of its dtype and rank.
 
         """
-        given = {} if state is None else {n: np.array(own) for n, own in state.items()}
-        unknown = sorted(given.keys() - self._outputs.keys())
-        missing = sorted(self._outputs.keys() - given.keys()) if given else []
+        if not isinstance(cast(object, state), Mapping | None):
+            raise BraidError(
+                f"the state is a {type(state).__name__}, expected arrays by the names of inputs",
+                hint=f"such as {{'{next(iter(self._outputs))}': array}}",
+            )
+        given = dict(state or {})
+        unknown = [name for name in given if name not in self._outputs]
+        missing = [name for name in self._outputs if name not in given] if given else []
         if unknown or missing:
             what = f"'{unknown[0]}' is no state" if unknown else f"'{missing[0]}' is missing"
             raise BraidError(
                 f"the state cannot be reset: {what}",
                 hint=f"the inputs of the state are {', '.join(sorted(self._outputs))}",
             )
-        specs = {spec.name: spec for spec in self._model.inputs}
-        self._state = {n: self._kept(n, check_input(specs[n], own)) for n, own in given.items()}
+        specs = [spec for spec in self._model.inputs if spec.name in given]
+        arrays = host_arrays(bind_inputs(specs, (), given), "a session")
+        self._state = {
+            spec.name: self._kept(spec.name, check_input(spec, np.array(array)))
+            for spec, array in zip(specs, arrays, strict=True)
+        }
 
     def fork(self) -> "StateSession":
         """Return a session that goes on from this state, as beams of a search do.
@@ -198,15 +208,18 @@ class StateSession:
 
     def _named(self, arguments: Sequence[object], named: Mapping[str, object]) -> dict[str, object]:
         """Return the inputs of a call by name."""
-        given: dict[str, object] = dict(named)
+        placed: Mapping[str, object]
         if len(arguments) == 1 and isinstance(arguments[0], Mapping):
-            given |= arguments[0]
+            placed = cast(Mapping[str, object], arguments[0])
         elif len(arguments) > len(self._given):
             raise BraidError(
                 f"got {len(arguments)} inputs, the model has {len(self._given)} beside its state"
             )
         else:
-            given |= dict(zip(self._names(), arguments, strict=False))
+            placed = dict(zip(self._names(), arguments, strict=False))
+        if twice := [name for name in named if name in placed]:
+            raise BraidError(f"input '{twice[0]}' is given twice", hint="give it once")
+        given = {**placed, **named}
         if kept := sorted(given.keys() & self._outputs.keys()):
             raise BraidError(
                 f"input '{kept[0]}' is part of the state, which the session keeps",
@@ -218,14 +231,21 @@ class StateSession:
         """Return the state before the first call."""
         sizes: dict[str, int] = {}
         for spec in self._given:
-            given: Any = inputs.get(spec.name, ())
-            shape = cast(tuple[int, ...], np.shape(given))
+            shape = _shape_of(inputs.get(spec.name, ()))
             sizes |= {n: size for n, size in zip(spec.dims, shape, strict=False) if n}
         return {
             spec.name: self._kept(spec.name, np.zeros(_shape(spec, sizes), numpy_dtype(spec.dtype)))
             for spec in self._model.inputs
             if spec.name in self._outputs
         }
+
+
+def _shape_of(value: Any) -> tuple[int, ...]:
+    """Return the shape of what is given for an input, none of lists that are no array."""
+    try:
+        return cast(tuple[int, ...], np.shape(value))
+    except ValueError:
+        return ()  # the call says what is wrong
 
 
 def _shape(spec: TensorSpec, sizes: Mapping[str, int]) -> tuple[int, ...]:
@@ -242,8 +262,8 @@ def matched_state(
     """Return the output whose value each input of the state takes, by their names.
 
     Raises:
-        BraidError: a name or pattern matches nothing, or an input and its output differ in element
-            type or rank.
+        BraidError: a name or pattern matches nothing, an input and its output differ in element
+            type or rank, or an input has two outputs.
 
     """
     if not isinstance(state, Mapping) or not state:
@@ -268,7 +288,11 @@ def matched_state(
                     f"input '{name}' is {given.dtype} of rank {len(given.shape)}, output "
                     f"'{wanted}' is {taken.dtype} of rank {len(taken.shape)}, which it cannot take"
                 )
-            found[name] = wanted
+            if found.setdefault(name, wanted) != wanted:
+                raise BraidError(
+                    f"input '{name}' takes the values of outputs '{found[name]}' and '{wanted}'",
+                    hint="give each input of the state one output",
+                )
     return found
 
 

@@ -1,5 +1,6 @@
 """Sessions that keep the state of a model, beside ONNX Runtime."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -11,6 +12,7 @@ import onnxruntime
 import pytest
 
 import braid
+from braid.runtime.manifest import Manifest
 from braid.support.errors import BraidError
 
 RANDOM = np.random.default_rng(5)
@@ -124,6 +126,10 @@ def test_a_call_that_fails_leaves_the_state(model: braid.Model) -> None:
         ({"last_*": "present_*"}, r"no input 'last_\*'"),
         ({"past_*": "next_*"}, "no output 'next_key'"),
         ({"past_count": "y"}, "input 'past_count' is int64 of rank 1, output 'y' is float32"),
+        (
+            {"past_*": "present_*", "past_key": "present_value"},
+            "input 'past_key' takes the values of outputs 'present_key' and 'present_value'",
+        ),
         ({}, "expected names of outputs by names of inputs"),
         (["past_key"], "expected names of outputs by names of inputs"),
     ],
@@ -219,6 +225,24 @@ def test_calls_and_artifacts_have_the_dims_of_the_model(tmp_path: Path) -> None:
     check([session.state["past_key"]], [wanted[1]])
 
 
+def test_one_output_is_the_next_value_of_two_inputs() -> None:
+    text = """<ir_version: 9, opset_import: ["" : 18]> g
+      (float[B,T,4] x, float[B,P,4] past, float[B,Q,4] last) => (float[B,N,4] present, float[] y) {
+      present = Concat <axis = 1> (past, x)  s = ReduceSum <keepdims = 0> (present)
+      t = ReduceMax <keepdims = 0> (last)  y = Add (s, t) }"""
+    appending = braid.compile(onnx.parser.parse_model(text), state={"past": "present"})
+    session = appending.session({"past": "present", "last": "present"})
+    first = floats(2, 3, 4)
+    session.reset({"past": np.zeros((2, 0, 4), np.float32), "last": first})
+    steps = [floats(2, length, 4) for length in (3, 1, 1)]
+    for count, x in enumerate(steps, 1):
+        whole = np.concatenate(steps[:count], axis=1)
+        before = first if count == 1 else np.concatenate(steps[: count - 1], axis=1)
+        np.testing.assert_allclose(session(x), whole.sum() + before.max(), rtol=1e-4)
+        np.testing.assert_array_equal(session.state["past"], whole)
+        np.testing.assert_array_equal(session.state["last"], whole)
+
+
 def test_wrong_calls(model: braid.Model) -> None:
     session = model.session(STATE)
     with pytest.raises(BraidError, match=r"input 'past_count' is part of the state"):
@@ -229,3 +253,34 @@ def test_wrong_calls(model: braid.Model) -> None:
         session.reset({"past_key": np.zeros((1, 2, 0, 4), np.float32), "past_count": [0]})
     with pytest.raises(BraidError, match=r"'past_other' is no state"):
         session.reset({"past_other": np.zeros((1, 2, 0, 4), np.float32)})
+    with pytest.raises(BraidError, match="the state is a list, expected arrays by the names"):
+        session.reset([1])  # pyright: ignore[reportArgumentType]
+    kept = {"past_key": [[1.0], [1.0, 2.0]], "past_value": 0.0, "past_count": [0]}
+    with pytest.raises(BraidError, match="input 'past_key' is a list that is not an array"):
+        session.reset(kept)
+    with pytest.raises(BraidError, match="input 'x' is a list that is not an array"):
+        session([[1.0], [1.0, 2.0]])
+    with pytest.raises(BraidError, match="input 'x' is given twice"):
+        session(floats(1, 1, 8), x=floats(1, 1, 8))
+    with pytest.raises(BraidError, match=r"StateSession.fork takes 0 arguments by position"):
+        session.fork(1)  # pyright: ignore[reportCallIssue]
+    with pytest.raises(BraidError, match="capacity is True, expected a number"):
+        model.session(STATE, capacity=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"order": [1, 0]}, "state 'past_key' cannot take the value of 'present_key'"),
+        ({"output": "y"}, "state 'past_key' cannot take the value of 'y'"),
+        ({"input": "past"}, "it has no state 'past' of output 'present_key'"),
+        ({"input": "past_value"}, "state 'past_value' is there twice"),
+        ({"output": "present_value", "order": [0, 1, 2, 3]}, "has its dims in two orders"),
+    ],
+)
+def test_manifests_with_states_that_there_are_not(changes: dict[str, Any], message: str) -> None:
+    package = compiled(True).packaged()
+    fields = json.loads(package.manifest.to_json())
+    fields["state"][0] |= changes
+    with pytest.raises(BraidError, match=message):
+        Manifest.from_json(json.dumps(fields))
