@@ -403,6 +403,8 @@ def _kept_open(
             notes=error.notes,
             hint=f"give the sizes of its open dims, such as {option_text('dims', likely)}",
         ) from error
+    if all(size == 1 for size in likely.values()):
+        return imported  # any model is valid there, which says nothing of what is likely
     for function in imported.module.ops:
         known = dict(assumptions_of(function).symbols)
         guessed = {n: replace(known.get(n, Assumed()), likely=(likely[n],)) for n in likely}

@@ -1,11 +1,12 @@
 """The backend of CPUs: kernels by families or upstream's passes, as objects by LLVM."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import CallOp, FuncOp
 
+from braid.dialects.braid.attribute_names import SYMBOLS
 from braid.dialects.braid.sizes import is_open, likely_sizes
 from braid.lowering.common.upstream_ops import jobs_for
 from braid.lowering.cpu.fallback.emit_fallback import VERSION, emit_fallback
@@ -28,10 +29,22 @@ def _product_types(precision: Precision) -> tuple[str, ...]:
     return f"select-product-types{{precision={precision}}}", "apply-product-types"
 
 
-def _likely_sizes(kernels: Sequence[FuncOp]) -> dict[str, int]:
-    """Return the sizes at which the module of these functions is decided."""
+def _likely_sizes(kernels: Sequence[FuncOp]) -> dict[str, Mapping[str, int]]:
+    """Return the sizes at which each kernel was decided, by its name: those of the first function
+    that calls it, of the module where none that calls it says any.
+    """
     module = kernels[0].parent_op() if kernels else None
-    return likely_sizes(module) if module is not None and is_open(module) else {}
+    if module is None or not is_open(module):
+        return {}
+    found: dict[str, Mapping[str, int]] = {}
+    for function in (op for op in module.walk() if isinstance(op, FuncOp)):
+        if SYMBOLS in function.attributes:
+            sizes = likely_sizes(function)
+            calls = (op for op in function.walk() if isinstance(op, CallOp))
+            found = {**{call.callee.string_value(): sizes for call in calls}, **found}
+    of_module = likely_sizes(module)
+    names = (kernel.sym_name.data for kernel in kernels)
+    return {name: found.get(name, of_module) for name in names}
 
 
 @dataclass(frozen=True)
@@ -86,10 +99,11 @@ class CpuBackend(Backend):
         jobs = jobs_for(map(outlined_group, kernels), job.jobs)
         return BuiltKernels(
             kernels,
-            KernelChoice.on(job.device, _likely_sizes(kernels)),
+            KernelChoice.on(job.device),
             Fallback(emit_fallback, VERSION),
             partial(compile_anonymous, machine=machine, jobs=jobs, cache=cache),
             machine=machine,
             cache=cache,
             generator=generator_key(machine),
+            likely=_likely_sizes(kernels),
         )

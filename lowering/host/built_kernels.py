@@ -10,6 +10,7 @@ that no family takes, is the backend's.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, cast
 
 from xdsl.dialects import func
@@ -97,13 +98,23 @@ class BuiltKernels:
         machine: Machine,
         cache: ObjectCache,
         generator: str,
+        likely: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
     ) -> None:
         """Emit what no record says was compiled before; raises as `Backend.emit`.
 
         `generator` is the digest of what makes objects of texts: one of another is made anew.
+        `likely` are the sizes at which functions were decided, by name; else those of `selection`.
         """
         self._compile, self._cache, self._generator = compile, cache, generator
-        self._orders = [_order(function, selection, fallback, machine) for function in functions]
+        self._orders = [
+            _order(
+                function,
+                selection.at(likely.get(function.sym_name.data, selection.likely)),
+                fallback,
+                machine,
+            )
+            for function in functions
+        ]
         self._kernels: dict[str, _Recorded | _Emitted] = {}  # by key: equal ones are made once
         steps = Steps("emit", len(self._orders))
         for order in self._orders:

@@ -13,6 +13,7 @@ from braid.analysis.sizes.binding import Binding
 from braid.dialects.braid.attribute_names import SYMBOLS
 from braid.dialects.braid.sizes import (
     assumptions_of,
+    likely_sizes,
     symbols_attribute,
     symbols_used,
 )
@@ -77,12 +78,32 @@ def bind_sizes(module: ModuleOp, values: Mapping[str, int]) -> None:
 def bind_functions(functions: Sequence[FuncOp], values: Mapping[str, int]) -> None:
     """Put the numbers in place of the symbols in some functions; raises as `bind_sizes`."""
     _check(functions, values)
-    binding = Binding.of(values)
-    for function in functions:
-        binding.bind_all(function)
+    _bind([(function, values) for function in functions])
+
+
+def bind_likely_sizes(module: ModuleOp) -> None:
+    """Put its likely sizes in place of the symbols of each function of a module.
+
+    A symbol has another one in a function where a size that it depends on is fixed. Functions that
+    say none have those of the module. Raises BraidError where an op is impossible at these sizes.
+    """
+    functions = [op for op in module.walk() if isinstance(op, FuncOp)]
+    of_module = likely_sizes(module)
+    _bind(
+        [
+            (function, likely_sizes(function) if SYMBOLS in function.attributes else of_module)
+            for function in functions
+        ]
+    )
+
+
+def _bind(functions: Sequence[tuple[FuncOp, Mapping[str, int]]]) -> None:
+    """Put numbers in place of the symbols of each function, and verify all of them then."""
+    for function, values in functions:
+        Binding.of(values).bind_all(function)
         _drop_symbols(function, values)
-    for function in functions:
-        binding.verify(function)
+    for function, values in functions:
+        Binding.of(values).verify(function)
 
 
 def _check(functions: Iterable[FuncOp], values: Mapping[str, int]) -> None:

@@ -14,8 +14,8 @@ from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
 from braid.analysis.sizes.open_forms import note_open_types
-from braid.dialects.braid.sizes import is_open, likely_sizes
-from braid.passes.sizes.bind_sizes import bind_sizes
+from braid.dialects.braid.sizes import is_open
+from braid.passes.sizes.bind_sizes import bind_likely_sizes
 
 
 class DecisionPass(ModulePass, ABC):
@@ -34,7 +34,7 @@ def decide(module: ModuleOp, pass_: ModulePass, apply: Callable[[ModuleOp], None
     ops, copies = list(module.walk()), list(copy.walk())
     for op in copies:
         note_open_types(op)
-    bind_sizes(copy, likely_sizes(copy))
+    bind_likely_sizes(copy)
     copies = list(copy.walk())
     before = [_named(op) for op in copies]
     apply(copy)

@@ -6,6 +6,7 @@ storage and code generation for the one in which the tensors of a group are stor
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -76,9 +77,15 @@ class KernelChoice:
         self._compares = settings.kernels is Kernels.BEST and not settings.library_on_miss
 
     @staticmethod
-    def on(device: Device, likely: Mapping[str, int] = MappingProxyType({})) -> "KernelChoice":
+    def on(device: Device) -> "KernelChoice":
         """Return the choice among all kernels of a device. Raises BraidError as above."""
-        return KernelChoice(kernel_families(device), settings=device.settings, likely=likely)
+        return KernelChoice(kernel_families(device), settings=device.settings)
+
+    def at(self, likely: Mapping[str, int]) -> "KernelChoice":
+        """Return the same choice for groups whose symbols have other `likely` values."""
+        other = copy(self)
+        other.likely = likely
+        return other
 
     def choose(self, group: FusedOp) -> tuple[Match, Entries] | None:
         """Return the family and the schedule that `braid.schedule` names, else those of `match`.

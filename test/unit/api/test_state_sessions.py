@@ -243,6 +243,23 @@ def test_one_output_is_the_next_value_of_two_inputs() -> None:
         np.testing.assert_array_equal(session.state["last"], whole)
 
 
+def test_prompts_and_steps_are_decided_at_lengths_of_their_own() -> None:
+    text = """<ir_version: 9, opset_import: ["" : 18]> g
+      (float[B,T,4] x, float[B,P,4] past, float[B,T,M] mask) => (float[B,N,4] present, float y) {
+      present = Concat <axis = 1> (past, x)  keys = Transpose <perm = [0, 2, 1]> (present)
+      scores = MatMul (x, keys)  masked = Add (scores, mask)  w = Softmax <axis = -1> (masked)
+      y = MatMul (w, present) }""".replace("float y", "float[B,T,4] y")
+    source = onnx.parser.parse_model(text)
+    session = braid.compile(source, state={"past": "present"}).session()
+    peer = onnxruntime.InferenceSession(source.SerializeToString())
+    past, length = np.zeros((2, 0, 4), np.float32), 0
+    for count in (5, 1, 2, 1):
+        length += count
+        given = {"x": floats(2, count, 4), "mask": floats(2, count, length)}
+        past, y = peer.run(None, {**given, "past": past})
+        check([session(**given), session.state["past"]], [y, past])
+
+
 def test_wrong_calls(model: braid.Model) -> None:
     session = model.session(STATE)
     with pytest.raises(BraidError, match=r"input 'past_count' is part of the state"):
