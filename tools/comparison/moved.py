@@ -8,6 +8,9 @@ from braid.tools.explain.kernel_rows import Candidate, KernelRow
 from braid.tools.explain.model_names import joined
 from braid.tools.explain.quantities import format_seconds
 
+_LISTED = 6
+"""Kernels of a side that are listed, and ops of a kernel."""
+
 
 @dataclass(frozen=True)
 class Moved:
@@ -104,7 +107,7 @@ def _compared(a: tuple[KernelRow, ...], b: tuple[KernelRow, ...]) -> Moved:
     if len(a) != 1 or len(b) != 1:
         if [_decisions(row) for row in a] == [_decisions(row) for row in b]:
             return Moved(name, a, b, (), ())
-        return Moved(name, a, b, (f"{_count(a)} → {_count(b)}",), tuple(_why_fused(a, b)))
+        return Moved(name, a, b, tuple(_what_fused(a, b)), tuple(_why_fused(a, b)))
     left, right = _decisions(a[0]), _decisions(b[0])
     what = tuple(
         f"{label}: {left[label] or 'none'} → {right[label] or 'none'}"
@@ -160,11 +163,22 @@ def _cost(candidate: Candidate) -> str:
     return f"which would take {bound}{format_seconds(candidate.extra)} more in all"
 
 
+def _what_fused(a: Sequence[KernelRow], b: Sequence[KernelRow]) -> Iterator[str]:
+    yield f"{_count(a)} → {_count(b)}"
+    devices = [", ".join(dict.fromkeys(row.device for row in rows)) for rows in (a, b)]
+    if devices[0] != devices[1]:
+        yield f"device: {devices[0]} → {devices[1]}"
+
+
 def _why_fused(a: Sequence[KernelRow], b: Sequence[KernelRow]) -> Iterator[str]:
     for side, rows in (("A", a), ("B", b)):
-        for row in rows:
+        for row in rows[:_LISTED]:
+            many = len(row.computes) > _LISTED
+            ops = f"{len(row.computes)} ops" if many else " → ".join(row.computes)
             made = f" by {row.family}" if row.family else ""
-            yield f"{side}: {' → '.join(row.computes)}{made}, {format_seconds(row.time)}"
+            yield f"{side}: {ops}{made}, {format_seconds(row.time)}"
+        if len(rows) > _LISTED:
+            yield f"{side}: {len(rows) - _LISTED} more"
 
 
 def _brief(row: KernelRow) -> dict[str, Any]:

@@ -47,6 +47,14 @@ def test_fused_kernels_are_compared_with_their_parts() -> None:
     }
 
 
+def test_kernels_that_are_one_elsewhere_say_where() -> None:
+    ops = [f"op{n}" for n in range(9)]
+    whole = replace(row(0, *ops), device="npu:0")
+    (change,) = moved([row(n, op) for n, op in enumerate(ops)], [whole])
+    assert change.what == ("9 kernels → 1 kernel", "device: cpu:0 → npu:0")
+    assert change.why[-2:] == ("A: 3 more", "B: 9 ops by fast, 1 s")
+
+
 def test_a_reorder_of_one_side_stands_alone() -> None:
     found = moved([row(0, "conv")], [row(0, "conv"), row(1)])
     assert [change.what for change in found if change.what] == [("only in B",)]
