@@ -35,6 +35,8 @@ def select_and_scatter(t: StablehloNode) -> SSAValue:
         pads[::2],
         t.numbers(source),
     )
+    if min((*windows.sizes, *windows.strides), default=1) < 1:
+        t.fail(f"its windows are {list(windows.sizes)}, expected positive sizes and distances")
     if math.prod(windows.sizes) > _MOST_PLACES:
         t.unsupported(
             f"its windows are {list(windows.sizes)}, expected at most {_MOST_PLACES} elements",

@@ -10,9 +10,11 @@ from xdsl.dialects.func import ReturnOp as FuncReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
+from xdsl.utils.exceptions import VerifyException
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.stablehlo import StablehloOp
+from braid.passes.conversion.converters import INVALID_OP_ERRORS
 from braid.passes.stablehlo.complex_node import ComplexNode, Pair, is_complex, part_type
 from braid.passes.stablehlo.complex_ops import split_op
 from braid.support.errors import UnsupportedError
@@ -101,8 +103,14 @@ class _Splitting:
                 location=source_location(op),
                 hint="apply ops of StableHLO to them",
             )
-        parts = split_op(ComplexNode(op, self._pairs))
-        for result, part in zip(op.results, parts, strict=True):
+        node = ComplexNode(op, self._pairs)
+        try:
+            parts = list(zip(op.results, split_op(node), strict=True))
+        except VerifyException as error:
+            node.fail(str(error))
+        except INVALID_OP_ERRORS as error:
+            node.fail(f"its fields, regions and types do not fit together: {error}")
+        for result, part in parts:
             if isinstance(part, tuple):
                 self._pairs[result] = part
             else:

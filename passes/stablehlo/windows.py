@@ -65,6 +65,8 @@ def reduce_window(t: StablehloNode) -> Sequence[SSAValue]:
         pads[::2],
         pads[1::2],
     )
+    if min((*windows.sizes, *windows.strides, *windows.dilations), default=1) < 1:
+        t.fail(f"its windows are {list(windows.sizes)}, expected positive sizes and distances")
     count = len(t.op.results)
     block = region_of(t, 2 * count)
     values = [

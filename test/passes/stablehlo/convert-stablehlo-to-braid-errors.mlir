@@ -287,3 +287,31 @@ func.func @transposed_product(%a: tensor<2x4xf32>, %b: tensor<4x3xf32>) -> tenso
     : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<3x2xf32>
   func.return %y : tensor<3x2xf32>
 }
+
+// -----
+
+func.func @empty_windows(%x: tensor<4xf32>, %i: tensor<f32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'stablehlo.reduce_window': its windows are [0], expected positive sizes and distances}}
+  %y = "stablehlo.reduce_window"(%x, %i) <{window_dimensions = array<i64: 0>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = "stablehlo.multiply"(%a, %b) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    "stablehlo.return"(%c) : (tensor<f32>) -> ()
+  }) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @no_choice(%x: tensor<4xf32>, %u: tensor<2xf32>, %i: tensor<f32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'stablehlo.select_and_scatter': its windows are [0], expected positive sizes and distances}}
+  %y = "stablehlo.select_and_scatter"(%x, %u, %i) <{window_dimensions = array<i64: 0>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = "stablehlo.is_finite"(%a) : (tensor<f32>) -> tensor<i1>
+    "stablehlo.return"(%c) : (tensor<i1>) -> ()
+  }, {
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = "stablehlo.add"(%a, %b) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    "stablehlo.return"(%c) : (tensor<f32>) -> ()
+  }) : (tensor<4xf32>, tensor<2xf32>, tensor<f32>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}

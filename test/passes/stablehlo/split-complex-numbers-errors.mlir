@@ -43,3 +43,12 @@ func.func @kind(%x: tensor<4xf32>) -> tensor<4xf32> {
   %y = "stablehlo.real"(%z) : (tensor<4xcomplex<f32>>) -> tensor<4xf32>
   func.return %y : tensor<4xf32>
 }
+
+// -----
+
+func.func @results(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %z = "stablehlo.complex"(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xcomplex<f32>>
+  // expected-error @+1 {{'stablehlo.real': its fields, regions and types do not fit together}}
+  %y:2 = "stablehlo.real"(%z) : (tensor<4xcomplex<f32>>) -> (tensor<4xf32>, tensor<4xf32>)
+  func.return %y#0 : tensor<4xf32>
+}

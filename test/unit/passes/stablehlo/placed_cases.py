@@ -64,6 +64,15 @@ SORTS = {
         + _compare("p", "LT", "%m", "%n", "f32", "FLOAT"),
         _SECOND,
     ),
+    **{
+        f"first of {name} sorted": _sort(
+            ["f32", "i32"],
+            1,
+            _compare("p", "GT", "%a0", "%a1", "f32", "FLOAT"),
+            f"%y = stablehlo.slice {name} [0:3, 0:2] : (tensor<3x5x{type}>) -> tensor<3x2x{type}>",
+        )
+        for name, type in (("%s#0", "f32"), ("%s#1", "i32"))
+    },
     "sort by two keys": _sort(
         ["f32", "i32"],
         0,
