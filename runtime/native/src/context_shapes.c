@@ -224,8 +224,8 @@ static bool plan_sizes(braid_context_t *context) {
                                       context->env.input_shapes, &context->env, &context->chosen))
       return false;
     if (context->chosen != NULL) {
-      context->is_planned = true;
-      return take_chosen_shapes(context);
+      context->is_planned = take_chosen_shapes(context);
+      return context->is_planned;
     }
     if (context->plan == NULL ||
         !braid_same_shape(descriptor->dim_count, context->plan->dims, context->sizes)) {

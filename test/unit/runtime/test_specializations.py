@@ -45,7 +45,11 @@ def model() -> Model:
 
 
 def native() -> NativeModel:
-    executor = model()._open().executor  # pyright: ignore[reportPrivateUsage]
+    return native_of(model())
+
+
+def native_of(compiled: Model) -> NativeModel:
+    executor = compiled._open().executor  # pyright: ignore[reportPrivateUsage]
     assert isinstance(executor, NativeExecutor)
     return executor._model  # pyright: ignore[reportPrivateUsage]
 
@@ -150,6 +154,21 @@ def test_damaged_descriptions(wrong: Callable[[Parts], None]) -> None:
     wrong(parts)
     with pytest.raises(BraidError, match=r"malformed: specialization 0|ABI version"):
         parts.load()
+
+
+def test_sizes_that_code_for_a_step_refuses_have_no_shapes() -> None:
+    text = """<ir_version: 9, opset_import: ["" : 18]>
+    g (float[B,P,4] past, float[B,T,4] x, float[B,M,4] z) => (float[B,N,4] present, float[B,N,4] y)
+    { present = Concat <axis = 1> (past, x)  y = Add (present, z) }"""
+    compiled = braid.compile(onnx.parser.parse_model(text), state={"past": "present"})
+    context = native_of(compiled).context()
+    good = [np.zeros(shape, np.float32) for shape in ((1, 2, 4), (2, 1, 4), (2, 2, 4))]
+    bad = [*good[:2], np.zeros((2, 3, 4), np.float32)]
+    assert context.shapes_for(good) == [(2, 2, 4), (2, 2, 4)]
+    for _ in range(2):  # not even the second time
+        with pytest.raises(BraidError, match=r"needs P \+ 1 = M"):
+            context.shapes_for(bad)
+    assert context.shapes_for(good) == [(2, 2, 4), (2, 2, 4)]
 
 
 def test_wrong_shapes() -> None:
