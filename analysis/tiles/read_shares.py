@@ -19,11 +19,17 @@ def read_share(op: Operation, operand: SSAValue) -> float:
     A group reads what the ops in it read. What reads a box reads all of it, also with strides,
     since memory gives whole lines. 1 for open dims, and for what is not a tensor.
     """
+    return read_shares(op)[operand] if isinstance(op, GroupOp) else _share(op, operand)
+
+
+def read_shares(op: Operation) -> dict[SSAValue, float]:
+    """Return the `read_share` of each operand, for all of a group in one walk."""
     if not isinstance(op, GroupOp):
-        return _share(op, operand)
-    inside = (a for a, v in zip(op.body.block.args, op.inputs, strict=True) if v is operand)
-    shares = [read_share(use.operation, argument) for argument in inside for use in argument.uses]
-    return min(sum(shares), 1.0)
+        return {operand: _share(op, operand) for operand in dict.fromkeys(op.operands)}
+    shares: dict[SSAValue, list[float]] = {operand: [] for operand in op.inputs}
+    for argument, operand in zip(op.body.block.args, op.inputs, strict=True):
+        shares[operand] += [read_share(use.operation, argument) for use in argument.uses]
+    return {operand: min(sum(own), 1.0) for operand, own in shares.items()}
 
 
 def _share(op: Operation, operand: SSAValue) -> float:

@@ -1,6 +1,6 @@
 """`hoist-slices`: kernels that differ only in which parts they read become one."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
@@ -80,11 +80,10 @@ def _slices(group: FusedOp) -> Iterator[tuple[BlockArgument, SliceOp]]:
 
     A tensor that the group reads in several ways stays as it is: its parts may overlap.
     """
-    operands = list(group.operands)
-    for argument in group.body.block.args:
+    read = Counter(group.operands)
+    for argument, operand in zip(group.body.block.args, group.operands, strict=True):
         users = [use.operation for use in argument.uses]
-        is_once = len(users) == 1 and operands.count(operands[argument.index]) == 1
-        if is_once and isinstance(users[0], SliceOp):
+        if len(users) == 1 and read[operand] == 1 and isinstance(users[0], SliceOp):
             yield argument, users[0]
 
 

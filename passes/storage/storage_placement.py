@@ -1,6 +1,6 @@
 """Deciding box by box which tensors lie inside others: what follows, who can, what it costs."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import IntegerAttr, i64
@@ -83,19 +83,27 @@ class StoragePlacement:
         touched = self._groups(found, candidate)
         groups = (*touched, candidate.group)
         before = {group: _decision(group) for group in groups}
-        known = self.strides
+        known = {value: self.strides.get(value) for value in found}
         saved = sum(self.seconds.of(group) or 0.0 for group in groups)
-        self.strides = {**known, **found}
+        self.strides.update(found)
         self._write(candidate, touched)
         after = [self.seconds.of(group) for group in groups]
         saved -= sum(s or 0.0 for s in after)
         if None in after or saved <= 0 or not accept(candidate):
-            self.strides = known
+            self._forget(known)
             for group, decision in before.items():
                 _restore(group, decision)
             return None
         self.placed.update(_root(box.value) for box in candidate.boxes.values())
         return saved
+
+    def _forget(self, known: Mapping[SSAValue, Strides | None]) -> None:
+        """Give values the strides that they had before, None where these were not decided."""
+        for value, strides in known.items():
+            if strides is None:
+                del self.strides[value]
+            else:
+                self.strides[value] = strides
 
     def _spread(self, candidate: Candidate) -> dict[SSAValue, Strides] | None:
         """Return the strides of all values that are the memory of a box; None where one cannot

@@ -1,5 +1,6 @@
 """Values of a function and the storages that they are in, as these are found to be shared."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from xdsl.dialects.func import CallOp, FuncOp
@@ -27,6 +28,7 @@ class StorageTable:
         self.order = InterOpOrder(function)
         self.of: dict[SSAValue, Storage] = {}
         self.offset: dict[SSAValue, int] = {}
+        self._held: dict[Storage, dict[SSAValue, None]] = defaultdict(dict)  # the inverse of `of`
 
     def memory_of(self, op: Operation) -> str:
         """Return the memory in which the results of `op` are."""
@@ -71,7 +73,14 @@ class StorageTable:
         """Put `value` into `storage`, which is live for it as well."""
         storage.lower = min(storage.lower, self.numbering.definition(value))
         storage.upper = max(storage.upper, self.numbering.last_use(value))
+        self._put(value, storage)
+
+    def _put(self, value: SSAValue, storage: Storage) -> None:
+        """Note that `value` is in `storage`, and no longer in another one."""
+        if (former := self.of.get(value)) is not None:
+            del self._held[former][value]
         self.of[value] = storage
+        self._held[storage][value] = None
 
     def view(self, source: SSAValue, view: SSAValue, begin: int) -> None:
         """Let `view` be the memory of `source` from byte `begin` of that on.
@@ -84,7 +93,7 @@ class StorageTable:
 
     def values_in(self, storage: Storage) -> list[SSAValue]:
         """Return the values that are in `storage`."""
-        return [value for value, other in self.of.items() if other is storage]
+        return list(self._held[storage])
 
     def move_into(self, box: SSAValue, whole: SSAValue, begin: int) -> None:
         """Let all that is in the storage of `box` lie in that of `whole`, from a byte on."""
@@ -93,7 +102,7 @@ class StorageTable:
         storage.lower = min(storage.lower, source.lower)
         storage.upper = max(storage.upper, source.upper)
         for value in self.values_in(source):
-            self.of[value] = storage
+            self._put(value, storage)
             self.offset[value] = self.offset.get(value, 0) + begin
 
     def share(self, value: SSAValue, storage: Storage, block: Block) -> None:

@@ -19,7 +19,7 @@ from braid.analysis.execution.compute_ops import runtime_functions
 from braid.analysis.storage.memory_graph import value_bytes
 from braid.analysis.storage.tensor_storage import logical_bytes
 from braid.analysis.structure.operation_counts import MATRIX_OPS, flops
-from braid.analysis.tiles.read_shares import read_share
+from braid.analysis.tiles.read_shares import read_shares
 from braid.dialects.braid.base import AnyTensor, element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.convolution import ConvOp
@@ -69,9 +69,9 @@ def amounts_of(op: Operation, *, static: bool = False) -> Amounts:
     matrix = sum(flops(each) for each in inner if isinstance(each, MATRIX_OPS))
     vector = sum(flops(each) for each in inner if not isinstance(each, MATRIX_OPS))
     size = value_bytes if static else moved_bytes
-    operands = dict.fromkeys(op.operands)
-    load = sum(map(size, operands))
-    read = sum(round(size(value) * read_share(op, value)) for value in operands)
+    shares = read_shares(op)
+    load = sum(map(size, shares))
+    read = sum(round(size(value) * share) for value, share in shares.items())
     store = sum(map(size, op.results))
     passed = vector if matrix or vector else sum(map(_elements, op.results))
     return Amounts(

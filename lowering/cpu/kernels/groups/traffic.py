@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.tensor_storage import storage_bytes
-from braid.analysis.tiles.read_shares import read_share
+from braid.analysis.tiles.read_shares import read_shares as shares_of_values
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
 
@@ -28,7 +28,8 @@ def stored_bytes(
 
 def read_shares(group: FusedOp) -> tuple[float, ...]:
     """Return the part of each operand that the group reads, whatever the layouts."""
-    return tuple(read_share(group, value) for value in group.inputs)
+    shares = shares_of_values(group)
+    return tuple(shares[value] for value in group.inputs)
 
 
 def moving_seconds(bytes: int, unit: VectorUnit) -> float:
