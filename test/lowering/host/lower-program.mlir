@@ -27,9 +27,10 @@
 // CHECK:         llvm.return
 
 // PROFILE-LABEL: llvm.func @braid_run
-// PROFILE:         llvm.getelementptr inbounds %{{.*}}[16]
+// The runtime's clock, and what records that the kernel has ended.
+// PROFILE:         llvm.getelementptr inbounds %{{.*}}[136]
 // PROFILE:         llvm.call @one
-// PROFILE:         llvm.getelementptr inbounds %{{.*}}[40]
+// PROFILE:         llvm.getelementptr inbounds %{{.*}}[144]
 func.func @main(%x: tensor<16xf32>) -> tensor<16xf32> {
   %w = braid.parameter {key = "w"} : tensor<16xf32>
   %a = func.call @one(%x, %w) {braid.name = "layer"} : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
