@@ -1,10 +1,12 @@
 """Runs of models with guard pages around every buffer, each in a process that may crash.
 
 `run_guarded(cases)` compiles each model twice. Every input, output, weight and intermediate has
-pages of its own, with an inaccessible one before and after: in the first run it ends where that
-after it begins, in the second it begins where that before it ends. What is left of its pages is
-filled with a pattern that must still be there after the run. Nothing shares memory: what a plan
-would put into one place lies apart.
+pages of its own, with an inaccessible one before and after: in the first runs it ends where that
+after it begins, in the second ones it begins where that before it ends. What is left of its pages
+is filled with a pattern that must still be there after the run. Nothing shares memory: what a plan
+would put into one place lies apart. Places that are known at compile time are moved apart here,
+those of inputs, outputs, values between phases and arenas of open models at run time, by the
+runtime with `guard_pages.c`.
 
 `python test/guarded.py MODEL.onnx` does so with random inputs. Sanitizers do not see such errors,
 since they do not instrument generated code.
@@ -22,8 +24,9 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from onnx import ModelProto
@@ -33,8 +36,7 @@ from braid.passes.infrastructure.decision_checks import VARIABLE
 Arrays = list[Any]
 PAGE = mmap.PAGESIZE
 PATTERN = 0xA5
-_CONTEXT_WORDS = 64
-"""Words of a context of the runtime that begin it, its model, arena and arena's size among them."""
+LIBRARY = "guarded_runtime.so"
 
 
 class Side(StrEnum):
@@ -46,21 +48,26 @@ class Side(StrEnum):
 
 @dataclass(frozen=True)
 class Case:
-    """A model with inputs; `constants` are values of inputs that are fixed at import."""
+    """A model with the inputs of each run; `constants` are values that are fixed at import."""
 
     name: str
     model: bytes
-    inputs: Arrays
+    runs: Sequence[Arrays]
     constants: dict[str, Any] = field(default_factory=dict[str, Any])
+    state: dict[str, str] = field(default_factory=dict[str, str])
+    """As `braid.compile` takes it; runs are then steps of a session."""
+    sides: Sequence[Side] = tuple(Side)
     missing: int = 0
     """Bytes by which intermediates and weights are planned too small, to see guards at work."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a case: `outputs` by side, or an error and whether it is a failure."""
+    """The outcome of a case: `outputs` of each run by side, or an error and whether it is a
+    failure.
+    """
 
-    outputs: dict[str, Arrays]
+    outputs: dict[str, list[Arrays]]
     refusal: str = ""
     failure: str = ""
 
@@ -69,6 +76,7 @@ def run_guarded(cases: Sequence[Case], *, seconds: float = 60.0) -> list[Outcome
     """Run the cases; one that crashes its process or takes longer than `seconds` has failed."""
     outcomes: list[Outcome] = []
     with tempfile.TemporaryDirectory() as folder:
+        _build_runtime(Path(folder))
         while len(outcomes) < len(cases):
             rest = cases[len(outcomes) :]
             found, ending = _in_child(rest, Path(folder), seconds)
@@ -78,13 +86,26 @@ def run_guarded(cases: Sequence[Case], *, seconds: float = 60.0) -> list[Outcome
     return outcomes
 
 
+def _build_runtime(folder: Path) -> None:
+    """Link the runtime with `guard_pages.c`, whose runs take the place of its own."""
+    from braid.runtime.native_abi import find_headers, find_runtime
+
+    headers, own = find_headers(), Path(__file__).with_name("guard_pages.c")
+    command = ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC"]
+    command += ["-pthread", f"-I{headers}", f"-I{headers.parent / 'src'}", str(own)]
+    command += ["-Wl,--wrap=braid_context_run", "-Wl,--whole-archive"]
+    command += [str(find_runtime("libbraid_runtime.a")), "-Wl,--no-whole-archive", "-lm", "-ldl"]
+    subprocess.run([*command, "-o", str(folder / LIBRARY)], check=True)
+
+
 def _in_child(cases: Sequence[Case], folder: Path, seconds: float) -> tuple[list[Outcome], str]:
     """Return the outcomes before the process ended, and its exit status."""
     given, made = folder / "cases", folder / "outcomes"
-    fields = [(c.name, c.model, c.inputs, c.constants, c.missing) for c in cases]
+    # Names alone of the sides: the child knows this file as a script.
+    fields = [vars(case) | {"sides": list(map(str, case.sides))} for case in cases]
     given.write_bytes(pickle.dumps(fields))
     made.write_bytes(b"")
-    command = [sys.executable, __file__, "--child", str(given), str(made), str(seconds)]
+    command = [sys.executable, __file__, "--child", str(folder), str(seconds)]
     # What the plan claims of its arena does not hold of one that is laid out apart.
     environment = {key: value for key, value in os.environ.items() if key != VARIABLE}
     process = subprocess.run(command, stderr=subprocess.PIPE, env=environment, check=False)
@@ -121,21 +142,22 @@ class Pages:
 class Layout:
     """A layout of buffers in pages of their own; `used` are the indices of those pages."""
 
-    def __init__(self, side: Side, alignment: int) -> None:
+    def __init__(self, side: Side) -> None:
         self._side = side
-        self._alignment = alignment
         self.size = PAGE
         self.used: set[int] = set()
+        self.places: list[tuple[int, int]] = []
+        """The offset and bytes of each buffer."""
         self.slack: list[tuple[int, int]] = []
 
     def place(self, size: int) -> int:
         """Return the offset of a buffer."""
-        taken = -(-size // self._alignment) * self._alignment
-        pages = -(-taken // PAGE)
+        pages = -(-size // PAGE)
         first = self.size // PAGE
         self.used |= set(range(first, first + pages))
         begin, end = self.size, self.size + pages * PAGE
-        offset = begin if self._side == Side.BEGIN else end - taken
+        offset = begin if self._side == Side.BEGIN else end - size
+        self.places.append((offset, size))
         self.slack += [(begin, offset), (offset + size, end)]
         self.size = end + PAGE
         return offset
@@ -145,19 +167,6 @@ class Layout:
         for begin, end in self.slack:
             changed = np.flatnonzero(pages.bytes[begin:end] != PATTERN)
             assert not changed.size, f"{what}: byte {begin + int(changed[0])} was written"
-
-
-def guarded_array(array: Any, side: Side) -> tuple[Any, Pages, Layout]:
-    """Return a copy of an array in pages of its own, aligned to its elements only."""
-    array = np.ascontiguousarray(array)
-    layout = Layout(side, array.itemsize)
-    offset = layout.place(array.nbytes)
-    pages = Pages(layout.size)
-    if array.nbytes:
-        pages.bytes[offset : offset + array.nbytes] = array.reshape(-1).view(np.uint8)
-    pages.keep_only(layout.used)
-    copy = np.ndarray(array.shape, array.dtype, cast(Any, pages.bytes), offset)
-    return copy, pages, layout
 
 
 def _leave(storages: Sequence[Any]) -> None:
@@ -174,7 +183,7 @@ def _compiled(case: Case, side: Side) -> tuple[Any, Layout, Layout, list[Pages]]
     from braid.passes.storage import placement, plan_memory
 
     # Sizes are multiples of those of the elements, which is all that loads and stores ask for.
-    arena, weights = Layout(side, 1), Layout(side, 1)
+    arena, weights = Layout(side), Layout(side)
     sections: list[Pages] = []
 
     def place_apart(storages: Sequence[Any], time_limit: float) -> list[Any]:
@@ -212,60 +221,53 @@ def _compiled(case: Case, side: Side) -> tuple[Any, Layout, Layout, list[Pages]]
     if case.constants:
         imported = import_onnx(proto, constants=case.constants)
         source, options = imported.module, {"parameters": imported.parameters}
+    if case.state:
+        options["state"] = case.state
     model = braid.compile(source, cache=False, jobs=1, **options)
     return model, arena, weights, sections
 
 
-def _from_model(context: Any) -> Any:
-    """Return the words of a context from its model on, which its arena and that's size follow."""
-    words = ctypes.cast(context._handle, ctypes.POINTER(ctypes.c_void_p))
-    first = words[:_CONTEXT_WORDS].index(context.model.handle)
-    return ctypes.cast(context._handle + 8 * first, ctypes.POINTER(ctypes.c_void_p))
+def _run(case: Case, side: Side) -> list[Arrays]:
+    """Compile and run with guard pages; return the outputs of each run."""
+    from braid.runtime.native_abi import load_library
 
-
-def _run(case: Case, side: Side) -> Arrays:
-    """Compile and run with guard pages; return the outputs."""
     model, arena, weights, sections = _compiled(case, side)
     for section in sections:
         section.keep_only(weights.used)
+    library = load_library()
+    library.guard_pages(side == Side.BEGIN, ctypes.c_size_t(case.missing))
+    places = (ctypes.c_int64 * (2 * len(arena.places)))(*chain.from_iterable(arena.places))
+    library.guard_places(places, ctypes.c_int64(len(arena.places)), ctypes.c_size_t(arena.size))
+    if case.state:
+        return _steps(model, case.runs)
+    # Another context would have an arena of its own.
     context = model._open().executor._take()
-    pointers = _from_model(context)
-    pages = Pages(max(arena.size, model.arena_bytes))
-    pages.keep_only(arena.used)
-    before = pointers[1], pointers[2]
-    pointers[1], pointers[2] = pages.address, pages.size
-    inputs = [guarded_array(array, side) for array in case.inputs]
-    shapes = context.model.fixed_shapes or [spec.bound for spec in model.outputs]
-    empty = [
-        np.full(shape, PATTERN, np.uint8).repeat(dtype.itemsize, -1).view(dtype)
-        if shape
-        else np.full(dtype.itemsize, PATTERN, np.uint8).view(dtype).reshape(())
-        for shape, dtype in zip(shapes, context.model.output_dtypes, strict=True)
-    ]
-    outputs = [guarded_array(array, side) for array in empty]
-    try:
-        made = context.run([entry[0] for entry in inputs], [entry[0] for entry in outputs])
-    finally:
-        pointers[1], pointers[2] = before
-    arena.check(pages, "the arena")
+    outputs = [list(map(np.array, context.run(inputs))) for inputs in case.runs]
     for section in sections:
         weights.check(section, "a section of weights")
-    for kind, entries in (("input", inputs), ("output", outputs)):
-        for number, (_, memory, layout) in enumerate(entries):
-            layout.check(memory, f"{kind} {number}")
-    for (array, _, _), given in zip(inputs, case.inputs, strict=True):
-        assert array.tobytes() == np.ascontiguousarray(given).tobytes(), "an input was written"
-    return [np.array(array) for array in made]
+    return outputs
+
+
+def _steps(model: Any, runs: Sequence[Arrays]) -> list[Arrays]:
+    """Return the outputs of each step, and the state after it by the names of its inputs."""
+    session = model.session()
+    found: list[Arrays] = []
+    for inputs in runs:
+        made = session(*inputs)
+        outputs = made if isinstance(made, tuple) else (made,)
+        state = (session.state[name] for name in sorted(session.state))
+        found.append([np.array(array) for array in (*outputs, *state)])
+    return found
 
 
 def outcome_of(case: Case) -> Outcome:
     """Compile and run in this process, which crashes on access to a guard page."""
     from braid.support.errors import BraidError
 
-    outputs: dict[str, Arrays] = {}
+    outputs: dict[str, list[Arrays]] = {}
     try:
-        for side in Side:
-            outputs[str(side)] = _run(case, side)
+        for side in case.sides:
+            outputs[side] = _run(case, Side(side))
     except BraidError as error:
         return Outcome(outputs, refusal=str(error))
     except Exception:
@@ -273,11 +275,23 @@ def outcome_of(case: Case) -> Outcome:
     return Outcome(outputs)
 
 
-def _child(given: Path, made: Path, seconds: float) -> None:
-    with made.open("ab", buffering=0) as file:
-        for fields in pickle.loads(given.read_bytes()):
+def _take_guarded_runtime(path: Path) -> None:
+    """Let this process run models by the runtime at this path."""
+    from braid.runtime import native_abi
+
+    native_abi.find_library = lambda: path
+    library = native_abi.load_library()
+    run = library.__wrap_braid_context_run
+    run.argtypes = library.braid_context_run.argtypes
+    library.braid_context_run = run
+
+
+def _child(folder: Path, seconds: float) -> None:
+    _take_guarded_runtime(folder / LIBRARY)
+    with (folder / "outcomes").open("ab", buffering=0) as file:
+        for fields in pickle.loads((folder / "cases").read_bytes()):
             signal.setitimer(signal.ITIMER_REAL, seconds)  # SIGALRM ends the process
-            outcome = outcome_of(Case(*fields))
+            outcome = outcome_of(Case(**fields))
             file.write(pickle.dumps((outcome.outputs, outcome.refusal, outcome.failure)))
             signal.setitimer(signal.ITIMER_REAL, 0)
     os._exit(0)  # Memory that a context has is not to be given back in a certain order.
@@ -285,7 +299,7 @@ def _child(given: Path, made: Path, seconds: float) -> None:
 
 def main() -> int:
     if sys.argv[1:2] == ["--child"]:
-        _child(Path(sys.argv[2]), Path(sys.argv[3]), float(sys.argv[4]))
+        _child(Path(sys.argv[2]), float(sys.argv[3]))
     status = 0
     for path in sys.argv[1:]:
         from braid.interpreted import interpret
@@ -293,7 +307,7 @@ def main() -> int:
         model = interpret(path)
         random = np.random.default_rng(0)
         inputs = [random.standard_normal(s.shape).astype(s.dtype) for s in model.inputs]
-        (outcome,) = run_guarded([Case(path, Path(path).read_bytes(), inputs)], seconds=600)
+        (outcome,) = run_guarded([Case(path, Path(path).read_bytes(), [inputs])], seconds=600)
         print(f"{path}: {outcome.refusal or outcome.failure or 'nothing beyond its buffers'}")
         status |= bool(outcome.failure)
     return status
