@@ -1,0 +1,120 @@
+"""Models whose buffers are placed at run time access only these, and compute what others do."""
+
+import os
+import random
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from onnx import ModelProto
+
+from benchmarks.generators.random_models import Draft, drafts
+from braid.interpreted import interpret
+from braid.support.errors import BraidError
+from test.fuzz.open_graphs import Inputs, OpenGraph, opened
+from test.fuzz.test_models import Arrays, assert_close, run_onnxruntime
+from test.guarded import Case, Outcome, Side, run_guarded
+from test.run.models.test_data_sizes import MODELS, parsed
+from test.unit.api.test_state_sessions import STATE, Peer, floats
+from test.unit.api.test_state_sessions import proto as decoder
+
+EXAMPLES = int(os.environ.get("BRAID_FUZZ_EXAMPLES", "25"))
+
+DECIDED_BY_DATA = (
+    "Compress",
+    "Unique",
+    "Range",
+    "Slice that goes back",
+    "a mask after a mask",
+    "Pad, and cut",
+    "durations that repeat frames",
+    "a loop that collects",
+    "branches of other extents",
+)
+
+PRODUCTS = """(float[N,M] x) => (float[N,N] y) {
+  t = Transpose (x)  a = MatMul (x, t)  b = Softmax (a)  y = MatMul (b, a) }"""
+
+
+def case(name: str, model: ModelProto, runs: list[Inputs]) -> Case:
+    names = [port.name for port in model.graph.input]
+    arrays = [[inputs[name] for name in names] for inputs in runs]
+    return Case(name, model.SerializeToString(), arrays)
+
+
+def check(found: Outcome, expected: list[Arrays | None], name: str) -> None:
+    """Check that both sides computed the same, and what is expected where that is known."""
+    assert not found.failure, f"{name}: {found.failure}"
+    end, begin = found.outputs[Side.END], found.outputs[Side.BEGIN]
+    for one, other, wanted in zip(end, begin, expected, strict=True):
+        assert [a.tobytes() for a in one] == [a.tobytes() for a in other], name
+        if wanted is not None:
+            assert_close(one, wanted, name)
+
+
+def reference(model: ModelProto, inputs: Inputs) -> Arrays | None:
+    """Return what the interpreter computes, or ONNX Runtime where it refuses the model."""
+    try:
+        return list(interpret(model).run_named(inputs).values())
+    except BraidError:
+        return run_onnxruntime(model, inputs)
+
+
+def test_random_graphs_at_several_sizes() -> None:
+    graphs: list[OpenGraph] = []
+    expected: list[list[Arrays | None]] = []
+
+    @settings(
+        max_examples=max(1, EXAMPLES // 4),
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(drafts(), st.integers(0, 2**32 - 1))
+    def draw(draft: Draft, number: int) -> None:
+        if draft.nodes:
+            graphs.append(opened(draft, random.Random(number)))
+            expected.append([reference(graphs[-1].model, run) for run in graphs[-1].runs])
+
+    draw()
+    cases = [case(f"graph {i}", own.model, own.runs) for i, own in enumerate(graphs)]
+    outcomes = run_guarded(cases)
+    for own, outcome, wanted in zip(cases, outcomes, expected, strict=True):
+        if not outcome.refusal:
+            check(outcome, wanted, own.name)
+    assert any(not outcome.refusal for outcome in outcomes)
+
+
+def test_models_whose_data_decide_sizes() -> None:
+    models = {name: (parsed(MODELS[name][0]), MODELS[name][1]) for name in DECIDED_BY_DATA}
+    runs = {name: [dict(inputs) for inputs in found] for name, (_, found) in models.items()}
+    cases = [case(name, model, runs[name]) for name, (model, _) in models.items()]
+    for own, outcome in zip(cases, run_guarded(cases), strict=True):
+        assert not outcome.refusal, outcome.refusal
+        wanted = [run_onnxruntime(models[own.name][0], inputs) for inputs in runs[own.name]]
+        check(outcome, wanted, own.name)
+
+
+def test_steps_that_append_to_a_state() -> None:
+    peer = Peer(2)
+    steps = [floats(2, length, 8) for length in (5, 1, 1, 3, 1)]
+    model = decoder().SerializeToString()
+    (outcome,) = run_guarded([Case("steps", model, [[x] for x in steps], state=STATE)])
+    assert not outcome.refusal, outcome.refusal
+    wanted: list[Arrays | None] = []
+    for x in steps:
+        results = peer(x)
+        wanted.append([*results, *(peer.state[name] for name in sorted(peer.state))])
+    check(outcome, wanted, "steps")
+
+
+@pytest.mark.parametrize("name", ["an arena", "phases"])
+def test_guards_are_seen(name: str) -> None:
+    """Check that intermediates that lack 4 bytes are seen on both sides."""
+    phases = MODELS["a mask after a mask"][0]
+    model = parsed(PRODUCTS if name == "an arena" else phases).SerializeToString()
+    runs = [[np.ones((5, 3), np.float32)]]
+    cases = [Case(f"at the {side}", model, runs, sides=(side,), missing=4) for side in Side]
+    end, begin = run_guarded(cases)
+    assert "SIGSEGV" in end.failure
+    assert "SIGABRT" in begin.failure and "memory beside it was written" in begin.failure
