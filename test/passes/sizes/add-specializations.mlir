@@ -1,4 +1,4 @@
-// RUN: braid-opt %s --split-input-file -p append-in-place,add-specializations | FileCheck %s
+// RUN: %braid-opt %s --split-input-file -p append-in-place,add-specializations | filecheck %s
 
 // A step that appends one row has a function of its own, whose other dims stay open.
 

@@ -1,4 +1,4 @@
-// RUN: braid-opt %s --split-input-file -p append-in-place | FileCheck %s
+// RUN: %braid-opt %s --split-input-file -p append-in-place | filecheck %s
 
 // The dim that grows comes first; readers get the dims back, and so does what is appended.
 

@@ -1,6 +1,6 @@
-// RUN: braid-opt %s -p 'add-specializations{sizes="n=8;batch=4,n=8;n=8"}' | FileCheck %s
-// RUN: not braid-opt %s -p 'add-specializations{sizes="m=8"}' 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// RUN: not braid-opt %s -p 'add-specializations{sizes="n"}' 2>&1 | FileCheck %s --check-prefix=TEXT
+// RUN: %braid-opt %s -p 'add-specializations{sizes="n=8;batch=4,n=8;n=8"}' | filecheck %s
+// RUN: not %braid-opt %s -p 'add-specializations{sizes="m=8"}' 2>&1 | filecheck %s --check-prefix=UNKNOWN
+// RUN: not %braid-opt %s -p 'add-specializations{sizes="n"}' 2>&1 | filecheck %s --check-prefix=TEXT
 
 // UNKNOWN: there is no size 'm' to bind
 // UNKNOWN: the open sizes are: batch, n

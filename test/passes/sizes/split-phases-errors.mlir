@@ -1,4 +1,4 @@
-// RUN: braid-opt %s --split-input-file --verify-diagnostics -p split-phases
+// RUN: %braid-opt %s --split-input-file --verify-diagnostics -p split-phases
 
 func.func @main(%c: tensor<1xi64>, %q: tensor<i1>) -> tensor<1xi64> {
   %p = tensor.extract %q[] : tensor<i1>

@@ -1,4 +1,4 @@
-// RUN: braid-opt %s -p split-phases | filecheck %s
+// RUN: %braid-opt %s -p split-phases | filecheck %s
 
 // Each op is in the first phase in which its operands and sizes are known. What the second phase
 // reads of the first one is a result there; constants are cloned, and the size of a dim that no
