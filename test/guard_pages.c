@@ -250,12 +250,12 @@ static void leave(arena *own, braid_context_t *context) {
 
 /* ---- Runs ---- */
 
-/* The context whose code runs, planned for its inputs; NULL where the run fails before that. */
+/* The context whose code runs, planned for its inputs; NULL where the run fails before that, and
+ * for phases, whose runs come here one by one: results may lie in the inputs of the whole model. */
 static braid_context_t *planned(braid_context_t *context, void *const *inputs) {
   const braid_variant_v2 *variant;
-  if (context->phases != NULL)
-    return braid_has_sizes(context) ? context : NULL;
-  if (!braid_read_values(context, inputs) || !braid_context_set_output_shapes(context, &variant))
+  if (context->phases != NULL || !braid_read_values(context, inputs) ||
+      !braid_context_set_output_shapes(context, &variant))
     return NULL;
   return context->chosen != NULL ? planned(context->chosen, inputs) : context;
 }

@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -46,9 +47,10 @@ def opened(draft: Draft, choice: random.Random, most_runs: int = 4) -> OpenGraph
     session = _session(model)
     for _ in range(ATTEMPTS if session is not None and symbols else 0):
         sizes = {extent: choice.choice(SIZES) for extent in symbols}
-        inputs = {name: _resized(array, sizes, choice) for name, array in runs[0].items()}
-        if sum(array.size for array in inputs.values()) > MOST_ELEMENTS:
+        shapes = [[sizes.get(d, d) for d in array.shape] for array in draft.inputs.values()]
+        if sum(map(prod, shapes)) > MOST_ELEMENTS:
             continue
+        inputs = {name: _resized(array, sizes, choice) for name, array in runs[0].items()}
         if _accepts(session, inputs):
             runs.append(inputs)
         if len(runs) == most_runs:

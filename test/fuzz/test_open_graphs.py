@@ -36,6 +36,10 @@ DECIDED_BY_DATA = (
 PRODUCTS = """(float[N,M] x) => (float[N,N] y) {
   t = Transpose (x)  a = MatMul (x, t)  b = Softmax (a)  y = MatMul (b, a) }"""
 
+RETURNED = """(float[N,3] x) => (float[] u, float[] y) {
+  u = Unique (x)  y = Transpose <perm = [0, 1]> (x) }"""
+"""A result lies in the memory of the input."""
+
 
 def case(name: str, model: ModelProto, runs: list[Inputs]) -> Case:
     names = [port.name for port in model.graph.input]
@@ -87,6 +91,7 @@ def test_random_graphs_at_several_sizes() -> None:
 
 def test_models_whose_data_decide_sizes() -> None:
     models = {name: (parsed(MODELS[name][0]), MODELS[name][1]) for name in DECIDED_BY_DATA}
+    models["an input returned"] = parsed(RETURNED), [{"x": floats(n, 3)} for n in (5, 1)]
     runs = {name: [dict(inputs) for inputs in found] for name, (_, found) in models.items()}
     cases = [case(name, model, runs[name]) for name, (model, _) in models.items()]
     for own, outcome in zip(cases, run_guarded(cases), strict=True):
