@@ -42,6 +42,7 @@ from braid.runtime.traces import TRACED_EVENTS, HardwareCounters, Trace
 from braid.support.checked_keywords import checked_path, checks_arguments, checks_methods
 from braid.support.errors import BraidError, check_kinds, check_threads
 from braid.support.memory_report import MemoryReport
+from braid.support.option_names import option_text
 from braid.support.shared_objects import need_libraries
 
 Array = NDArray[Any]
@@ -241,7 +242,8 @@ class Model:
         if state is None and not known:
             raise BraidError(
                 "nothing says what the state of the model is",
-                hint='give it here or to braid.compile: state={"past.*": "present.*"}',
+                hint="give it here or when compiling, such as "
+                + option_text("state", {"past.*": "present.*"}),
             )
         is_number = isinstance(cast(object, capacity), Integral) and not isinstance(capacity, bool)
         if not is_number or not 0 <= capacity < 2**40:

@@ -191,6 +191,9 @@ class CModel(ctypes.Structure):
     expansion_count: int
     expansions: int | None
     phases: int | None
+    specialization_count: int
+    """Not there before version 15, nor is the next one."""
+    specializations: int | None
     _fields_ = (
         ("abi_version", c_int64),
         ("input_count", c_int64),
@@ -223,6 +226,8 @@ class CModel(ctypes.Structure):
         ("expansion_count", c_int64),
         ("expansions", c_void_p),
         ("phases", c_void_p),
+        ("specialization_count", c_int64),
+        ("specializations", c_void_p),
     )
 
 

@@ -15,6 +15,7 @@ from braid.runtime.manifest import StateSpec, TensorSpec
 from braid.runtime.state_order import as_in_code, as_in_model, orders
 from braid.support.checked_keywords import checks_methods
 from braid.support.errors import BraidError, did_you_mean
+from braid.support.option_names import option_text
 
 Array = NDArray[Any]
 State: TypeAlias = Array | GrowingState
@@ -269,7 +270,7 @@ def matched_state(
     if not isinstance(state, Mapping) or not state:
         raise BraidError(
             f"the state is {state!r:.100}, expected names of outputs by names of inputs",
-            hint='such as state={"past.*": "present.*"}',
+            hint=f"such as {option_text('state', {'past.*': 'present.*'})}",
         )
     of_input = {spec.name: spec for spec in inputs}
     of_output = {spec.name: spec for spec in outputs}

@@ -83,7 +83,7 @@ def with_specializations(
     if given is None or not all(map(_are_sizes, given)):
         raise BraidError(
             f"{option_text('specialize')} is {specialize!r:.200}, expected sizes by name",
-            hint=f"such as specialize=[{example}]",
+            hint=f"each entry is a mapping, such as {example}",
         )
     if not given:
         return tuple(passes)

@@ -42,6 +42,7 @@ NOT_RUN = {
         "takes a minute",
         "needs a cross compiler",
     ],
+    "docs/editors.md": ["installs packages", *["configures an editor"] * 4],
     "docs/embedding.md": [
         "it takes an environment of its own, which test/unit/test_runtime_wheel.py makes"
     ],

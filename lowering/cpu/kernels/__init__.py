@@ -10,6 +10,7 @@ see `KernelFamily`. The folders hold what families are made of. Each imports onl
 - `amx`: the arithmetic of the tile registers of AMX (`gemm`, `conv_direct`)
 - `contraction`: products, and the arithmetics of vectors (`gemm`, `conv_direct`)
 - `copies`: strided copies, such that permute elements, and borders (`movement`, `pad`, `tiled`)
+- `fourier`: transforms of signals, step by step (`fft`)
 - `rows`: reductions, softmax and layer normalization (`reduction`, `normalization`)
 - `pointwise`: elementwise ops, alone (`elementwise`) and after the ops of other families
 - `groups`: the base of all families, and what they ask about a group: layouts, loops, traffic

@@ -193,7 +193,7 @@ def test_buffers_for_outputs(model: Model) -> None:
 
 def test_shapes_are_needed(native: NativeModel) -> None:
     library, context = load_library(), native.context()
-    handle = context._handle  # pyright: ignore[reportPrivateUsage]
+    handle = context.handle
     sizes = (ctypes.c_int64 * 2)(2, 3)
 
     def refused(index: int) -> str:

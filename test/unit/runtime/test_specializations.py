@@ -19,12 +19,6 @@ from braid.runtime.native_abi import CModel
 from braid.support.errors import BraidError
 
 
-class CWhole(CModel):
-    """`braid_model_v2` since version 15."""
-
-    _fields_ = (("specialization_count", c_int64), ("specializations", c_void_p))
-
-
 class CSpecialization(ctypes.Structure):
     """`braid_specialization_v1`."""
 
@@ -72,7 +66,7 @@ class Parts:
 
     def __init__(self) -> None:
         address = ctypes.addressof(native().descriptor)
-        self.whole = CWhole.from_buffer_copy(CWhole.from_address(address))
+        self.whole = CModel.from_buffer_copy(CModel.from_address(address))
         self.special = CSpecialization.from_buffer_copy(
             CSpecialization.from_address(self.whole.specializations)
         )

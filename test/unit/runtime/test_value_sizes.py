@@ -48,7 +48,7 @@ def test_what_is_no_size(context: NativeContext) -> None:
 
 
 def test_from_c(context: NativeContext) -> None:
-    library, handle = load_library(), context._handle  # pyright: ignore[reportPrivateUsage]
+    library, handle = load_library(), context.handle
     k, y = sizes(context, 9, 3), np.zeros(3, np.float32)
     given = (ctypes.c_void_p * 1)(k.ctypes.data)
     written = (ctypes.c_void_p * 1)(y.ctypes.data)

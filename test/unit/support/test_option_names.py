@@ -106,6 +106,8 @@ WRONG: dict[str, tuple[object, str]] = {
     "dims": ({"depth": 3}, "depth=3"),
     "constants": ({"z": 3}, "z=3"),
     "shape_buckets": ({"depth": (1, 2)}, "depth=1,2"),
+    "state": ({"z": "y"}, "z=y"),
+    "specialize": ([{"depth": 3}], "depth=3"),
     "shape_bounds": ({"depth": 3}, "depth=3"),
     "jobs": (0, "0"),
     "use_profile": ("none.json", "none.json"),

@@ -34,7 +34,7 @@ from test.machines import AVX2
 
 EARLIER = Path(__file__).parent / "earlier_records"
 EXPECTED = "test.expected"
-LATER_FAMILIES = {"non-max-suppression", "trees"}
+LATER_FAMILIES = {"fft", "fold", "non-max-suppression", "trees"}
 PASSES = "select-schedules,select-stream-schedules"
 
 
