@@ -1,11 +1,10 @@
 """Known factors of the places of a signal: chirps, their spectrum, and roots of unity."""
 
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
 
 from braid.dialects.braid.fourier_tables import Complexes
 from braid.lowering.cpu.kernels.fourier.complex_numbers import Arithmetic, Complex
-from braid.lowering.cpu.kernels.fourier.places import Plane, Source
+from braid.lowering.cpu.kernels.fourier.places import Derived
 from braid.lowering.cpu.kernels.fourier.tables import Tables, several, single
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index
@@ -33,29 +32,14 @@ class Factors:
 
 
 @dataclass(frozen=True)
-class Multiplied(Source):
+class Multiplied(Derived):
     """Numbers that are multiplied by factors as they are read."""
 
-    inner: Source
     ops: Arithmetic
     table: Buffer
     factors: Factors
-
-    @property
-    def is_row(self) -> bool:
-        """See `Source`."""
-        return self.inner.is_row
-
-    @property
-    def plane(self) -> Plane | None:
-        """See `Source`."""
-        return self.inner.plane
 
     def load(self, e: Emitter, place: Index) -> Complex:
         """See `Source`."""
         factor = self.factors.load(e, self.table, place)
         return self.ops.multiply(self.inner.load(e, place), factor)
-
-    def first(self, count: int) -> Self:
-        """See `Source`."""
-        return replace(self, inner=self.inner.first(count))

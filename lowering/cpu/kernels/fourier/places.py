@@ -42,6 +42,27 @@ class Source(ABC):
         """Return these, of which a vector of a row has `count` lanes that are read and written."""
 
 
+@dataclass(frozen=True)
+class Derived(Source):
+    """Numbers that are computed of others as they are read."""
+
+    inner: Source
+
+    @property
+    def is_row(self) -> bool:
+        """See `Source`."""
+        return self.inner.is_row
+
+    @property
+    def plane(self) -> "Plane | None":
+        """See `Source`."""
+        return self.inner.plane
+
+    def first(self, count: int) -> Self:
+        """See `Source`."""
+        return replace(self, inner=self.inner.first(count))
+
+
 class Places(Source):
     """Numbers that are read or written."""
 
@@ -193,26 +214,15 @@ class Reals(Places):
 
 
 @dataclass(frozen=True)
-class Changed(Places):
+class Changed(Derived, Places):
     """Numbers that are `scale` times as large as what is stored, or have their parts exchanged.
 
     The inverse transform of x is that of x with its parts exchanged, exchanged again.
     """
 
-    inner: Source
     ops: Arithmetic
     scale: float = 1.0
     is_swapped: bool = False
-
-    @property
-    def is_row(self) -> bool:
-        """See `Source`."""
-        return self.inner.is_row
-
-    @property
-    def plane(self) -> Plane | None:
-        """See `Places`."""
-        return self.inner.plane
 
     def load(self, e: Emitter, place: Index) -> Complex:
         """See `Places`."""
@@ -222,10 +232,6 @@ class Changed(Places):
         """See `Places`."""
         assert isinstance(self.inner, Places)
         self.inner.store(e, self._changed(value), place)
-
-    def first(self, count: int) -> Self:
-        """See `Places`."""
-        return replace(self, inner=self.inner.first(count))
 
     def _changed(self, value: Complex) -> Complex:
         value = value.swapped if self.is_swapped else value

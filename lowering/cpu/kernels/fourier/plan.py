@@ -38,7 +38,7 @@ class Vectors:
         return self.unit.lanes if self.is_row else 1
 
     def moving_cycles(self, points: int) -> float:
-        """Return the cycles in which a step moves so many points, if their planes leave the cache
+        """Return the cycles in which a step moves this many points, if their planes leave the cache
         of the first level.
         """
         unit = self.unit

@@ -64,5 +64,5 @@ def single(e: Emitter, table: Buffer, at: Index) -> Complex:
 
 
 def several(e: Emitter, table: Buffer, at: Index, places: int) -> Complex:
-    """Return a vector of those that `Tables.add_rows` added, whose rows have so many places."""
+    """Return a vector of those that `Tables.add_rows` added, whose rows have this many places."""
     return Complex(table.load(e, at), table.load(e, e.add(at, places)))
