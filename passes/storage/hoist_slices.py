@@ -174,7 +174,7 @@ class HoistSlicesPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Hoist in functions for the device, whose sizes are all known."""
         target = target_of(op, self.target)
-        device = target.device_with(self.backend) if self.backend else target.default_device
+        device = target.device_for(self.backend)
         costs = CostSource(target).on(device)
         for function in runtime_functions(op):
             if device_name(function) in (None, device.name) and not is_open(function):

@@ -80,7 +80,7 @@ class SelectStoragePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Decide for every function that runs with the model."""
         target = target_of(op, self.target)
-        device = target.device_with(self.backend) if self.backend else target.default_device
+        device = target.device_for(self.backend)
         costs = CostSource(target).on(device)
         # Strides and places in other tensors are numbers of bytes, which open sizes do not have.
         for function in (each for each in runtime_functions(op) if not is_open(each)):

@@ -245,6 +245,13 @@ class Target:
                 return device
         raise BraidError(f"target '{self.name}' has no device of backend '{backend}'")
 
+    def device_for(self, backend: str | None) -> Device:
+        """Return the first device of a backend, or the default device where none is named.
+
+        Raises `BraidError` if the backend has none.
+        """
+        return self.default_device if backend is None else self.device_with(backend)
+
     @property
     def host_device(self) -> Device:
         """The device that runs `@main`."""
