@@ -94,7 +94,7 @@ def as_numbers(x: Array) -> Array:
 
 
 def seconds_of(call: Callable[[], object], calls: int) -> float:
-    """Return the median time of so many calls."""
+    """Return the median time of several calls."""
     times: list[float] = []
     for _ in range(calls):
         begin = time.perf_counter()

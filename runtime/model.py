@@ -14,9 +14,13 @@ from numpy.typing import NDArray
 from braid.runtime.artifact import Artifact, artifact_of_bytes, read_artifact
 from braid.runtime.binding import bind_inputs, bind_outputs, in_order, outputs_in_order
 from braid.runtime.boundary import BoundaryCall, drawn_inputs
-from braid.runtime.buffers import describe_shape
 from braid.runtime.device_arrays import Buffer
 from braid.runtime.device_plugins import emulating, register_plugins
+from braid.runtime.device_reports import (
+    inputs_per_second,
+    resources_by_device,
+    seconds_by_device,
+)
 from braid.runtime.executors import (
     ElsewhereExecutor,
     Executor,
@@ -26,6 +30,7 @@ from braid.runtime.manifest import (
     NO_KERNELS,
     NUMBERS_ALONE,
     Boundary,
+    DeviceCodeSpec,
     RecordCount,
     StateSpec,
     TensorSpec,
@@ -34,7 +39,8 @@ from braid.runtime.model_html import model_html
 from braid.runtime.native import NativeModel
 from braid.runtime.package import KeptArtifact, Package
 from braid.runtime.profile_entries import ProfileEntry
-from braid.runtime.state_order import in_model_order, sizes_in_model_order
+from braid.runtime.signature_text import signature_text
+from braid.runtime.state_order import in_model_order, shown_sizes
 from braid.runtime.state_session import OutputsFor, StateSession
 from braid.runtime.stream import STREAM_DEADLINE, Requests, Stream, check_deadline
 from braid.runtime.torch_tensors import any_tensor, tensor_of, written
@@ -81,11 +87,9 @@ class Model:
         self._state: _Open | None = _Open(executor, package)
 
     def __repr__(self) -> str:
-        known = self._manifest
-        sizes: tuple[tuple[str, ...], ...] = ()
-        if known is not None:
-            sizes = sizes_in_model_order(known.outputs, known.output_shapes, known.state)
-        return f"<braid.Model ({_signature(self.inputs)}) -> ({_signature(self.outputs, sizes)})>"
+        sizes = () if self._manifest is None else shown_sizes(self._manifest)
+        inputs, outputs = signature_text(self.inputs), signature_text(self.outputs, sizes)
+        return f"<braid.Model ({inputs}) -> ({outputs})>"
 
     def _repr_html_(self) -> str:
         """Return the tables that a notebook shows."""
@@ -353,32 +357,22 @@ class Model:
         These are simulated times: of what stands in branches and loops, as often as it is expected
         to run.
         """
-        known: dict[str, float] = {}
-        for code in self._manifest.devices if self._manifest is not None else ():
-            if code.seconds >= 0:
-                known[code.device] = known.get(code.device, 0.0) + code.seconds
-        return known
+        return seconds_by_device(self._device_code)
 
     def device_frames(self) -> dict[str, float]:
         """Return how many inputs of a stream devices take per second at most, where it is known.
 
         Of several functions on a device, that of the slowest.
         """
-        slowest: dict[str, float] = {}
-        for code in self._manifest.devices if self._manifest is not None else ():
-            if code.interval > 0:
-                slowest[code.device] = max(slowest.get(code.device, 0.0), code.interval)
-        return {device: 1 / interval for device, interval in slowest.items()}
+        return inputs_per_second(self._device_code)
 
     def device_resources(self) -> dict[str, dict[str, tuple[float, float]]]:
         """Return what functions take of devices, and what there is, by resource, where known."""
-        known: dict[str, dict[str, tuple[float, float]]] = {}
-        for code in self._manifest.devices if self._manifest is not None else ():
-            for one in code.resources:
-                own = known.setdefault(code.device, {})
-                used, _ = own.get(one.name, (0.0, 0.0))
-                own[one.name] = (used + one.used, one.available)
-        return known
+        return resources_by_device(self._device_code)
+
+    @property
+    def _device_code(self) -> Sequence[DeviceCodeSpec]:
+        return () if self._manifest is None else self._manifest.devices
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one artifact file, which `braid.load` and the C runtime read.
@@ -576,16 +570,3 @@ def saved_model(
     inputs = in_model_order(manifest.inputs, manifest.state)
     outputs = in_model_order(manifest.outputs, manifest.state)
     return Model(inputs, outputs, executor, manifest.arena_bytes, package)
-
-
-def _signature(specs: tuple[TensorSpec, ...], sizes: tuple[tuple[str, ...], ...] = ()) -> str:
-    pairs = zip(specs, sizes or ((),) * len(specs), strict=True)
-    return ", ".join(f"{spec.name}: {describe(spec, own)}" for spec, own in pairs)
-
-
-def describe(spec: TensorSpec, sizes: tuple[str, ...] = ()) -> str:
-    """Return a tensor's element type and shape, such as `float32[batch<=4, 3, ?<=8]`.
-
-    `sizes` are texts of its sizes, empty where only the names of its dims are known.
-    """
-    return f"{spec.dtype}[{describe_shape(spec, sizes)}]"

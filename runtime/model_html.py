@@ -5,6 +5,7 @@ from html import escape
 
 from braid.runtime.buffers import describe_shape
 from braid.runtime.manifest import Manifest, TensorSpec
+from braid.runtime.state_order import shown_sizes
 
 _MEBIBYTE = 1 << 20
 
@@ -16,7 +17,7 @@ def model_html(
 
     All text is escaped: names in a model are whatever its author chose.
     """
-    sizes = manifest.output_shapes if manifest is not None else ()
+    sizes = () if manifest is None else shown_sizes(manifest)
     rows = "".join(_port_row("input", spec, ()) for spec in inputs)
     pairs = zip(outputs, sizes or ((),) * len(outputs), strict=True)
     rows += "".join(_port_row("output", spec, own) for spec, own in pairs)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.runtime.manifest import StateSpec, TensorSpec
+from braid.runtime.manifest import Manifest, StateSpec, TensorSpec
 
 _T = TypeVar("_T")
 Array = NDArray[Any]
@@ -28,14 +28,11 @@ def in_model_order(
     )
 
 
-def sizes_in_model_order(
-    specs: Sequence[TensorSpec], sizes: Sequence[Sequence[_T]], state: Sequence[StateSpec]
-) -> tuple[tuple[_T, ...], ...]:
-    """Return what is known of each dim of each tensor, such as texts of sizes, in this order."""
-    known = orders(state)
-    return tuple(
-        _placed(own, known.get(spec.name, ())) for spec, own in zip(specs, sizes, strict=False)
-    )
+def shown_sizes(manifest: Manifest) -> tuple[tuple[str, ...], ...]:
+    """Return the texts of the sizes of outputs in this order; empty where no size is open."""
+    known = orders(manifest.state)
+    pairs = zip(manifest.outputs, manifest.output_shapes, strict=False)
+    return tuple(_placed(own, known.get(spec.name, ())) for spec, own in pairs)
 
 
 def _reordered(spec: TensorSpec, order: tuple[int, ...]) -> TensorSpec:

@@ -13,6 +13,7 @@ from braid.runtime.dtypes import numpy_dtype
 from braid.runtime.growing_state import GrowingState, Growth
 from braid.runtime.manifest import StateSpec, TensorSpec
 from braid.runtime.state_order import as_in_code, as_in_model, orders
+from braid.runtime.torch_tensors import any_tensor, tensor_of
 from braid.support.checked_keywords import checks_methods
 from braid.support.errors import BraidError, did_you_mean
 from braid.support.option_names import option_text
@@ -85,6 +86,8 @@ class StateSession:
         state = self._state or self._initial(inputs)
         results = self._appended(inputs, state) if self._growing else self._handed(inputs, state)
         found = [results[name] for name in self._returned]
+        if self._growing and any_tensor(inputs.values()):  # as calls of the model return them
+            found = [tensor_of(np.asarray(result)) for result in found]
         return found[0] if len(found) == 1 else tuple(found)
 
     def _handed(

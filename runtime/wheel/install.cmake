@@ -5,13 +5,12 @@ set(files
   __init__.py
   runtime/__init__.py runtime/artifact.py runtime/async_reader.py runtime/binding.py
   runtime/boundary.py runtime/buffers.py runtime/descriptor_specs.py runtime/device_arrays.py
-  runtime/device_plugins.py runtime/device_ports.py runtime/dtypes.py runtime/executors.py
-  runtime/growing_state.py runtime/interruption.py runtime/manifest.py runtime/model.py
-  runtime/model_html.py runtime/native.py runtime/native_abi.py runtime/native_stream.py runtime/package.py
-  runtime/profile_entries.py
-  runtime/request_stream.py runtime/state_order.py runtime/state_session.py runtime/stream.py
-  runtime/torch_tensors.py runtime/traces.py
-  runtime/weight_index.py
+  runtime/device_plugins.py runtime/device_ports.py runtime/device_reports.py runtime/dtypes.py
+  runtime/executors.py runtime/growing_state.py runtime/interruption.py runtime/manifest.py
+  runtime/model.py runtime/model_html.py runtime/native.py runtime/native_abi.py
+  runtime/native_stream.py runtime/package.py runtime/profile_entries.py runtime/request_stream.py
+  runtime/signature_text.py runtime/state_order.py runtime/state_session.py runtime/stream.py
+  runtime/torch_tensors.py runtime/traces.py runtime/weight_index.py
   support/__init__.py support/atomic_file.py support/byte_sizes.py support/checked_keywords.py
   support/collector.py support/distribution.py support/entry_points.py support/errors.py
   support/lazy.py support/lockless.py support/memory_report.py support/model_bytes.py

@@ -110,6 +110,9 @@ def _show_manifest(manifest: "Manifest") -> None:
     arena = "as the sizes need" if manifest.output_shapes else f"{manifest.arena_bytes:,} bytes"
     expanded = f", {manifest.expanded_bytes:,} made at load" if manifest.expanded_bytes else ""
     console.print(f"arena {arena}, weights {weights:,} bytes{expanded}")
+    for own in manifest.state:
+        kept = "is appended to in place" if own.appended else "is handed on"
+        console.print(f"state {own.input} is {own.output} in the next run, and {kept}")
     for device in manifest.runs_on:
         console.print(f"runs on {device.name}, by the plugin {device.plugin}", highlight=False)
     for library in manifest.libraries:

@@ -61,7 +61,7 @@ def check_all(found: Fft) -> None:
 
 
 def check_length(length: int, *shape: int) -> None:
-    """Check all kinds on so many signals, with extents before and after them."""
+    """Check all kinds on this many signals, with extents before and after them."""
     for kind in FOURIER_KINDS:
         extent = length // 2 + 1 if kind == "irfft" else length
         for parts in {"rfft": (1,), "irfft": (2,)}.get(kind, (1, 2)):

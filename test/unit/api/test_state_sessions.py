@@ -14,6 +14,7 @@ import pytest
 import braid
 from braid.runtime.manifest import Manifest
 from braid.support.errors import BraidError
+from braid.tools.cli import main
 
 RANDOM = np.random.default_rng(5)
 STEP = """<ir_version: 9, opset_import: ["" : 18]> step
@@ -258,6 +259,28 @@ def test_prompts_and_steps_are_decided_at_lengths_of_their_own() -> None:
         given = {"x": floats(2, count, 4), "mask": floats(2, count, length)}
         past, y = peer.run(None, {**given, "past": past})
         check([session(**given), session.state["past"]], [y, past])
+
+
+def test_what_is_shown_has_the_dims_of_the_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own, plain = (compiled(each)._repr_html_() for each in (True, False))  # pyright: ignore[reportPrivateUsage]
+    assert own.partition("</table>")[0] == plain.partition("</table>")[0]
+    compiled(True).save(tmp_path / "step.braid")
+    main(["inspect", str(tmp_path / "step.braid")])
+    said = capsys.readouterr().out
+    assert "state past_key is present_key in the next run, and is appended to in place" in said
+    assert "state past_count is present_count in the next run, and is handed on" in said
+
+
+def test_tensors_give_tensors(model: braid.Model) -> None:
+    torch: Any = pytest.importorskip("torch")
+    session, other = model.session(STATE), model.session(STATE)
+    for _ in range(2):
+        x = floats(2, 3, 8)
+        for found, wanted in zip(session(torch.from_numpy(x)), other(x), strict=True):
+            assert isinstance(found, torch.Tensor)
+            check([found.numpy()], [wanted])
 
 
 def test_wrong_calls(model: braid.Model) -> None:
