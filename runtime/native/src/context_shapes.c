@@ -220,8 +220,7 @@ static bool plan_sizes(braid_context_t *context) {
         !braid_read_sizes(descriptor, context->env.input_shapes, context->sizes) ||
         !take_values(context))
       return false;
-    if (!braid_specializations_choose(context->specializations, context->sizes,
-                                      context->env.input_shapes, &context->env, &context->chosen))
+    if (!braid_specializations_choose(context))
       return false;
     if (context->chosen != NULL) {
       context->is_planned = take_chosen_shapes(context);

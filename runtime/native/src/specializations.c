@@ -120,23 +120,35 @@ static bool fits(const braid_model_v2 *descriptor, const int64_t *wanted, const 
   return true;
 }
 
-bool braid_specializations_choose(braid_specializations *own, const int64_t *sizes,
-                                  const int64_t *const *shapes, const braid_env *env,
-                                  braid_context_t **chosen) {
-  const braid_model_v2 *descriptor = own->model->descriptor;
+/* Tells `own` the sizes that elements of inputs are, which `whole` has read. */
+static void tell_values(const braid_context_t *whole, braid_context_t *own) {
+  const braid_open_v1 *from = whole->model->descriptor->open, *to = own->model->descriptor->open;
+  for (int64_t i = 0; to != NULL && i < to->value_count; ++i)
+    for (int64_t j = 0; j < from->value_count; ++j)
+      if (from->values[j].input == to->values[i].input &&
+          from->values[j].element == to->values[i].element && own->values[i] != whole->values[j]) {
+        own->values[i] = whole->values[j];
+        own->is_planned = false;
+      }
+}
+
+bool braid_specializations_choose(braid_context_t *context) {
+  const braid_model_v2 *descriptor = context->model->descriptor;
   int64_t count = braid_specialization_count(descriptor), i = 0;
-  while (i < count && !fits(descriptor, descriptor->specializations[i].sizes, sizes))
+  while (i < count && !fits(descriptor, descriptor->specializations[i].sizes, context->sizes))
     ++i;
-  *chosen = NULL;
+  context->chosen = NULL;
   if (i == count)
     return true;
-  if (own->contexts[i] == NULL)
-    own->contexts[i] = braid_context_create_part(own->model->specialized[i], env);
-  if (own->contexts[i] == NULL)
+  braid_context_t **own = &context->specializations->contexts[i];
+  if (*own == NULL)
+    *own = braid_context_create_part(context->model->specialized[i], &context->env);
+  if (*own == NULL)
     return false;
   for (int64_t input = 0; input < descriptor->input_count; ++input)
-    if (braid_context_set_input_shape(own->contexts[i], input, shapes[input]) != 0)
+    if (braid_context_set_input_shape(*own, input, context->input_shapes[input]) != 0)
       return false;
-  *chosen = own->contexts[i];
+  tell_values(context, *own);
+  context->chosen = *own;
   return true;
 }

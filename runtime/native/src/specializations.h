@@ -30,12 +30,11 @@ braid_specializations *braid_specializations_create(const braid_model_t *model);
 /* NULL is allowed. */
 void braid_specializations_close(braid_specializations *own);
 
-/* Writes to `chosen` the context of the specialization that runs at these sizes of the model's
- * dims, with inputs of these shapes; NULL where none does. It counts and is observed as the context
- * of `env`. False and the error set without memory, or where it does not run at the shapes. */
-bool braid_specializations_choose(braid_specializations *own, const int64_t *sizes,
-                                  const int64_t *const *shapes, const braid_env *env,
-                                  braid_context_t **chosen);
+/* Chooses the specialization that runs at the sizes of the context's dims, and tells it the shapes
+ * of inputs and the sizes that their elements are; `chosen` is NULL where none does. It counts and
+ * is observed as the context. False and the error set without memory, or where it does not run at
+ * the shapes. */
+bool braid_specializations_choose(braid_context_t *context);
 
 /* Gives back what the next run can allocate again. */
 void braid_specializations_trim(braid_specializations *own);

@@ -81,3 +81,16 @@ def test_sizes_that_there_are_not(sizes: Any, message: str) -> None:
 def test_variants_have_their_sizes() -> None:
     with pytest.raises(BraidError, match="there are several functions already"):
         braid.compile(proto(), specialize=[{"b": 1}], shape_buckets={"b": [1, 2], "t": [4]})
+
+
+@pytest.mark.parametrize("fixed", [["b"], ["k.value[1]"], ["k.value[0]", "b"]])
+def test_sizes_that_elements_of_inputs_are(fixed: list[str]) -> None:
+    text = """<ir_version: 9, opset_import: ["" : 18]>
+    tiles (float[b,4] x, int64[2] k) => (float[p,q] y) { s = Tile (x, k)  y = Exp (s) }"""
+    sizes = {"b": 2, "k.value[0]": 3, "k.value[1]": 2}
+    special = {name: sizes[name] for name in fixed}
+    model = braid.compile(onnx.parser.parse_model(text), specialize=[special])
+    for batch, repeats in ((2, (3, 2)), (2, (1, 2)), (1, (3, 2)), (2, (3, 0)), (2, (3, 2))):
+        x = RANDOM.standard_normal((batch, 4)).astype(np.float32)
+        found = model(x, np.array(repeats))
+        np.testing.assert_allclose(found, np.exp(np.tile(x, repeats)), rtol=1e-6)
