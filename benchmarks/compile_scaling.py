@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.compile_scaling --sizes 100 1000 10000 --json o.json`` compiles ONNX models
 with an empty cache, each in a process of its own, and prints CPU seconds (of the compiler and its
-workers) and milliseconds an op. With ``--pythons A B``, the interpreters of several installations
-take turns, for before and after; the least of ``--rounds`` counts.
+workers) and milliseconds an op. With ``--pythons before=A after=B``, the interpreters of several
+installations take turns, and are named so; the least of ``--rounds`` counts.
 """
 
 import argparse
@@ -196,17 +196,25 @@ def cpu_seconds(python: str, model: Path) -> float:
     return float(run.stdout.split()[-1])
 
 
-def measure(family: str, size: int, pythons: list[str], rounds: int) -> list[Measurement]:
-    """Compile in turns, each time in another process."""
+def measure(family: str, size: int, pythons: dict[str, str], rounds: int) -> list[Measurement]:
+    """Compile in turns, each time in another process; interpreters have names."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"{family}.onnx")
         path.write_bytes(FAMILIES[family](size).SerializeToString())
-        seconds = [[cpu_seconds(python, path) for python in pythons] for _ in range(rounds)]
+        seconds = [
+            [cpu_seconds(python, path) for python in pythons.values()] for _ in range(rounds)
+        ]
     least = map(min, zip(*seconds, strict=True))
     return [
-        Measurement(family, size, python, own, 1000 * own / size)
-        for python, own in zip(pythons, least, strict=True)
+        Measurement(family, size, name, own, 1000 * own / size)
+        for name, own in zip(pythons, least, strict=True)
     ]
+
+
+def named(text: str) -> tuple[str, str]:
+    """Return the name of an interpreter and its path, which may stand alone."""
+    name, _, path = text.rpartition("=")
+    return name or path, path
 
 
 def main() -> None:
@@ -214,7 +222,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--families", nargs="+", choices=[*FAMILIES], default=[*FAMILIES])
     parser.add_argument("--sizes", nargs="+", type=int, default=[100, 1000, 10_000])
-    parser.add_argument("--pythons", nargs="+", default=[sys.executable])
+    parser.add_argument("--pythons", nargs="+", type=named, default=[named(sys.executable)])
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--json", type=output_file)
     options = parser.parse_args()
@@ -222,7 +230,7 @@ def main() -> None:
     measured: list[Measurement] = []
     for family in options.families:
         for size in options.sizes:
-            for own in measure(family, size, options.pythons, options.rounds):
+            for own in measure(family, size, dict(options.pythons), options.rounds):
                 measured.append(own)
                 print(
                     f"{family:<10} {size:>6} {own.cpu_seconds:>8.2f} "
