@@ -12,16 +12,11 @@ import onnx
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.structure.loop_nests import op_name
 from braid.analysis.structure.model_context import ModelContext
 from braid.analysis.structure.undefined_ops import refuse_undefined
 from braid.analysis.structure.verification import verify_module
 from braid.dialects.braid.attribute_names import (
-    BRANCH_SIZE_CHECKS,
-    PHASE,
-    PHASE_OUTPUTS,
-    SIZE_CHECKS,
     SYMBOLS,
 )
 from braid.dialects.braid.profile_keys import write_profile_keys
@@ -29,6 +24,7 @@ from braid.dialects.braid.settings import write_settings
 from braid.dialects.braid.sizes import assumptions_of, has_open_dims, symbols_attribute
 from braid.driver.options import CompileOptions
 from braid.driver.sources.fixed_sizes import fix_sizes
+from braid.driver.sources.intermediate import drop_size_checks, refuse_intermediate
 from braid.driver.sources.open_model import Bounds, Buckets, OpenModel
 from braid.driver.sources.source_model import Parameters, SourceModel
 from braid.driver.sources.state import mark_state
@@ -96,8 +92,8 @@ def read_source(
     with collector_paused():
         verify_module(model.module)
         refuse_undefined(model.module)
-    _refuse_phases(model.module)
-    _drop_size_checks(model.module)
+    refuse_intermediate(model.module)
+    drop_size_checks(model.module)
     if target is None and isinstance(source, bytes | str | os.PathLike):
         confine_target(model.module, None if isinstance(source, bytes) else Path(source))
     if target is not None or cpu is not None or gpu_arch is not None:
@@ -111,24 +107,6 @@ def read_source(
     if isinstance(context, ModelContext):
         context.parameters = model.parameters
     return model
-
-
-def _refuse_phases(module: ModuleOp) -> None:
-    """Refuse what `split-phases` makes: which values phases hand on is not checked again."""
-    for op in module.walk():
-        if PHASE in op.attributes or PHASE_OUTPUTS in op.attributes:
-            raise UnsupportedError(
-                "the module was split into phases, which a model is while it is compiled",
-                location=source_location(op),
-                hint="compile the module that split-phases was run on",
-            )
-
-
-def _drop_size_checks(module: ModuleOp) -> None:
-    """Drop what a file says of checks that were made: memory depends on them."""
-    for op in module.walk():
-        for name in (SIZE_CHECKS, BRANCH_SIZE_CHECKS):
-            op.attributes.pop(name, None)
 
 
 def read_to_compile(context: Context, source: ModelSource, options: CompileOptions) -> SourceModel:
@@ -150,8 +128,7 @@ def read_to_compile(context: Context, source: ModelSource, options: CompileOptio
         bounds=options.shape_bounds,
         settings=given_settings(options),
     )
-    if options.state:
-        mark_state(model.module, options.state)
+    mark_state(model.module, options.state)
     return model
 
 

@@ -17,7 +17,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from braid.dialects.braid.attribute_names import APPENDED, DIM_ORDER, STATE
-from braid.dialects.braid.ports import output_names
+from braid.dialects.braid.ports import input_names, output_names
+from braid.support.errors import BraidError
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,22 @@ class StatePort:
     appended: bool = False
 
 
+def declared_state(function: FuncOp) -> dict[str, str]:
+    """Return the names of outputs by those of the inputs that take their values, unchecked."""
+    held = [own.data.get(STATE) for own in function.arg_attrs or ()]
+    pairs = zip(input_names(function), held, strict=False)
+    return {name: own.data for name, own in pairs if isinstance(own, StringAttr)}
+
+
 def state_of(function: FuncOp) -> tuple[StatePort, ...]:
-    """Return the state of a function. Raises ValueError where it names an output that is none."""
+    """Return the state of a function. Raises BraidError where it names an output that is none."""
     names = output_names(function)
+    for input, output in declared_state(function).items():
+        if output not in names:
+            raise BraidError(
+                f"input '{input}' takes the value of '{output}', which is no output",
+                hint=f"the outputs are {', '.join(names)}",
+            )
     found: list[StatePort] = []
     for index, own in enumerate(function.arg_attrs or ()):
         output = own.data.get(STATE)

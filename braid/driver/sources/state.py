@@ -4,7 +4,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from braid.dialects.braid.decided_sizes import decides_sizes, phases_of
 from braid.dialects.braid.ports import input_names, output_names
-from braid.dialects.braid.state import set_state, state_of
+from braid.dialects.braid.state import declared_state, set_state, state_of
 from braid.dialects.braid.variants import public_functions
 from braid.driver.sources.signature import entry_of, signature_of
 from braid.runtime.manifest import StateSpec
@@ -16,11 +16,19 @@ from braid.support.option_names import option_text
 def mark_state(module: ModuleOp, state: object) -> None:
     """Write on the function of a model which inputs take the values of which outputs.
 
+    Without a `state` it is what the function says already, which is checked.
+
     Raises:
         BraidError: a name or pattern matches nothing, an input and its output differ in element
             type or rank, the model is compiled for given sizes, or data decide some.
 
     """
+    declared = {
+        n: own for each in public_functions(module) for n, own in declared_state(each).items()
+    }
+    state = state or declared
+    if not state:
+        return
     if decides_sizes(module):
         raise BraidError(
             "data decide sizes of the model, which then cannot append to a state in place",
