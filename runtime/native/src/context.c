@@ -7,14 +7,13 @@
 #include "waiting.h"
 
 #include <limits.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Nanoseconds between two questions whether the run is to end. */
 #define LOOK_NS 50000000u
@@ -342,6 +341,16 @@ int64_t braid_context_device_time(const braid_context_t *context, int64_t device
   return braid_launches_time(context->launches, device);
 }
 
+/* Frees what an allocator may keep for later: its pages go back first. */
+static void give_back(void *memory, size_t bytes) {
+  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE),
+            end = ((uintptr_t)memory + bytes) & ~(page - 1);
+  uintptr_t first = ((uintptr_t)memory + page - 1) & ~(page - 1);
+  if (memory != NULL && first < end)
+    madvise((void *)first, end - first, MADV_DONTNEED);
+  free(memory);
+}
+
 void braid_context_trim(braid_context_t *context) {
   if (context == NULL)
     return;
@@ -349,14 +358,11 @@ void braid_context_trim(braid_context_t *context) {
     braid_phases_trim(context->phases);
   if (context->specializations != NULL)
     braid_specializations_trim(context->specializations);
-  free(context->arena);
+  give_back(context->arena, (size_t)context->arena_bytes);
   context->arena = NULL;
   context->arena_bytes = 0;
-  free(context->staging.memory);
+  give_back(context->staging.memory, context->staging.bytes);
   context->staging = (braid_staging){NULL, 0};
-#ifdef __GLIBC__
-  malloc_trim(0); /* else what was freed stays with the process once it has freed as much before */
-#endif
 }
 
 void braid_context_close(braid_context_t *context) {

@@ -3,7 +3,6 @@
 import ctypes
 import os
 import random
-import statistics
 import subprocess
 import time
 from collections.abc import Callable
@@ -275,16 +274,12 @@ def resident_bytes() -> int:
     return pages * os.sysconf("SC_PAGESIZE")
 
 
-def test_memory_is_given_back(model: Model) -> None:
-    x, s = sample(2**10, 2**12)
-    freed: list[int] = []
-    for _ in range(5):  # other threads of this process may allocate as much meanwhile
+def test_runs_go_on_after_a_trim(model: Model) -> None:
+    for n in (2**12, 3):
+        x, s = sample(2**10, n)
         check(model(x, s), x, s)
-        before = resident_bytes()
         model.trim()
-        freed.append(before - resident_bytes())
-    assert statistics.median(freed) > 0.9 * x.nbytes
-    check(model(x[:3], s), x[:3], s)
+        check(model(x[:3], s), x[:3], s)
 
 
 def with_buffers(library: ctypes.CDLL, *others: tuple[int, int, int]) -> NativeContext:
@@ -419,7 +414,8 @@ def test_threads_and_many_sizes(program: Path, count: int) -> None:
     command = [program, "8", str(count)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stderr
-    runs, kept, grown = map(int, done.stdout.split())
+    runs, kept, grown, trimmed = map(int, done.stdout.split())
     assert runs == 8 * count + 100
     assert kept < 1 << 16
     assert grown < 16 << 20
+    assert trimmed > 0.95 * (12 << 20)
