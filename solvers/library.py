@@ -1,7 +1,7 @@
 """The shared object of `solvers/native`, and the arrays that its C code reads."""
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from ctypes import c_void_p
 from functools import cache
 from pathlib import Path
@@ -14,7 +14,7 @@ import braid.solvers
 from braid.support.shared_objects import check_sources, declare, find_built
 
 LIBRARY_NAME = "libbraid_solvers.so"
-OUT_OF_MEMORY = -(1 << 31)
+_OUT_OF_MEMORY = -(1 << 31)
 
 Signatures = Mapping[str, tuple[Any, Sequence[Any]]]
 """Result and argument types of functions by name."""
@@ -57,8 +57,25 @@ def _open() -> ctypes.CDLL:
     return library
 
 
-def load(signatures: Signatures) -> ctypes.CDLL:
-    """Load the shared object and declare functions. Raises BraidError, OSError."""
-    library = _open()
-    declare(library, signatures)
-    return library
+def library_of(signatures: Signatures) -> Callable[[], ctypes.CDLL]:
+    """Return what loads the shared object, with functions declared; raises BraidError, OSError.
+
+    A function that finds no memory raises MemoryError.
+    """
+
+    @cache
+    def load() -> ctypes.CDLL:
+        library = _open()
+        declare(library, signatures)
+        for name, (result, _) in signatures.items():
+            if result is not None:
+                getattr(library, name).errcheck = _with_memory
+        return library
+
+    return load
+
+
+def _with_memory(result: Any, *_: object) -> Any:
+    if result in (None, _OUT_OF_MEMORY):
+        raise MemoryError("no memory for a solver")
+    return result

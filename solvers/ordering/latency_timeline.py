@@ -12,7 +12,6 @@ from time import monotonic
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.solvers.library import OUT_OF_MEMORY
 from braid.solvers.ordering.native import CAnnealing, NativeChip, load_library
 
 SLICE = 200_000
@@ -36,8 +35,6 @@ class Timeline:
         self._chip = chip
         library = load_library()
         self._handle = library.braid_timeline_open(byref(chip.struct), ahead)
-        if self._handle is None:
-            raise MemoryError
         weakref.finalize(self, library.braid_timeline_close, self._handle)
 
     def seconds(self, order: Sequence[int]) -> float:
@@ -65,14 +62,10 @@ class Timeline:
         ended = 0
         while not ended and monotonic() < deadline:
             ended = library.braid_anneal(self._handle, byref(state), share)
-        if ended == OUT_OF_MEMORY:
-            raise MemoryError
         return best.tolist(), chip.seconds(state.value)
 
     def _reset(self, order: NDArray[np.int32]) -> int:
         ticks = load_library().braid_timeline_reset(self._handle, order.ctypes.data)
-        if ticks == OUT_OF_MEMORY:
-            raise MemoryError
         if ticks < 0:
             op, capacity = -1 - ticks, self._chip.struct.capacity
             raise ValueError(f"op {op} does not fit {capacity} bytes")

@@ -10,13 +10,12 @@ it is, but the bytes beyond a goal below the peak, added up over all steps.
 import ctypes
 from collections.abc import Sequence
 from ctypes import POINTER, c_double, c_int32, c_int64, c_uint64, c_void_p
-from functools import cache
 from random import Random
 
 import numpy as np
 
 from braid.solvers.deadline import Deadline
-from braid.solvers.library import OUT_OF_MEMORY, Arrays, CLists, load
+from braid.solvers.library import Arrays, CLists, library_of
 from braid.solvers.ordering.memory import MemoryProblem
 
 LISTS = 400
@@ -70,18 +69,15 @@ class CMemoryAnnealing(ctypes.Structure):
     )
 
 
-_SIGNATURES = {
-    "braid_list_by_memory": (
-        c_int64,
-        (POINTER(CMemory), c_double, c_double, POINTER(c_uint64), c_void_p),
-    ),
-    "braid_anneal_memory": (c_int32, (POINTER(CMemory), POINTER(CMemoryAnnealing))),
-}
-
-
-@cache
-def _library() -> ctypes.CDLL:
-    return load(_SIGNATURES)
+_library = library_of(
+    {
+        "braid_list_by_memory": (
+            c_int64,
+            (POINTER(CMemory), c_double, c_double, POINTER(c_uint64), c_void_p),
+        ),
+        "braid_anneal_memory": (c_int32, (POINTER(CMemory), POINTER(CMemoryAnnealing))),
+    }
+)
 
 
 class _Native:
@@ -113,15 +109,12 @@ class _Native:
         order = np.zeros(self.struct.ops, np.int32)
         state = c_uint64(random.getrandbits(63) | 1)
         peak = _library().braid_list_by_memory(self.struct, depth, noise, state, order.ctypes.data)
-        if peak == OUT_OF_MEMORY:
-            raise MemoryError("no memory for the search of an order")
         return peak, order.tolist()
 
     def anneal(self, order: Sequence[int], annealing: CMemoryAnnealing) -> tuple[int, list[int]]:
         best = np.array(order, np.int32)
         annealing.best = best.ctypes.data
-        if _library().braid_anneal_memory(self.struct, annealing) == OUT_OF_MEMORY:
-            raise MemoryError("no memory for the search of an order")
+        _library().braid_anneal_memory(self.struct, annealing)
         return annealing.peak, best.tolist()
 
 

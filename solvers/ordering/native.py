@@ -6,12 +6,11 @@ What takes as long is then as late in whatever order it is added up.
 import ctypes
 from collections.abc import Sequence
 from ctypes import POINTER, c_double, c_int32, c_int64, c_uint64, c_void_p
-from functools import cache
 from math import frexp, ldexp
 
 import numpy as np
 
-from braid.solvers.library import Arrays, CLists, load
+from braid.solvers.library import Arrays, CLists, library_of
 from braid.solvers.library import find_library as find_library
 from braid.solvers.ordering.graph import Graph
 from braid.solvers.ordering.slots import Slots
@@ -66,18 +65,14 @@ class CAnnealing(ctypes.Structure):
     )
 
 
-_SIGNATURES = {
-    "braid_timeline_open": (c_void_p, (POINTER(CChip), c_int32)),
-    "braid_timeline_close": (None, (c_void_p,)),
-    "braid_timeline_reset": (c_int64, (c_void_p, c_void_p)),
-    "braid_anneal": (c_int32, (c_void_p, POINTER(CAnnealing), c_int64)),
-}
-
-
-@cache
-def load_library() -> ctypes.CDLL:
-    """Load the shared object and declare its functions. Raises BraidError, OSError."""
-    return load(_SIGNATURES)
+load_library = library_of(
+    {
+        "braid_timeline_open": (c_void_p, (POINTER(CChip), c_int32)),
+        "braid_timeline_close": (None, (c_void_p,)),
+        "braid_timeline_reset": (c_int64, (c_void_p, c_void_p)),
+        "braid_anneal": (c_int32, (c_void_p, POINTER(CAnnealing), c_int64)),
+    }
+)
 
 
 PlainStages = Sequence[Sequence[tuple[int, float, bool]]]

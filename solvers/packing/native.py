@@ -3,17 +3,14 @@
 import ctypes
 from collections.abc import Sequence
 from ctypes import POINTER, c_double, c_int32, c_int64, c_uint64, c_void_p
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.solvers.library import OUT_OF_MEMORY, Arrays, CLists, load
+from braid.solvers.library import Arrays, CLists, library_of
 from braid.solvers.packing.bounds import maximal_live_sets
 from braid.solvers.packing.placement import Placer
 
-_LONGEST = 1e8
-"""Seconds from which on a limit counts as none."""
 NONE, FOUND, CUT = range(3)
 """The ways in which a search ends: a proof that there is no packing, a packing, or neither."""
 
@@ -38,22 +35,19 @@ class CPacking(ctypes.Structure):
     )
 
 
-_SIGNATURES = {
-    "braid_pack": (c_int32, (POINTER(CPacking), c_void_p, c_int64, c_double, c_void_p)),
-    "braid_pack_by_beam": (
-        c_int32,
-        (POINTER(CPacking), c_int32, c_int32, c_uint64, c_double, c_void_p),
-    ),
-    "braid_pack_by_boundaries": (
-        c_int32,
-        (POINTER(CPacking), c_int32, c_int32, c_double, c_uint64, c_double, c_void_p),
-    ),
-}
-
-
-@cache
-def _library() -> ctypes.CDLL:
-    return load(_SIGNATURES)
+_library = library_of(
+    {
+        "braid_pack": (c_int32, (POINTER(CPacking), c_void_p, c_int64, c_double, c_void_p)),
+        "braid_pack_by_beam": (
+            c_int32,
+            (POINTER(CPacking), c_int32, c_int32, c_uint64, c_double, c_void_p),
+        ),
+        "braid_pack_by_boundaries": (
+            c_int32,
+            (POINTER(CPacking), c_int32, c_int32, c_double, c_uint64, c_double, c_void_p),
+        ),
+    }
+)
 
 
 class NativePacking:
@@ -111,7 +105,6 @@ class NativePacking:
         MemoryError.
         """
         rank, bases = self._rank(order), np.zeros(len(self.members), np.int64)
-        seconds = min(max(seconds, 0.0), _LONGEST)
         ended = _library().braid_pack(
             self._struct, rank.ctypes.data, nodes, seconds, bases.ctypes.data
         )
@@ -129,7 +122,6 @@ class NativePacking:
         if self._has_fixed or not self.flat:
             return CUT, None
         bases = np.zeros(len(self.members), np.int64)
-        seconds = min(max(seconds, 0.0), _LONGEST)
         ended = _library().braid_pack_by_beam(
             self._struct, width, waste, seed, seconds, bases.ctypes.data
         )
@@ -144,7 +136,6 @@ class NativePacking:
         leave many.
         """
         bases = np.zeros(len(self.members), np.int64)
-        seconds = min(max(seconds, 0.0), _LONGEST)
         ended = _library().braid_pack_by_boundaries(
             self._struct, width, backwards, freedom, seed, seconds, bases.ctypes.data
         )
@@ -155,8 +146,6 @@ class NativePacking:
         return np.array([place[item] for item in self.members], np.int32)
 
     def _outcome(self, ended: int, bases: NDArray[np.int64]) -> tuple[int, dict[int, int] | None]:
-        if ended == OUT_OF_MEMORY:
-            raise MemoryError("no memory for the search of a packing")
         if ended != FOUND:
             return ended, None
         return FOUND, dict(zip(self.members, bases.tolist(), strict=True))

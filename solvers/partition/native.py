@@ -3,12 +3,11 @@
 import ctypes
 from collections.abc import Sequence
 from ctypes import POINTER, byref, c_double, c_int32, c_uint64, c_void_p
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.solvers.library import OUT_OF_MEMORY, Arrays, CLists, load
+from braid.solvers.library import Arrays, CLists, library_of
 from braid.solvers.partition.groups import Groups
 from braid.solvers.partition.problem import Objective, PartitionProblem
 
@@ -43,18 +42,15 @@ class CPartition(ctypes.Structure):
     )
 
 
-_SIGNATURES = {
-    "braid_partition_anneal": (
-        c_int32,
-        (POINTER(CPartition), c_double, c_double, c_uint64, c_void_p, c_void_p),
-    ),
-    "braid_partition_exact": (c_int32, (POINTER(CPartition), c_double, c_void_p, c_void_p)),
-}
-
-
-@cache
-def _library() -> ctypes.CDLL:
-    return load(_SIGNATURES)
+_library = library_of(
+    {
+        "braid_partition_anneal": (
+            c_int32,
+            (POINTER(CPartition), c_double, c_double, c_uint64, c_void_p, c_void_p),
+        ),
+        "braid_partition_exact": (c_int32, (POINTER(CPartition), c_double, c_void_p, c_void_p)),
+    }
+)
 
 
 class NativePartition:
@@ -100,11 +96,9 @@ class NativePartition:
     ) -> tuple[list[int], float]:
         """Return the best assignment of groups found from `device` on, and its cost, if it fits."""
         best, found = np.array(device, np.int32), c_double()
-        result = _library().braid_partition_anneal(
-            byref(self._partition), seconds, enough, seed + 1, best.ctypes.data, byref(found)
+        _library().braid_partition_anneal(
+            self._partition, seconds, enough, seed + 1, best.ctypes.data, byref(found)
         )
-        if result == OUT_OF_MEMORY:
-            raise MemoryError
         return best.tolist(), found.value
 
     def exact(
@@ -115,10 +109,8 @@ class NativePartition:
         """
         best, found = np.array(device, np.int32), c_double(cost)
         result = _library().braid_partition_exact(
-            byref(self._partition), seconds, best.ctypes.data, byref(found)
+            self._partition, seconds, best.ctypes.data, byref(found)
         )
-        if result == OUT_OF_MEMORY:
-            raise MemoryError
         return best.tolist(), found.value, result == 1
 
 

@@ -8,14 +8,13 @@ a good choice looks good at every node by itself. S. Kirkpatrick, C. Gelatt, M. 
 
 import ctypes
 from ctypes import POINTER, c_double, c_int32, c_int64, c_uint64, c_void_p
-from functools import cache
 from itertools import pairwise
 
 import numpy as np
 
 from braid.solvers.deadline import Deadline
-from braid.solvers.library import Arrays, CLists, load
-from braid.solvers.strategy.native import LONGEST, CPairwise, NativeSweep
+from braid.solvers.library import Arrays, CLists, library_of
+from braid.solvers.strategy.native import CPairwise, NativeSweep
 from braid.solvers.strategy.problem import Integers, Vector
 from braid.solvers.strategy.residual import Residual
 
@@ -38,24 +37,21 @@ class CAssignment(ctypes.Structure):
 
 
 _NUMBERS = (c_double, c_double, c_int64, c_double, c_uint64)
-_SIGNATURES = {
-    "braid_anneal_assignment": (
-        c_double,
-        (POINTER(CAssignment), c_void_p, c_void_p, *_NUMBERS),
-    ),
-    "braid_repair_assignment": (
-        c_int64,
-        (POINTER(CAssignment), c_void_p, c_void_p, *_NUMBERS),
-    ),
-}
+_library = library_of(
+    {
+        "braid_anneal_assignment": (
+            c_double,
+            (POINTER(CAssignment), c_void_p, c_void_p, *_NUMBERS),
+        ),
+        "braid_repair_assignment": (
+            c_int64,
+            (POINTER(CAssignment), c_void_p, c_void_p, *_NUMBERS),
+        ),
+    }
+)
 _STEPS = 50
 """Steps of a repair, per node."""
 _LEAST_STEPS = 10_000
-
-
-@cache
-def _library() -> ctypes.CDLL:
-    return load(_SIGNATURES)
 
 
 class Annealing:
@@ -116,13 +112,11 @@ class Annealing:
         slack = self._residual.slack_of(choice)
         hot = self._scale * float(rng.choice([0.03, 0.1, 0.3, 1.0])) or 1.0
         moves = len(self.nodes) * int(rng.choice([500, 2000]))
-        seconds = min(max(deadline.remaining, 1e-6), LONGEST)
+        seconds = max(deadline.remaining, 1e-6)
         seed = int(rng.integers(1, 1 << 62))
-        gained = _library().braid_anneal_assignment(
+        _library().braid_anneal_assignment(
             self._struct, best.ctypes.data, slack.ctypes.data, hot, hot / 200, moves, seconds, seed
         )
-        if gained < 0:
-            raise MemoryError("no memory for annealing")
         found = choice.copy()
         found[self.nodes] = best
         return found
@@ -149,7 +143,6 @@ class Annealing:
         slack = self._residual.slack_of(found)
         usage = float(np.mean(self._usage)) if self._usage.size else 0.0
         weight = self._scale or 1.0
-        seconds = min(max(deadline.remaining, 1e-6), LONGEST)
         left = _library().braid_repair_assignment(
             self._struct,
             own.ctypes.data,
@@ -157,11 +150,9 @@ class Annealing:
             weight / (usage or 1.0),
             4 * weight,
             max(_LEAST_STEPS, _STEPS * len(self.nodes)),
-            seconds,
+            max(deadline.remaining, 1e-6),
             int(rng.integers(1, 1 << 62)),
         )
-        if left < 0:
-            raise MemoryError("no memory for a repair")
         found[self.nodes] = own
         return None if left else found
 

@@ -3,16 +3,12 @@
 import ctypes
 from collections.abc import Sequence
 from ctypes import POINTER, c_double, c_int32, c_void_p
-from functools import cache
 
 import numpy as np
 
 from braid.solvers.deadline import Deadline
-from braid.solvers.library import Arrays, CLists, load
+from braid.solvers.library import Arrays, CLists, library_of
 from braid.solvers.strategy.problem import Integers, Vector
-
-LONGEST = 1e8
-"""Seconds from which on a limit counts as none."""
 
 
 class CPairwise(ctypes.Structure):
@@ -29,17 +25,14 @@ class CPairwise(ctypes.Structure):
     )
 
 
-_SIGNATURES = {
-    "braid_sweep": (
-        None,
-        (POINTER(CPairwise), c_void_p, c_void_p, c_void_p, c_int32, c_double),
-    ),
-}
-
-
-@cache
-def _library() -> ctypes.CDLL:
-    return load(_SIGNATURES)
+_library = library_of(
+    {
+        "braid_sweep": (
+            None,
+            (POINTER(CPairwise), c_void_p, c_void_p, c_void_p, c_int32, c_double),
+        ),
+    }
+)
 
 
 class NativeSweep:
@@ -71,6 +64,5 @@ class NativeSweep:
         self, node: Vector, edge: Vector, belief: Vector, *, forward: bool, deadline: Deadline
     ) -> None:
         """Sweep once, over contiguous arrays that are changed in place."""
-        seconds = min(max(deadline.remaining, 0.0), LONGEST)
         addresses = (array.ctypes.data for array in (node, edge, belief))
-        _library().braid_sweep(self.struct, *addresses, forward, seconds)
+        _library().braid_sweep(self.struct, *addresses, forward, deadline.remaining)

@@ -4,9 +4,9 @@
  * annealing", Science 1983) of orders: in a window, an op is moved with what it needs to the front
  * or with what needs it to the end.
  */
+#include "random_search.h"
 #include "timeline.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,33 +15,21 @@ enum {
   RESET = 256    /* changes after which the schedule is made anew */
 };
 
-/* The generator of S. Vigna, "An experimental exploration of Marsaglia's xorshift generators,
- * scrambled", ACM TOMS 2016: xorshift64*. */
-static uint64_t next_random(braid_annealing *a) {
-  a->random ^= a->random >> 12;
-  a->random ^= a->random << 25;
-  a->random ^= a->random >> 27;
-  return a->random * 0x2545f4914f6cdd1dull;
-}
-
 static int32_t below(braid_annealing *a, int32_t count) {
-  return (int32_t)((next_random(a) >> 32) * (uint64_t)count >> 32);
+  return (int32_t)draw_below(&a->random, count);
 }
-
-/* In (0, 1]. */
-static double uniform(braid_annealing *a) { return (double)((next_random(a) >> 11) + 1) * 0x1p-53; }
 
 /* A window anywhere, or about where the busiest unit waits. */
 static int32_t choose_window(const braid_timeline *t, braid_annealing *a, int32_t *count) {
   static const double scales[] = {2, 8, 32};
   int32_t ops = t->chip->ops, longest = ops < LONGEST ? ops : LONGEST;
-  double length = 2 - log(uniform(a)) * scales[below(a, 3)];
+  double drawn = draw_exponential(&a->random), length = 2 + drawn * scales[below(a, 3)];
   *count = length < longest ? (int32_t)length : longest;
   int32_t last = ops - *count;
   int64_t waiting = t->waiting[t->blocks - 1];
-  if (next_random(a) >> 63 || !waiting)
+  if (draw(&a->random) >> 63 || !waiting)
     return below(a, last + 1);
-  int64_t wanted = (int64_t)(uniform(a) * (double)waiting);
+  int64_t wanted = (int64_t)(draw_positive(&a->random) * (double)waiting);
   int32_t block = 0;
   while (block < t->blocks - 1 && t->waiting[block] < wanted)
     ++block;
@@ -111,10 +99,10 @@ int32_t braid_anneal(braid_timeline *t, braid_annealing *a, int64_t moves) {
   for (; moves > 0 && !is_done(a) && !t->machine.out_of_memory; --moves, ++a->done) {
     int32_t count, begin = choose_window(t, a, &count);
     const int32_t *window = t->schedule.order + begin;
-    bool front = next_random(a) >> 63;
+    bool front = draw(&a->random) >> 63;
     double part = (double)a->done / (double)a->moves;
-    double heat = a->hot > 0 ? a->hot * pow(a->cold / a->hot, part) : 0;
-    double limit = (double)t->value - heat * log(uniform(a));
+    double heat = a->hot > 0 ? cooled(a->hot, a->cold, part) : 0;
+    double limit = (double)t->value + draw_tolerance(&a->random, heat);
     if (!reorder(t->chip, window, count, front, &s))
       continue;
     if (!timeline_change(t, begin, count, s.ops, (int64_t)limit))

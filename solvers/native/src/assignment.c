@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "assignment.h"
 
+#include "clock.h"
 #include "random_search.h"
 
-#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,7 @@ double braid_anneal_assignment(const braid_assignment *a, int32_t *best, double 
   size_t bytes = (size_t)p->nodes * sizeof(int32_t);
   int32_t *choice = malloc(bytes + 1);
   if (!choice)
-    return -1;
+    return BRAID_OUT_OF_MEMORY;
   memcpy(choice, best, bytes);
   double begin_seconds = clock_seconds(), temperature = hot, gained = 0, most = 0;
   bool is_ahead = false; /* whether `choice` is better than `best` */
@@ -70,7 +70,7 @@ double braid_anneal_assignment(const braid_assignment *a, int32_t *best, double 
       double done = (double)move / (double)moves;
       if (passed >= 1)
         break;
-      temperature = hot * pow(cold / hot, passed > done ? passed : done);
+      temperature = cooled(hot, cold, passed > done ? passed : done);
     }
     int32_t k = (int32_t)draw_below(&random, p->nodes);
     const int64_t begin = p->node_begin[k], size = p->node_begin[k + 1] - begin;
@@ -79,9 +79,8 @@ double braid_anneal_assignment(const braid_assignment *a, int32_t *best, double 
       continue;
     double edges = edges_change(a, choice, k, next);
     double change = edges + a->guided[begin + next] - a->guided[begin + now];
-    double share = (double)((draw(&random) >> 11) + 1) * 0x1p-53;
-    if (!(change < INFINITY) || (change > 0 && change > -temperature * log(share)) ||
-        !fits(a, slack, k, now, next))
+    double tolerance = draw_tolerance(&random, temperature);
+    if (!(change < INFINITY) || (change > 0 && change > tolerance) || !fits(a, slack, k, now, next))
       continue;
     double after = gained - (edges + a->node[begin + next] - a->node[begin + now]);
     if (is_ahead && after < most) {

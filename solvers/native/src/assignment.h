@@ -22,7 +22,7 @@ typedef struct {
 
 /* Changes one strategy at a time, `moves` times, at falling temperatures, and never so that a row
  * of `slack` (of the choice that it begins with) would fall below 0. Writes the best choice by
- * `node` costs to `best`, where it begins. Returns what that costs less, or -1 without memory. */
+ * `node` costs to `best`, where it begins. Returns what that costs less, or BRAID_OUT_OF_MEMORY. */
 BRAID_API double braid_anneal_assignment(const braid_assignment *a, int32_t *best, double *slack,
                                          double hot, double cold, int64_t moves, double seconds,
                                          uint64_t random);
@@ -30,7 +30,8 @@ BRAID_API double braid_anneal_assignment(const braid_assignment *a, int32_t *bes
 /* Changes one strategy at a time for the sake of a row below 0 or a forbidden pair, drawn at
  * random, as long as there is one: `guided` costs, forbidden pairs and what rows lack are added up
  * with weights, and what no change lessens weighs more from then on. `choice` and its `slack` are
- * where it begins and ends. Returns how many constraints are violated then, or -1 without memory.
+ * where it begins and ends. Returns how many constraints are violated then, or
+ * BRAID_OUT_OF_MEMORY.
  *
  * P. Morris, "The breakout method for escaping from local minima" (AAAI 1993). */
 BRAID_API int64_t braid_repair_assignment(const braid_assignment *a, int32_t *choice, double *slack,

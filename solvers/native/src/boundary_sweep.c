@@ -2,6 +2,7 @@
 #include "boundary_sweep.h"
 
 #include "levels.h"
+#include "random_search.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -53,13 +54,6 @@ bool sweep_go_to(boundary_sweep *s, int32_t moment) {
   return true;
 }
 
-static double draw_share(boundary_sweep *s) {
-  s->random ^= s->random >> 12;
-  s->random ^= s->random << 25;
-  s->random ^= s->random >> 27;
-  return (double)(s->random * 0x2545f4914f6cdd1dull >> 11) * 0x1p-53;
-}
-
 static int compare_extensions(const void *left, const void *right) {
   const extension *a = left, *b = right;
   if (a->score != b->score)
@@ -99,7 +93,7 @@ static void extend(boundary_sweep *s, int32_t from, int32_t taken) {
       s->clock.out_of_memory = true;
       return;
     }
-    double score = o->score + own->evidence + SWEEP_NOISE * draw_share(s);
+    double score = o->score + own->evidence + SWEEP_NOISE * draw_share(&s->random);
     list->items[list->count++] = (extension){score, from, {own->side[0], own->side[1]}};
   }
   s->blocks.count = known;

@@ -1,33 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "memory_order.h"
 
-#include <math.h>
+#include "clock.h"
+#include "random_search.h"
+
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
   MOVES_PER_LOOK = 256, /* moves between two looks at the clock */
   MOVE_PLACES = 8       /* places that a move of no length takes as long as */
 };
-
-/* The generator of S. Vigna, as in anneal.c. */
-static uint64_t random_word(uint64_t *state) {
-  *state ^= *state >> 12;
-  *state ^= *state << 25;
-  *state ^= *state >> 27;
-  return *state * 0x2545f4914f6cdd1dull;
-}
-
-static int32_t random_below(uint64_t *state, int32_t count) {
-  return (int32_t)((random_word(state) >> 32) * (uint64_t)count >> 32);
-}
-
-/* In (0, 1]. */
-static double random_share(uint64_t *state) {
-  return (double)((random_word(state) >> 11) + 1) * 0x1p-53;
-}
 
 /* An order, and what is live under it. */
 typedef struct {
@@ -191,22 +175,17 @@ static void forget(memory_order *o, int32_t begin, int32_t end) {
     o->chosen[o->order[k]] = 0;
 }
 
-static bool is_past(const struct timespec *end) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec > end->tv_sec || (now.tv_sec == end->tv_sec && now.tv_nsec > end->tv_nsec);
-}
-
 /* Where to: mostly near, sometimes anywhere. */
 static int32_t choose_target(braid_memory_annealing *a, int32_t from, int32_t ops) {
   static const double lengths[] = {3, 12, 50, 200};
-  double length = 1 - log(random_share(&a->random)) * lengths[random_below(&a->random, 4)];
+  double drawn = draw_exponential(&a->random),
+         length = 1 + drawn * lengths[draw_below(&a->random, 4)];
   int32_t far = length < ops ? (int32_t)length : ops;
-  int32_t to = random_word(&a->random) >> 63 ? from + far : from - far;
+  int32_t to = draw(&a->random) >> 63 ? from + far : from - far;
   return to < 0 ? 0 : to >= ops ? ops - 1 : to;
 }
 
-static void anneal_order(memory_order *o, braid_memory_annealing *a, const struct timespec *end) {
+static void anneal_order(memory_order *o, braid_memory_annealing *a, double end) {
   int32_t ops = o->m->ops;
   excess whole = excess_of(o, 0, ops, a->goal, a->peak);
   double temperature = a->hot;
@@ -214,10 +193,10 @@ static void anneal_order(memory_order *o, braid_memory_annealing *a, const struc
   for (int64_t move = 0; move < a->moves && a->peak > a->target; ++move) {
     if (move % MOVES_PER_LOOK == 0) {
       temperature *= cooling;
-      if (a->done >= a->most || is_past(end))
+      if (a->done >= a->most || clock_seconds() > end)
         return;
     }
-    int32_t from = random_below(&a->random, ops), to = choose_target(a, from, ops);
+    int32_t from = (int32_t)draw_below(&a->random, ops), to = choose_target(a, from, ops);
     if (from == to)
       continue;
     a->done += MOVE_PLACES + abs(to - from);
@@ -232,7 +211,7 @@ static void anneal_order(memory_order *o, braid_memory_annealing *a, const struc
     apply_window(o, begin, stop);
     excess after = excess_of(o, begin, stop, a->goal, a->peak);
     double worse = after.over - before.over;
-    if (worse > 0 && worse > -temperature * log(random_share(&a->random))) {
+    if (worse > 0 && worse > draw_tolerance(&a->random, temperature)) {
       memcpy(o->window + begin, old + begin, (size_t)(stop - begin) * sizeof *old);
       apply_window(o, begin, stop);
       forget(o, begin, stop);
@@ -251,18 +230,14 @@ static void anneal_order(memory_order *o, braid_memory_annealing *a, const struc
 }
 
 int32_t braid_anneal_memory(const braid_memory *memory, braid_memory_annealing *a) {
-  struct timespec end;
-  clock_gettime(CLOCK_MONOTONIC, &end);
-  int64_t nanoseconds = end.tv_nsec + (int64_t)(a->seconds * 1e9);
-  end.tv_sec += nanoseconds / 1000000000;
-  end.tv_nsec = nanoseconds % 1000000000;
+  double end = clock_seconds() + a->seconds;
   memory_order o;
   bool has_memory = open_order(&o, memory);
   if (has_memory && memory->ops) {
     memcpy(o.order, a->best, (size_t)memory->ops * sizeof *o.order);
     a->peak = reset_order(&o);
     a->done = memory->ops;
-    anneal_order(&o, a, &end);
+    anneal_order(&o, a, end);
   }
   close_order(&o);
   return has_memory ? 0 : BRAID_OUT_OF_MEMORY;
@@ -289,7 +264,7 @@ static void run_list(const braid_memory *m, list_state *l, double depth, double 
   int32_t ready = 0;
   for (int32_t op = 0; op < m->ops; ++op) {
     l->missing[op] = m->before.begin[op + 1] - m->before.begin[op];
-    l->since[op] = noise * random_share(random);
+    l->since[op] = noise * draw_positive(random);
     if (!l->missing[op])
       l->ready[ready++] = op;
   }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "packing_layers.h"
 
+#include "random_search.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,13 +60,6 @@ static int compare_ways(const void *left, const void *right) {
   if (a->score != b->score)
     return a->score < b->score ? -1 : 1;
   return a->tie < b->tie ? -1 : a->tie > b->tie;
-}
-
-static uint64_t next_tie(beam *b) {
-  b->random ^= b->random >> 12;
-  b->random ^= b->random << 25;
-  b->random ^= b->random >> 27;
-  return b->random * 0x2545f4914f6cdd1dull;
 }
 
 static opening opening_of(const beam *b, const layout *l, int32_t section) {
@@ -174,11 +169,11 @@ static bool expand(beam *b, char *layer, int32_t place, int32_t score) {
     if (l.placed[i] || l.lowest[i] != o.first)
       continue;
     int32_t after = score + steps_added(b, l.floor, i, o.first);
-    if (!add_way(b, (way){next_tie(b), after, place, i, -1, o.first}))
+    if (!add_way(b, (way){draw(&b->random), after, place, i, -1, o.first}))
       b->clock.out_of_memory = true;
   }
   if (o.second != INT64_MAX && o.second - o.first <= l.spare[section] &&
-      !add_way(b, (way){next_tie(b), score + b->waste, place, -1, section, o.second}))
+      !add_way(b, (way){draw(&b->random), score + b->waste, place, -1, section, o.second}))
     b->clock.out_of_memory = true;
   return true;
 }
@@ -342,7 +337,7 @@ bool beam_start(beam *b, const char *layouts, int32_t count, int32_t width) {
   if (width != b->width && !widen(b, width > count ? width : count))
     return false;
   for (int32_t section = 0; section <= b->p->sections; ++section)
-    b->weights[section] = 1 + (int32_t)((next_tie(b) >> 33) % WEIGHTS);
+    b->weights[section] = 1 + (int32_t)((draw(&b->random) >> 33) % WEIGHTS);
   if (layouts)
     memcpy(b->layers[0], layouts, (size_t)count * b->bytes);
   else

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "partial_packing.h"
 
+#include "clock.h"
+
 #include <stdlib.h>
 
 bool packer_open(packer *s, const braid_packing *p, const int32_t *rank, double seconds) {
-  *s = (packer){.p = p, .rank = rank};
-  clock_gettime(CLOCK_MONOTONIC, &s->end);
-  int64_t nanoseconds = s->end.tv_nsec + (int64_t)(seconds * 1e9);
-  s->end.tv_sec += nanoseconds / 1000000000;
-  s->end.tv_nsec = nanoseconds % 1000000000;
+  *s = (packer){.p = p, .rank = rank, .end = clock_seconds() + seconds};
   size_t items = (size_t)p->items + 1, sections = (size_t)p->sections + 2;
   s->lowest = calloc(items, sizeof *s->lowest);
   s->placed = calloc(items, sizeof *s->placed);
@@ -29,12 +27,7 @@ void packer_close(packer *s) {
   free(s->trail);
 }
 
-bool packer_is_late(const packer *s) {
-  const struct timespec *end = &s->end;
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec > end->tv_sec || (now.tv_sec == end->tv_sec && now.tv_nsec > end->tv_nsec);
-}
+bool packer_is_late(const packer *s) { return clock_seconds() > s->end; }
 
 static int64_t align_up(int64_t base, int64_t alignment) {
   int64_t over = base % alignment;

@@ -8,7 +8,6 @@
 #include "packing.h"
 
 #include <stdbool.h>
-#include <time.h>
 
 /* An item that is not placed yet, and the lowest base that it can still have. */
 typedef struct {
@@ -42,7 +41,7 @@ typedef struct {
   raised *trail;
   int64_t trail_count;
   int64_t trail_capacity;
-  struct timespec end;
+  double end; /* by the clock of clock.h */
   bool out_of_memory;
 } packer;
 

@@ -5,6 +5,7 @@
  * since a value that is dear to move holds its readers. Where the largest load counts, a norm of
  * the loads does while searching, so that lessening the others pays too.
  */
+#include "clock.h"
 #include "device_loads.h"
 #include "random_search.h"
 
@@ -26,10 +27,6 @@ typedef struct {
   int32_t *mark; /* by group: the last region that it was in */
   int32_t region;
 } partition_search;
-
-static double partition_uniform(partition_search *s) {
-  return (double)((draw(&s->random) >> 11) + 1) * 0x1p-53;
-}
 
 /* What the search minimizes, with the starts as they are now. */
 static double guide_of(partition_search *s, double excess) {
@@ -213,7 +210,7 @@ static void cool(partition_search *s, best_partition *best, double hot, double s
       double passed = (clock_seconds() - begin) / seconds;
       if (passed >= 1 || best->cost <= best->enough)
         return;
-      temperature = hot * pow(cold / hot, passed);
+      temperature = cooled(hot, cold, passed);
       if (!(step & (REFRESH - 1))) {
         refresh(s);
         guide = guide_of(s, excess = excess_of_loads(&s->loads));
@@ -223,7 +220,7 @@ static void cool(partition_search *s, best_partition *best, double hot, double s
     if (!change_devices(s))
       continue;
     double excess_after = excess_of_loads(&s->loads), after = guide_of(s, excess_after);
-    if (after > guide && partition_uniform(s) > exp((guide - after) / temperature)) {
+    if (after > guide && after - guide > draw_tolerance(&s->random, temperature)) {
       move_back(s);
       continue;
     }

@@ -3,8 +3,8 @@
  * Branch and bound over the groups in topological order: what is on a device stays there, so that
  * loads only grow, and what is left takes its least work on any device.
  */
+#include "clock.h"
 #include "device_loads.h"
-#include "random_search.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "assignment.h"
 
+#include "clock.h"
 #include "containers.h"
 #include "random_search.h"
 
@@ -119,7 +120,7 @@ static void consider(repair *r, int32_t k, int32_t load, int64_t step, change *b
   if (step - r->changed[k] <= RESTING)
     return;
   const double *usage = load < 0 ? NULL : a->usage + a->usage_begin[load];
-  bool is_random = (double)(draw(&r->random) >> 11) * 0x1p-53 < NOISE;
+  bool is_random = draw_share(&r->random) < NOISE;
   for (int64_t s = 0; s < size_of(r, k); ++s) {
     if (s == r->choice[k] || (usage && usage[s] >= usage[r->choice[k]]) ||
         !(a->guided[a->pairs.node_begin[k] + s] < INFINITY))
@@ -242,7 +243,7 @@ int64_t braid_repair_assignment(const braid_assignment *a, int32_t *choice, doub
                                 double row_weight, double edge_weight, int64_t steps,
                                 double seconds, uint64_t random) {
   repair r = {.a = a, .choice = choice, .slack = slack, .random = random};
-  int64_t left = -1;
+  int64_t left = BRAID_OUT_OF_MEMORY;
   if (open_repair(&r, row_weight, edge_weight)) {
     double end = clock_seconds() + seconds;
     for (int64_t step = 0; step < steps && r.rows.count + r.edges.count; ++step) {

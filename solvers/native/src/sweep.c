@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "sweep.h"
 
+#include "clock.h"
+
 #include <math.h>
 #include <stdbool.h>
-#include <time.h>
 
 enum {
   NODES_PER_GLANCE = 512, /* nodes between two looks at the clock */
   STRATEGIES = 64         /* columns that are added up at once */
 };
-
-static double seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* Moves the least cost of each row to `belief`. */
 static void collect_rows(double *edge, int64_t rows, int64_t columns, double *belief) {
@@ -98,9 +93,9 @@ static void visit(const braid_pairwise *p, int32_t k, double *node, double *edge
 
 void braid_sweep(const braid_pairwise *p, double *node, double *edge, double *belief,
                  int32_t forward, double seconds) {
-  double end = seconds_now() + seconds;
+  double end = clock_seconds() + seconds;
   for (int32_t done = 0; done < p->nodes; ++done) {
-    if (done % NODES_PER_GLANCE == 0 && seconds_now() > end)
+    if (done % NODES_PER_GLANCE == 0 && clock_seconds() > end)
       return;
     visit(p, forward ? done : p->nodes - 1 - done, node, edge, belief, forward);
   }

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * The clock by which searches end.
+ */
+#ifndef BRAID_CLOCK_H
+#define BRAID_CLOCK_H
+
+#include <time.h>
+
+static inline double clock_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+#endif
