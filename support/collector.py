@@ -8,6 +8,7 @@ again and again.
 import atexit
 import gc
 import os
+import sys
 import threading
 from collections import Counter
 from collections.abc import Generator
@@ -26,12 +27,14 @@ class _Thresholds:
         self.blocks: Counter[int] = Counter()
         self.before = self.raised = gc.get_threshold()
         self.has_aged = False
+        self.modules = 0
 
     def enter(self) -> None:
         with self.lock:
             self.blocks[get_ident()] += 1
             if self.blocks.total() > 1:
                 return
+            self.modules = len(sys.modules)
             self.before = gc.get_threshold()
             young, *older = self.before
             if young:  # else whoever runs this process has turned the collector off
@@ -43,7 +46,10 @@ class _Thresholds:
             self.blocks[get_ident()] -= 1
             self.blocks = +self.blocks  # without threads that are in none
             if not self.blocks:
-                self._age(imports=imports)
+                # A block that asks for what was imported before has nothing to make old; whether
+                # the program froze anything takes as long to tell as it froze objects.
+                if not imports or len(sys.modules) > self.modules:
+                    self._age(imports=imports)
                 self._restore()
 
     def _age(self, *, imports: bool) -> None:
