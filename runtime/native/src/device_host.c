@@ -52,7 +52,7 @@ static bool handles_forks;
 
 /* ---- The thread ---- */
 
-static const braid_submission *failed_before(const braid_submission *submission) {
+const braid_submission *braid_failed_before(const braid_submission *submission) {
   const braid_submission *failed = NULL;
   for (int64_t i = 0; i < submission->after_count; ++i) {
     const braid_submission *before = submission->after[i];
@@ -90,7 +90,7 @@ static void keep_to_core(const host_device *device) {
 
 void braid_host_run(void *opened, braid_submission *submission) {
   host_device *device = opened;
-  const braid_submission *failed = failed_before(submission);
+  const braid_submission *failed = braid_failed_before(submission);
   keep_to_core(device);
   pthread_mutex_lock(&device->busy);
   uint64_t begin = braid_now();
@@ -311,21 +311,10 @@ void braid_host_wait(void *opened, int64_t ticket) {
   braid_wait(device->ended, ticket);
 }
 
-/* They share the host's memory, so that there is nothing to allocate or to copy. */
-#define ON_HOST(NAME, OPEN, THREADS)                                                               \
-  {.abi_version = BRAID_DEVICE_ABI_VERSION,                                                        \
-   .name = (NAME),                                                                                 \
-   .shares_memory = 1,                                                                             \
-   .open = (OPEN),                                                                                 \
-   .close = braid_host_close,                                                                      \
-   .load = load,                                                                                   \
-   .submit = braid_host_submit,                                                                    \
-   .wait = braid_host_wait,                                                                        \
-   .run = braid_host_run,                                                                          \
-   .threads = (THREADS)}
-
-const braid_device_plugin braid_plugin_cpu = ON_HOST("cpu", open_cpu, 0);
-const braid_device_plugin braid_plugin_core = ON_HOST("core", open_core, 1);
+const braid_device_plugin braid_plugin_cpu = BRAID_HOST_PLUGIN("cpu", open_cpu, load, NULL, 0);
+const braid_device_plugin braid_plugin_core = BRAID_HOST_PLUGIN("core", open_core, load, NULL, 1);
 /* The code of its functions has the kernels of a GPU, and what emulates that. */
-const braid_device_plugin braid_plugin_gpu_emulated = ON_HOST("gpu-emulated", open_cpu, 0);
-const braid_device_plugin braid_plugin_emulated = ON_HOST("emulated", open_emulated, 0);
+const braid_device_plugin braid_plugin_gpu_emulated =
+    BRAID_HOST_PLUGIN("gpu-emulated", open_cpu, load, NULL, 0);
+const braid_device_plugin braid_plugin_emulated =
+    BRAID_HOST_PLUGIN("emulated", open_emulated, load, NULL, 0);

@@ -15,14 +15,14 @@
 
 enum { ALIGN = 64 };
 
-static uint8_t *address(const braid_submission *submission, const npu_place *place) {
+static uint8_t *address(const braid_submission *submission, const plan_place *place) {
   const npu_program *program = submission->program;
   switch (place->space) {
-  case NPU_ARENA:
+  case PLAN_ARENA:
     return (uint8_t *)submission->arena + place->offset;
-  case NPU_WEIGHTS:
+  case PLAN_WEIGHTS:
     return (uint8_t *)(uintptr_t)program->weights + place->offset;
-  case NPU_INPUT:
+  case PLAN_INPUT:
     return (uint8_t *)submission->inputs[place->number] + place->offset;
   default:
     return (uint8_t *)submission->outputs[place->number] + place->offset;
@@ -55,7 +55,7 @@ static bool play(const braid_submission *submission, const npu_step *step, char 
   uint8_t **tensors = calloc((size_t)step->place_count + 1, sizeof *tensors);
   bool there = tensors != NULL;
   for (int64_t i = 0; i < step->place_count && there; ++i) {
-    if (step->places[i].space != NPU_OWN) {
+    if (step->places[i].space != PLAN_OWN) {
       tensors[i] = address(submission, &step->places[i]);
       continue;
     }
@@ -68,7 +68,7 @@ static bool play(const braid_submission *submission, const npu_step *step, char 
                                      tensors, error);
   played = played && hand_on(submission, step, tensors);
   for (int64_t i = 0; tensors != NULL && i < step->place_count; ++i)
-    if (step->places[i].space == NPU_OWN)
+    if (step->places[i].space == PLAN_OWN)
       free(tensors[i]);
   free(tensors);
   return played;
@@ -131,14 +131,5 @@ static void unload(void *device, void *program) {
   npu_unload(program);
 }
 
-const braid_device_plugin braid_plugin_npu_sim = {.abi_version = BRAID_DEVICE_ABI_VERSION,
-                                                  .name = "npu-sim",
-                                                  .shares_memory = 1,
-                                                  .open = open_npu,
-                                                  .close = braid_host_close,
-                                                  .load = load,
-                                                  .unload = unload,
-                                                  .submit = braid_host_submit,
-                                                  .wait = braid_host_wait,
-                                                  .run = braid_host_run,
-                                                  .threads = 1};
+const braid_device_plugin braid_plugin_npu_sim =
+    BRAID_HOST_PLUGIN("npu-sim", open_npu, load, unload, 1);

@@ -129,14 +129,4 @@ static void *open_rtl(const char *name, char error[BRAID_DEVICE_ERROR]) {
   return braid_host_open(compute, error);
 }
 
-const braid_device_plugin braid_plugin_rtl = {.abi_version = BRAID_DEVICE_ABI_VERSION,
-                                              .name = "rtl",
-                                              .shares_memory = 1,
-                                              .open = open_rtl,
-                                              .close = braid_host_close,
-                                              .load = load,
-                                              .unload = unload,
-                                              .submit = braid_host_submit,
-                                              .wait = braid_host_wait,
-                                              .run = braid_host_run,
-                                              .threads = 1};
+const braid_device_plugin braid_plugin_rtl = BRAID_HOST_PLUGIN("rtl", open_rtl, load, unload, 1);

@@ -12,7 +12,7 @@ from test.c_programs import build
 from test.run.cuda.conftest import TARGET
 from test.run.cuda.test_failures import MODEL
 
-NATIVE = Path(braid.__file__).parent / "runtime" / "native" / "src" / "cuda"
+NATIVE = Path(braid.__file__).parent / "runtime" / "native" / "src"
 
 
 def test_damaged_plans(tmp_path: Path) -> None:
@@ -23,8 +23,8 @@ def test_damaged_plans(tmp_path: Path) -> None:
     plan = tmp_path / "plan"
     plan.write_bytes(artifact.device_code[kinds.index("gpu-plan-sm_80")].tobytes())
     source = Path(__file__).with_name("read_plans.c")
-    checked = ("-fsanitize=address,undefined", f"-I{NATIVE}")
-    program = build(tmp_path / "read_plans", source, NATIVE / "plan.c", flags=checked)
+    checked = ("-fsanitize=address,undefined", f"-I{NATIVE / 'cuda'}")
+    program = build(tmp_path / "read_plans", source, NATIVE / "cuda" / "plan.c", NATIVE / "plan_reader.c", flags=checked)
     result = subprocess.run([program, plan], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     *messages, counts = result.stdout.splitlines()

@@ -5,168 +5,76 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { WORD = 8, VERSION = 2, MOST = 1 << 24, MOST_THREADS = 1024 };
+enum { VERSION = 2, MOST_THREADS = 1024 };
 
 static const int64_t MAGIC = 0x4e414c5044494152; /* "RAIDPLAN" */
 
-/* What is read, and how far. `failed` once it has ended too soon, or is malformed. */
-typedef struct reader {
-  const uint8_t *at, *end;
-  const braid_model_v2 *model;
-  int64_t device;
-  const braid_function_v1 *function; /* whose steps are read */
-  char *error;
-  size_t size;
-  bool failed;
-} reader;
+static void place(plan_reader *in, plan_place *read) { braid_plan_place(in, read, PLAN_OUTPUT); }
 
-static void fail(reader *in, const char *what) {
-  if (!in->failed)
-    snprintf(in->error, in->size, "the plan of its functions is malformed: %s%s%.100s", what,
-             in->function != NULL ? ", in @" : "", in->function != NULL ? in->function->name : "");
-  in->failed = true;
-}
-
-static int64_t word(reader *in) {
-  if (in->failed || in->end - in->at < WORD) {
-    fail(in, "it ends too soon");
-    return 0;
-  }
-  uint64_t value = 0;
-  for (int i = 0; i < WORD; ++i)
-    value |= (uint64_t)in->at[i] << (8 * i);
-  in->at += WORD;
-  return (int64_t)value;
-}
-
-/* A word between two others. */
-static int64_t within(reader *in, int64_t least, int64_t most, const char *what) {
-  int64_t value = word(in);
-  if (in->failed || (value >= least && value <= most))
-    return value;
-  fail(in, what);
-  return least;
-}
-
-static void name(reader *in, char text[PLAN_NAME]) {
-  int64_t bytes = within(in, 1, PLAN_NAME - 1, "a name is too long");
-  int64_t padded = (bytes + WORD - 1) / WORD * WORD;
-  text[0] = '\0';
-  if (in->failed || in->end - in->at < padded) {
-    fail(in, "it ends too soon");
-    return;
-  }
-  memcpy(text, in->at, (size_t)bytes);
-  text[bytes] = '\0';
-  in->at += padded;
-}
-
-static void *array(reader *in, int64_t count, size_t each) {
-  void *made = calloc((size_t)count + 1, each);
-  if (made == NULL)
-    fail(in, "there is no memory for it");
-  return made;
-}
-
-/* Bytes of the memory that a place is in; -1 where there is none. Of functions of other devices all
- * is right. */
-static int64_t memory_bytes(const reader *in, const plan_place *place) {
-  const braid_function_v1 *function = in->function;
-  if (function == NULL)
-    return INT64_MAX;
-  switch (place->space) {
-  case PLAN_ARENA:
-    return function->arena_bytes;
-  case PLAN_WEIGHTS:
-    return in->model->devices[in->device].weights_bytes;
-  case PLAN_INPUT:
-    return place->number < function->input_count ? function->bytes[place->number] : -1;
-  default:
-    return place->number < function->output_count
-               ? function->bytes[function->input_count + place->number]
-               : -1;
-  }
-}
-
-static void place(reader *in, plan_place *read) {
-  read->space = within(in, PLAN_ARENA, PLAN_OUTPUT, "there is no such memory");
-  read->number = within(in, 0, MOST, "there is no such memory");
-  read->offset = within(in, 0, INT64_MAX, "an offset is negative");
-}
-
-static void check_inside(reader *in, const plan_argument *own) {
-  int64_t bytes = memory_bytes(in, &own->place);
-  if (own->bytes > bytes || own->place.offset > bytes - own->bytes)
-    fail(in, "a buffer lies outside of its memory");
-}
-
-static void tensor(reader *in, plan_argument *own) {
-  plan_tensor *made = own->tensor = array(in, 1, sizeof *made);
+static void tensor(plan_reader *in, plan_argument *own) {
+  plan_tensor *made = own->tensor = braid_plan_array(in, 1, sizeof *made);
   if (in->failed)
     return;
-  made->type = within(in, 0, 12, "a tensor map has an unknown type");
-  made->rank = within(in, 1, PLAN_RANK, "a tensor map has too many dims");
-  made->swizzle = within(in, 0, 3, "a tensor map has an unknown swizzle");
+  made->type = braid_plan_number(in, 0, 12, "a tensor map has an unknown type");
+  made->rank = braid_plan_number(in, 1, PLAN_RANK, "a tensor map has too many dims");
+  made->swizzle = braid_plan_number(in, 0, 3, "a tensor map has an unknown swizzle");
   for (int64_t d = 0; d < made->rank; ++d)
-    made->extents[d] = (uint64_t)within(in, 1, (int64_t)1 << 32, "an extent is out of range");
+    made->extents[d] =
+        (uint64_t)braid_plan_number(in, 1, (int64_t)1 << 32, "an extent is out of range");
   for (int64_t d = 0; d + 1 < made->rank; ++d)
-    made->strides[d] = (uint64_t)within(in, 16, ((int64_t)1 << 40) - 1, "a stride is out of range");
+    made->strides[d] =
+        (uint64_t)braid_plan_number(in, 16, ((int64_t)1 << 40) - 1, "a stride is out of range");
   for (int64_t d = 0; d < made->rank; ++d)
-    made->box[d] = (uint32_t)within(in, 1, 256, "a box is out of range");
+    made->box[d] = (uint32_t)braid_plan_number(in, 1, 256, "a box is out of range");
 }
 
-static void argument(reader *in, plan_argument *own) {
-  bool mapped = within(in, 0, 1, "there is no such kind of argument") == 1;
+static void argument(plan_reader *in, plan_argument *own) {
+  bool mapped = braid_plan_number(in, 0, 1, "there is no such kind of argument") == 1;
   place(in, &own->place);
-  own->bytes = within(in, 0, INT64_MAX, "a size is negative");
+  own->bytes = braid_plan_number(in, 0, INT64_MAX, "a size is negative");
   if (mapped)
     tensor(in, own);
-  check_inside(in, own);
+  braid_plan_check_inside(in, &own->place, own->bytes);
 }
 
-static void copy(reader *in, plan_step *step) {
+static void copy(plan_reader *in, plan_step *step) {
   step->copies = true;
-  step->arguments = array(in, 2, sizeof *step->arguments);
+  step->arguments = braid_plan_array(in, 2, sizeof *step->arguments);
   if (in->failed)
     return;
   step->argument_count = 2;
   place(in, &step->arguments[0].place);
   place(in, &step->arguments[1].place);
   step->arguments[0].bytes = step->arguments[1].bytes =
-      within(in, 0, INT64_MAX, "a size is negative");
-  check_inside(in, &step->arguments[0]);
-  check_inside(in, &step->arguments[1]);
+      braid_plan_number(in, 0, INT64_MAX, "a size is negative");
+  braid_plan_check_inside(in, &step->arguments[0].place, step->arguments[0].bytes);
+  braid_plan_check_inside(in, &step->arguments[1].place, step->arguments[1].bytes);
 }
 
-static void launch(reader *in, plan_step *step) {
+static void launch(plan_reader *in, plan_step *step) {
   for (int i = 0; i < PLAN_ENTRIES; ++i)
-    name(in, step->entries[i]);
-  step->blocks = within(in, 1, INT_MAX, "a launch has no blocks, or too many");
-  step->threads = within(in, 1, MOST_THREADS, "a block has no threads, or too many");
-  step->shared_bytes = within(in, 0, INT_MAX, "a size is negative");
-  step->argument_count = within(in, 0, MOST, "a launch has too many arguments");
-  step->arguments = array(in, step->argument_count, sizeof *step->arguments);
+    braid_plan_name(in, step->entries[i], PLAN_NAME);
+  step->blocks = braid_plan_number(in, 1, INT_MAX, "a launch has no blocks, or too many");
+  step->threads = braid_plan_number(in, 1, MOST_THREADS, "a block has no threads, or too many");
+  step->shared_bytes = braid_plan_number(in, 0, INT_MAX, "a size is negative");
+  step->argument_count = braid_plan_number(in, 0, PLAN_MOST, "a launch has too many arguments");
+  step->arguments = braid_plan_array(in, step->argument_count, sizeof *step->arguments);
   for (int64_t i = 0; !in->failed && i < step->argument_count; ++i)
     argument(in, &step->arguments[i]);
 }
 
-static void function(reader *in, plan_function *own) {
+static void function(plan_reader *in, plan_function *own) {
   char symbol[PLAN_NAME];
-  name(in, symbol);
+  braid_plan_name(in, symbol, PLAN_NAME);
   /* Devices that take turns have the same plan, of which one may run a part. */
-  for (own->number = 0; own->number < in->model->function_count; ++own->number) {
-    const braid_function_v1 *one = &in->model->functions[own->number];
-    if (one->device == in->device && strcmp(one->name, symbol) == 0) {
-      in->function = one;
-      break;
-    }
-  }
-  own->step_count = within(in, 0, MOST, "a function has too many steps");
-  own->steps = array(in, own->step_count, sizeof *own->steps);
+  own->number = braid_plan_function(in, symbol);
+  if (own->number < in->model->function_count)
+    in->function = &in->model->functions[own->number];
+  own->step_count = braid_plan_number(in, 0, PLAN_MOST, "a function has too many steps");
+  own->steps = braid_plan_array(in, own->step_count, sizeof *own->steps);
   for (int64_t i = 0; !in->failed && i < own->step_count; ++i)
-    if (within(in, 0, 1, "there is no such kind of step") == 1)
+    if (braid_plan_number(in, 0, 1, "there is no such kind of step") == 1)
       copy(in, &own->steps[i]);
     else
       launch(in, &own->steps[i]);
@@ -180,35 +88,40 @@ static bool is_planned(const plan *made, int64_t number) {
   return false;
 }
 
-static void check_complete(reader *in, const plan *made) {
+static void check_complete(plan_reader *in, const plan *made) {
   for (int64_t i = 0; !in->failed && i < in->model->function_count; ++i) {
     const braid_function_v1 *one = &in->model->functions[i];
     if (one->device == in->device && !one->on_caller && !is_planned(made, i)) {
       in->function = one;
-      fail(in, "there is nothing");
+      braid_plan_fail(in, "there is nothing");
     }
   }
 }
 
 plan *braid_cuda_read_plan(const braid_device_model *model, const void *data, int64_t bytes,
                            char *error, size_t size) {
-  reader in = {data, (const uint8_t *)data + bytes, model->model, model->device, NULL, error, size,
-               false};
+  plan_reader in = {.at = data,
+                    .end = (const uint8_t *)data + bytes,
+                    .model = model->model,
+                    .device = model->device,
+                    .of = "functions",
+                    .error = error,
+                    .size = size};
   plan *made = calloc(1, sizeof *made);
   if (made == NULL) {
     snprintf(error, size, "out of memory");
     return NULL;
   }
-  if (word(&in) != MAGIC || word(&in) != VERSION)
-    fail(&in, "it is of another version; compile the model again");
-  int64_t count = within(&in, 0, MOST, "it has too many functions");
-  made->functions = array(&in, count, sizeof *made->functions);
+  if (braid_plan_word(&in) != MAGIC || braid_plan_word(&in) != VERSION)
+    braid_plan_fail(&in, "it is of another version; compile the model again");
+  int64_t count = braid_plan_number(&in, 0, PLAN_MOST, "it has too many functions");
+  made->functions = braid_plan_array(&in, count, sizeof *made->functions);
   for (int64_t i = 0; !in.failed && i < count; ++i) {
     made->function_count = i + 1;
     function(&in, &made->functions[i]);
   }
   if (!in.failed && in.at != in.end)
-    fail(&in, "there is something behind its end");
+    braid_plan_fail(&in, "there is something behind its end");
   check_complete(&in, made);
   if (!in.failed)
     return made;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * The plan of a device's functions, code of the kind "gpu-plan": what each launches, in its order,
- * on which parts of which memory. Numbers of 64 bits, little endian:
+ * on which parts of which memory. Names and places are as in plan_reader.h:
  *
  *   plan      = magic, version, number of functions, then each function
  *   function  = name, number of steps, then each step
@@ -11,27 +11,19 @@
  *             | 1, place it copies to, place it copies from, bytes   copies
  *   argument  = 0, place, bytes                                      the address of a buffer
  *             | 1, place, bytes, type, rank, swizzle, extents, strides, box   a tensor map
- *   place     = space (0 arena, 1 weights, 2 input, 3 output), number, offset
- *   name      = number of bytes, the bytes, zeros up to a multiple of 8
  *
  * Strides are bytes, one fewer than extents, whose first runs fastest.
  */
 #ifndef BRAID_CUDA_PLAN_H
 #define BRAID_CUDA_PLAN_H
 
-#include "braid/device.h"
+#include "../plan_reader.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum { PLAN_NAME = 160, PLAN_RANK = 5, PLAN_ENTRIES = 2, PLAN_ALIGNMENT = 16 };
-
-typedef enum plan_space { PLAN_ARENA, PLAN_WEIGHTS, PLAN_INPUT, PLAN_OUTPUT } plan_space;
-
-typedef struct plan_place {
-  int64_t space, number, offset;
-} plan_place;
 
 typedef struct plan_tensor {
   int64_t type, rank, swizzle; /* as CUDA numbers them */

@@ -7,7 +7,9 @@
  * launch.
  */
 #define _GNU_SOURCE
+#include "../device_host.h"
 #include "../devices.h"
+#include "../waiting.h"
 #include "device.h"
 
 #include <sched.h>
@@ -75,22 +77,10 @@ static void fail_submission(braid_submission *submission, int32_t status, const 
   snprintf(submission->error, sizeof submission->error, "%.*s", BRAID_DEVICE_ERROR - 1, error);
 }
 
-/* Of those that it waits for, the first that has failed. */
-static const braid_submission *failed_before(const braid_submission *submission) {
-  const braid_submission *failed = NULL;
-  for (int64_t i = 0; i < submission->after_count; ++i) {
-    const braid_submission *before = submission->after[i];
-    before->plugin->wait(before->device, before->ticket);
-    if (failed == NULL && before->status != 0)
-      failed = before;
-  }
-  return failed;
-}
-
 /* Hands a launch to the GPU; `started` says whether all of it. */
 static void feed(cuda_device *device, waiting *own) {
   char error[LONG_ERROR] = "out of memory";
-  const braid_submission *failed = failed_before(own->submission);
+  const braid_submission *failed = braid_failed_before(own->submission);
   if (failed != NULL) {
     fail_submission(own->submission, failed->status, failed->error);
     return;
@@ -104,16 +94,10 @@ static void feed(cuda_device *device, waiting *own) {
     fail_submission(own->submission, -1, error);
 }
 
-static int64_t now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
-}
-
 static bool await_event(const cuda_gpu *gpu, cuda_event event, char *error, size_t size) {
-  int64_t until = now() + ASKING_NANOSECONDS;
+  uint64_t until = braid_now() + ASKING_NANOSECONDS;
   cuda_result result = gpu->driver->event_query(event);
-  while (result == CUDA_NOT_READY && now() < until) {
+  while (result == CUDA_NOT_READY && braid_now() < until) {
     sched_yield();
     result = gpu->driver->event_query(event);
   }
@@ -216,30 +200,28 @@ static bool drain_next(cuda_device *device, const worker *own) {
 
 /* ---- Threads ---- */
 
-static void *run_feeder(void *argument) {
-  cuda_device *device = argument;
+/* Calls `next` until the device closes and it is through with all that was submitted. */
+static void *run_thread(cuda_device *device, const int64_t *through,
+                        bool (*next)(cuda_device *, const worker *)) {
   worker own;
   enter(device, &own);
   pthread_mutex_lock(&device->lock);
-  while (!(device->closing && device->fed == device->submitted))
-    if (!feed_next(device, &own))
+  while (!(device->closing && *through == device->submitted))
+    if (!next(device, &own))
       pthread_cond_wait(&device->changed, &device->lock);
   pthread_mutex_unlock(&device->lock);
   leave(device, &own);
   return NULL;
 }
 
+static void *run_feeder(void *argument) {
+  cuda_device *device = argument;
+  return run_thread(device, &device->fed, feed_next);
+}
+
 static void *run_drainer(void *argument) {
   cuda_device *device = argument;
-  worker own;
-  enter(device, &own);
-  pthread_mutex_lock(&device->lock);
-  while (!(device->closing && device->ended == device->submitted))
-    if (!drain_next(device, &own))
-      pthread_cond_wait(&device->changed, &device->lock);
-  pthread_mutex_unlock(&device->lock);
-  leave(device, &own);
-  return NULL;
+  return run_thread(device, &device->ended, drain_next);
 }
 
 /* With the lock. */

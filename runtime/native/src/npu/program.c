@@ -7,119 +7,54 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORD = 8, VERSION = 1, MOST = 1 << 24, MOST_UNITS = 64 };
+enum { VERSION = 1, MOST_UNITS = 64 };
 
-static const char MAGIC[] = "BRDNPLAN";
+static const int64_t MAGIC = 0x4e414c504e445242; /* "BRDNPLAN" */
 
+/* A plan, and what its functions play and call. */
 typedef struct reader {
-  const uint8_t *at, *end;
+  plan_reader plan;
   npu_program *made;
   const braid_device_v1 *device;
-  const braid_function_v1 *function; /* whose steps are read */
-  const npu_kernel *kernels;
-  int64_t kernel_count;
-  char *error;
-  bool failed;
 } reader;
 
-static void fail(reader *in, const char *what) {
-  if (!in->failed)
-    snprintf(in->error, BRAID_DEVICE_ERROR, "%s%s%.80s", what, in->function != NULL ? ", in @" : "",
-             in->function != NULL ? in->function->name : "");
-  in->failed = true;
-}
-
-static int64_t word(reader *in) {
-  if (in->failed || in->end - in->at < WORD) {
-    fail(in, "the plan of its streams ends too soon");
-    return 0;
-  }
-  uint64_t value = 0;
-  for (int i = 0; i < WORD; ++i)
-    value |= (uint64_t)in->at[i] << (8 * i);
-  in->at += WORD;
-  return (int64_t)value;
-}
-
 static int64_t within(reader *in, int64_t least, int64_t most) {
-  int64_t value = word(in);
-  if (in->failed || (value >= least && value <= most))
-    return value;
-  fail(in, "the plan of its streams has a number out of range");
-  return least;
+  return braid_plan_number(&in->plan, least, most, "a number is out of range");
 }
 
 static double positive(reader *in) {
-  int64_t bits = word(in);
+  int64_t bits = braid_plan_word(&in->plan);
   double value;
   memcpy(&value, &bits, sizeof value);
-  if (!in->failed && !(value >= 0 && value < 1e30))
-    fail(in, "the plan of its streams has a rate or time out of range");
+  if (!in->plan.failed && !(value >= 0 && value < 1e30))
+    braid_plan_fail(&in->plan, "a rate or time is out of range");
   return value;
 }
 
 static void *array(reader *in, int64_t count, size_t each) {
-  void *made = in->failed ? NULL : calloc((size_t)count + 1, each);
-  if (made == NULL)
-    fail(in, "out of memory");
-  return made;
+  return braid_plan_array(&in->plan, count, each);
 }
 
-/* A number of things of at least a word each. */
-static int64_t count(reader *in) { return within(in, 0, (in->end - in->at) / WORD); }
+static int64_t count(reader *in) { return braid_plan_count(&in->plan); }
 
-static void name(reader *in, char text[NPU_NAME]) {
-  int64_t bytes = within(in, 0, NPU_NAME - 1), padded = (bytes + WORD - 1) / WORD * WORD;
-  text[0] = '\0';
-  if (in->failed || in->end - in->at < padded) {
-    fail(in, "the plan of its streams ends too soon");
-    return;
-  }
-  memcpy(text, in->at, (size_t)bytes);
-  text[bytes] = '\0';
-  in->at += padded;
-}
+static void name(reader *in, char text[NPU_NAME]) { braid_plan_name(&in->plan, text, NPU_NAME); }
 
 static const npu_kernel *find_kernel(reader *in, const char *wanted) {
-  for (int64_t i = 0; i < in->kernel_count && !in->failed; ++i)
-    if (strcmp(in->kernels[i].name, wanted) == 0)
-      return &in->kernels[i];
-  fail(in, "there is no kernel that its streams or functions call");
+  for (int64_t i = 0; i < in->made->kernel_count && !in->plan.failed; ++i)
+    if (strcmp(in->made->kernels[i].name, wanted) == 0)
+      return &in->made->kernels[i];
+  braid_plan_fail(&in->plan, "there is no such kernel");
   return NULL;
 }
 
 /* ---- Places ---- */
 
-static int64_t room(const reader *in, const npu_place *place) {
-  const braid_function_v1 *own = in->function;
-  switch (place->space) {
-  case NPU_ARENA:
-    return own->arena_bytes;
-  case NPU_WEIGHTS:
-    return in->device->weights_bytes;
-  case NPU_INPUT:
-    return place->number < own->input_count ? own->bytes[place->number] : -1;
-  case NPU_OUTPUT:
-    return place->number < own->output_count ? own->bytes[own->input_count + place->number] : -1;
-  default:
-    return INT64_MAX;
-  }
-}
+static void place(reader *in, plan_place *read) { braid_plan_place(&in->plan, read, PLAN_OWN); }
 
-static void place(reader *in, npu_place *read) {
-  read->space = within(in, NPU_ARENA, NPU_OWN);
-  read->number = within(in, 0, MOST);
-  read->offset = within(in, 0, INT64_MAX);
-}
-
-static void check_inside(reader *in, const npu_place *own, int64_t bytes, bool written) {
-  if (in->failed)
-    return;
-  int64_t most = room(in, own);
-  if (bytes < 0 || bytes > most || own->offset > most - bytes)
-    fail(in, "a tensor of its streams lies outside of its memory");
-  else if (written && own->space != NPU_OWN && own->space != NPU_ARENA && own->space != NPU_OUTPUT)
-    fail(in, "its streams write to an input or to weights");
+static void check_inside(reader *in, const plan_place *own, int64_t bytes, bool written) {
+  braid_plan_check_inside(&in->plan, own, bytes);
+  if (written && (own->space == PLAN_WEIGHTS || own->space == PLAN_INPUT))
+    braid_plan_fail(&in->plan, "it writes to an input or to weights");
 }
 
 /* ---- Steps ---- */
@@ -130,10 +65,10 @@ static void result(reader *in, npu_step *step, npu_result *made) {
   made->kernel = called[0] != '\0' ? find_kernel(in, called) : NULL;
   made->tensor_count = count(in);
   made->tensors = array(in, made->tensor_count, sizeof *made->tensors);
-  for (int64_t i = 0; i < made->tensor_count && !in->failed; ++i)
+  for (int64_t i = 0; i < made->tensor_count && !in->plan.failed; ++i)
     made->tensors[i] = within(in, 0, (int64_t)step->stream.tensor_count - 1);
   place(in, &made->place);
-  if (in->failed)
+  if (in->plan.failed)
     return;
   const npu_kernel *kernel = made->kernel;
   bool fits = kernel == NULL
@@ -142,7 +77,7 @@ static void result(reader *in, npu_step *step, npu_result *made) {
   for (int64_t i = 0; fits && kernel != NULL && i < made->tensor_count; ++i)
     fits = (uint64_t)kernel->bytes[i] == step->stream.tensor_bytes[made->tensors[i]];
   if (!fits)
-    fail(in, "a result of its streams is made of other tensors than its kernel takes");
+    braid_plan_fail(&in->plan, "a result is made of other tensors than its kernel takes");
   else
     check_inside(in, &made->place,
                  kernel != NULL ? kernel->bytes[made->tensor_count]
@@ -151,12 +86,12 @@ static void result(reader *in, npu_step *step, npu_result *made) {
 }
 
 static void play(reader *in, npu_step *step) {
-  int64_t number = within(in, 0, MOST), place_of = -1;
+  int64_t number = within(in, 0, PLAN_MOST), place_of = -1;
   for (int64_t i = 0, seen = 0; i < in->device->code_count; ++i)
     if (strcmp(in->device->codes[i].kind, "stream") == 0 && seen++ == number)
       place_of = i;
   if (place_of < 0) {
-    fail(in, "there is no stream of that number");
+    braid_plan_fail(&in->plan, "there is no stream of that number");
     return;
   }
   const braid_code_v1 *code = &in->device->codes[place_of];
@@ -164,32 +99,32 @@ static void play(reader *in, npu_step *step) {
   npu_stream *stream = &step->stream;
   if (!npu_read_stream(stream, code->data, code->bytes, &in->made->chip, reason) ||
       !npu_simulate(&step->timeline, stream, &in->made->chip, reason)) {
-    fail(in, reason);
+    braid_plan_fail(&in->plan, reason);
     return;
   }
   step->kernels = array(in, stream->kernel_count, sizeof *step->kernels);
-  for (uint32_t i = 0; i < stream->kernel_count && !in->failed; ++i) {
+  for (uint32_t i = 0; i < stream->kernel_count && !in->plan.failed; ++i) {
     char wanted[NPU_NAME + 24];
     snprintf(wanted, sizeof wanted, "%lld.%s", (long long)number, stream->kernels[i]);
     step->kernels[i] = find_kernel(in, wanted);
   }
-  if (!in->failed && !npu_check_kernels(stream, step->kernels, reason))
-    fail(in, reason);
+  if (!in->plan.failed && !npu_check_kernels(stream, step->kernels, reason))
+    braid_plan_fail(&in->plan, reason);
   step->place_count = within(in, stream->tensor_count, stream->tensor_count);
   step->places = array(in, step->place_count, sizeof *step->places);
   bool *stored = array(in, step->place_count, sizeof *stored);
-  for (uint32_t i = 0; i < stream->instruction_count && !in->failed; ++i)
+  for (uint32_t i = 0; i < stream->instruction_count && !in->plan.failed; ++i)
     if (stream->instructions[i].kind == NPU_STORE)
       for (uint64_t k = 0; k < stream->instructions[i].access.tensor_count; ++k)
         stored[stream->instructions[i].access.tensors[k]] = true;
-  for (int64_t i = 0; i < step->place_count && !in->failed; ++i) {
+  for (int64_t i = 0; i < step->place_count && !in->plan.failed; ++i) {
     place(in, &step->places[i]);
     check_inside(in, &step->places[i], (int64_t)stream->tensor_bytes[i], stored[i]);
   }
   free(stored);
   step->result_count = count(in);
   step->results = array(in, step->result_count, sizeof *step->results);
-  for (int64_t i = 0; i < step->result_count && !in->failed; ++i)
+  for (int64_t i = 0; i < step->result_count && !in->plan.failed; ++i)
     result(in, step, &step->results[i]);
 }
 
@@ -197,15 +132,15 @@ static void call(reader *in, npu_step *step) {
   char called[NPU_NAME];
   name(in, called);
   const npu_kernel *kernel = find_kernel(in, called);
-  if (in->failed)
+  if (in->plan.failed)
     return;
   step->kernels = array(in, 1, sizeof *step->kernels);
   step->place_count = kernel->operand_count + kernel->result_count;
   within(in, step->place_count, step->place_count);
   step->places = array(in, step->place_count, sizeof *step->places);
-  if (!in->failed)
+  if (!in->plan.failed)
     step->kernels[0] = kernel;
-  for (int64_t i = 0; i < step->place_count && !in->failed; ++i) {
+  for (int64_t i = 0; i < step->place_count && !in->plan.failed; ++i) {
     place(in, &step->places[i]);
     check_inside(in, &step->places[i], kernel->bytes[i], i >= kernel->operand_count);
   }
@@ -214,10 +149,10 @@ static void call(reader *in, npu_step *step) {
 static void copy(reader *in, npu_step *step) {
   step->place_count = 2;
   step->places = array(in, 2, sizeof *step->places);
-  for (int i = 0; i < 2 && !in->failed; ++i)
+  for (int i = 0; i < 2 && !in->plan.failed; ++i)
     place(in, &step->places[i]);
   step->bytes = within(in, 0, INT64_MAX);
-  for (int i = 0; i < 2 && !in->failed; ++i)
+  for (int i = 0; i < 2 && !in->plan.failed; ++i)
     check_inside(in, &step->places[i], step->bytes, i == 0);
 }
 
@@ -225,20 +160,16 @@ static void function(reader *in) {
   char text[NPU_NAME];
   name(in, text);
   const braid_model_v2 *model = in->made->model;
-  int64_t number = 0;
-  while (number < model->function_count &&
-         (strcmp(model->functions[number].name, text) != 0 ||
-          &model->devices[model->functions[number].device] != in->device))
-    ++number;
-  if (in->failed || number == model->function_count) {
-    fail(in, "the plan of its streams has an unknown function");
+  int64_t number = braid_plan_function(&in->plan, text);
+  if (in->plan.failed || number == model->function_count) {
+    braid_plan_fail(&in->plan, "there is no such function");
     return;
   }
   npu_function *made = &in->made->functions[number];
-  in->function = &model->functions[number];
+  in->plan.function = &model->functions[number];
   made->step_count = count(in);
   made->steps = array(in, made->step_count, sizeof *made->steps);
-  for (int64_t i = 0; i < made->step_count && !in->failed; ++i) {
+  for (int64_t i = 0; i < made->step_count && !in->plan.failed; ++i) {
     npu_step *step = &made->steps[i];
     step->kind = (npu_step_kind)within(in, NPU_PLAY, NPU_COPY);
     if (step->kind == NPU_PLAY)
@@ -248,7 +179,7 @@ static void function(reader *in) {
     else
       copy(in, step);
   }
-  in->function = NULL;
+  in->plan.function = NULL;
 }
 
 static void chip(reader *in, npu_chip *made) {
@@ -256,7 +187,7 @@ static void chip(reader *in, npu_chip *made) {
   made->fetch = positive(in);
   made->unit_count = (uint32_t)within(in, 1, MOST_UNITS);
   made->units = array(in, made->unit_count, sizeof *made->units);
-  for (uint32_t i = 0; i < made->unit_count && !in->failed; ++i) {
+  for (uint32_t i = 0; i < made->unit_count && !in->plan.failed; ++i) {
     made->units[i].executes = (uint32_t)within(in, 0, 15);
     made->units[i].rate = positive(in);
     made->units[i].startup = positive(in);
@@ -264,11 +195,11 @@ static void chip(reader *in, npu_chip *made) {
   }
   made->port_count = (uint32_t)within(in, 0, MOST_UNITS);
   made->bandwidths = array(in, made->port_count, sizeof *made->bandwidths);
-  for (uint32_t i = 0; i < made->port_count && !in->failed; ++i)
+  for (uint32_t i = 0; i < made->port_count && !in->plan.failed; ++i)
     made->bandwidths[i] = positive(in);
-  for (uint32_t i = 0; i < made->unit_count && !in->failed; ++i)
+  for (uint32_t i = 0; i < made->unit_count && !in->plan.failed; ++i)
     if (made->units[i].port >= (int64_t)made->port_count)
-      fail(in, "the plan of its streams names a port that is not there");
+      braid_plan_fail(&in->plan, "there is no such port");
 }
 
 static const braid_code_v1 *code_of(const braid_device_v1 *device, const char *kind) {
@@ -278,56 +209,70 @@ static const braid_code_v1 *code_of(const braid_device_v1 *device, const char *k
   return NULL;
 }
 
-static void load_kernels(reader *in) {
-  const braid_code_v1 *code = code_of(in->device, "stream-kernels");
-  if (code == NULL || in->failed)
-    return; /* Functions that only copy have none. */
-  in->made->library = braid_load_code(code->data, (size_t)code->bytes);
+static bool load_kernels(npu_program *made, const braid_device_v1 *device, char *error) {
+  const braid_code_v1 *code = code_of(device, "stream-kernels");
+  if (code == NULL)
+    return true; /* Functions that only copy have none. */
+  const char *problem = "code of kind 'stream-kernels' has no kernels";
   const int64_t *length = NULL;
-  if (in->made->library != NULL) {
-    in->kernels = dlsym(in->made->library, "braid_npu_kernels");
-    length = dlsym(in->made->library, "braid_npu_kernel_count");
+  made->library = braid_load_code(code->data, (size_t)code->bytes);
+  if (made->library != NULL) {
+    made->kernels = dlsym(made->library, "braid_npu_kernels");
+    length = dlsym(made->library, "braid_npu_kernel_count");
+  } else {
+    problem = braid_last_error();
   }
-  if (in->made->library == NULL)
-    fail(in, braid_last_error());
-  else if (in->kernels == NULL || length == NULL)
-    fail(in, "code of kind 'stream-kernels' has no kernels");
-  else
-    in->kernel_count = *length;
+  if (made->kernels == NULL || length == NULL) {
+    snprintf(error, BRAID_DEVICE_ERROR, "%s", problem);
+    return false;
+  }
+  made->kernel_count = *length;
+  return true;
+}
+
+/* Reads all of the plan, which is for each of the device's functions. */
+static void read_plan(reader *in) {
+  const braid_model_v2 *model = in->made->model;
+  if (braid_plan_word(&in->plan) != MAGIC || braid_plan_word(&in->plan) != VERSION)
+    braid_plan_fail(&in->plan, "it is of another version; compile the model again");
+  chip(in, &in->made->chip);
+  for (int64_t i = count(in); i > 0 && !in->plan.failed; --i)
+    function(in);
+  for (int64_t i = 0; i < model->function_count && !in->plan.failed; ++i)
+    if (model->functions[i].device == in->plan.device && in->made->functions[i].steps == NULL) {
+      in->plan.function = &model->functions[i];
+      braid_plan_fail(&in->plan, "there is nothing");
+    }
 }
 
 npu_program *npu_load(const braid_device_model *model, char error[BRAID_DEVICE_ERROR]) {
   const braid_model_v2 *described = model->model;
+  const braid_device_v1 *device = &described->devices[model->device];
+  const braid_code_v1 *code = code_of(device, "stream-plan");
   npu_program *made = calloc(1, sizeof *made);
   npu_function *functions = calloc((size_t)described->function_count + 1, sizeof *functions);
-  if (made == NULL || functions == NULL) {
+  if (made == NULL || functions == NULL || code == NULL) {
     free(made);
     free(functions);
-    snprintf(error, BRAID_DEVICE_ERROR, "out of memory");
+    snprintf(error, BRAID_DEVICE_ERROR, "%s",
+             code != NULL ? "out of memory" : "the model has no plan of its streams");
     return NULL;
   }
   *made = (npu_program){.model = described, .weights = model->weights, .functions = functions};
-  reader in = {.made = made, .device = &described->devices[model->device], .error = error};
-  const braid_code_v1 *plan = code_of(in.device, "stream-plan");
-  if (plan == NULL || plan->bytes < WORD || memcmp(plan->data, MAGIC, WORD) != 0) {
-    fail(&in, "there is no plan of its streams");
-  } else {
-    in.at = (const uint8_t *)plan->data + WORD;
-    in.end = (const uint8_t *)plan->data + plan->bytes;
-    if (word(&in) != VERSION)
-      fail(&in, "the plan of its streams has another version");
-    chip(&in, &made->chip);
-    load_kernels(&in);
-    for (int64_t i = count(&in); i > 0 && !in.failed; --i)
-      function(&in);
+  reader in = {.plan = {.at = code->data,
+                        .end = (const uint8_t *)code->data + code->bytes,
+                        .model = described,
+                        .device = model->device,
+                        .of = "streams",
+                        .error = error,
+                        .size = BRAID_DEVICE_ERROR},
+               .made = made,
+               .device = device};
+  if (load_kernels(made, device, error)) {
+    read_plan(&in);
+    if (!in.plan.failed)
+      return made;
   }
-  for (int64_t i = 0; i < described->function_count && !in.failed; ++i)
-    if (described->functions[i].device == model->device && functions[i].steps == NULL) {
-      in.function = &described->functions[i];
-      fail(&in, "there is no plan of its streams");
-    }
-  if (!in.failed)
-    return made;
   npu_unload(made);
   return NULL;
 }

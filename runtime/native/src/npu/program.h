@@ -10,27 +10,20 @@
  *   1, kernel, places of its operands and results (count)
  *   2, place to copy to, place to copy from, bytes
  *
- * A place is the number of a memory (arena, weights, input, output, of its own), a number of an
- * input or output, and an offset in bytes. A name is its length, and bytes up to the next word.
+ * Names and places are as in plan_reader.h.
  */
 #ifndef BRAID_NPU_PROGRAM_H
 #define BRAID_NPU_PROGRAM_H
 
 #include "../internal.h"
-#include "braid/device.h"
+#include "../plan_reader.h"
 #include "execute.h"
-
-enum npu_space { NPU_ARENA, NPU_WEIGHTS, NPU_INPUT, NPU_OUTPUT, NPU_OWN };
-
-typedef struct npu_place {
-  int64_t space, number, offset;
-} npu_place;
 
 typedef struct npu_result {
   const npu_kernel *kernel; /* NULL for a copy */
   int64_t tensor_count;
   int64_t *tensors;
-  npu_place place;
+  plan_place place;
 } npu_result;
 
 typedef enum npu_step_kind { NPU_PLAY, NPU_CALL, NPU_COPY } npu_step_kind;
@@ -41,7 +34,7 @@ typedef struct npu_step {
   npu_timeline timeline;
   const npu_kernel **kernels; /* of the names of the stream, or the one to call */
   int64_t place_count;
-  npu_place *places;
+  plan_place *places;
   int64_t result_count;
   npu_result *results;
   int64_t bytes; /* NPU_COPY */
@@ -56,6 +49,8 @@ typedef struct npu_program {
   const braid_model_v2 *model;
   const void *weights;
   void *library; /* with the kernels */
+  const npu_kernel *kernels;
+  int64_t kernel_count;
   npu_chip chip;
   npu_function *functions; /* by the model's numbers; those of other devices have no steps */
 } npu_program;
