@@ -18,7 +18,7 @@ from braid.lowering.gpu.contraction.code import Code
 from braid.lowering.gpu.contraction.problem import ElementKind, bufferized_product
 from braid.lowering.gpu.contraction.schedules import mma_rate, shared_limit
 from braid.lowering.gpu.contraction.tiles import Tiles
-from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
+from braid.lowering.gpu.fallback.emit_instead import emit_instead
 from braid.lowering.gpu.kernels.attention_tiles.kernel import Attention
 from braid.lowering.gpu.kernels.attention_tiles.problem import (
     AttentionMatch,
@@ -246,7 +246,7 @@ class BlockAttention(AttentionCandidate[AttentionSchedule]):
         """
         attention = self.attention(symbol, schedule.rows, schedule.keys, schedule.stages)
         if attention is None:
-            return emit_fallback(self.group, symbol)
+            return emit_instead(self.group, symbol, "two products that share their tiles")
         work = self._work(schedule, attention.scores.product.columns)
         return self.kernel(symbol, attention, lambda inside: _entry(attention, inside), work)
 

@@ -46,7 +46,7 @@ from braid.lowering.gpu.contraction.schedules import (
     shared_memory,
 )
 from braid.lowering.gpu.contraction.tiles import Tiles
-from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
+from braid.lowering.gpu.fallback.emit_instead import emit_instead
 from braid.lowering.gpu.launch.entries import (
     buffer_bytes,
     gpu_function,
@@ -210,7 +210,7 @@ class TiledProduct(ProductCandidate[Tiles]):
         function = bufferized_product(self.group, symbol)
         product = Product.of(function, len(self.group.inputs), schedule, self.found.kind)
         if product is None:
-            return emit_fallback(self.group, symbol)
+            return emit_instead(self.group, symbol, "multiply-add with an elementwise epilogue")
         entries = [
             ProductEntry(
                 product.blocks,

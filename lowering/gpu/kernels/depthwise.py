@@ -18,7 +18,7 @@ from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.contraction.problem import bufferized_product
 from braid.lowering.gpu.fallback.contracted_sums import contract_sums
-from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
+from braid.lowering.gpu.fallback.emit_instead import emit_instead
 from braid.lowering.gpu.fallback.sums_with_epilogue import SumsWithEpilogue
 from braid.lowering.gpu.kernels.contraction_candidate import (
     ProductEntry,
@@ -96,7 +96,7 @@ class _Depthwise(PlainCandidate):
         results = tuple(function.body.block.args[:-2])[len(self.group.inputs) :]
         sums = SumsWithEpilogue.of(function, results)
         if sums is None or sums.wide is None:
-            return emit_fallback(self.group, symbol)
+            return emit_instead(self.group, symbol, "sums over a window")
         entry = ProductEntry(
             blocks_for(sums.threads),
             THREADS,

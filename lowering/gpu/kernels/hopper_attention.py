@@ -10,6 +10,7 @@ from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.contraction.code import Code
 from braid.lowering.gpu.contraction.schedules import shared_limit
+from braid.lowering.gpu.fallback.emit_instead import warn_of_another
 from braid.lowering.gpu.kernels.attention import (
     AttentionCandidate,
     AttentionFamily,
@@ -127,6 +128,7 @@ class _HopperAttention(AttentionCandidate[HopperAttentionSchedule]):
         processors = int(self.machine.fact("multiprocessors", 132))
         made = None if attention is None else HopperAttention.of(attention, tiles, processors)
         if attention is None or made is None:
+            warn_of_another("plain", self.group, symbol, "products that fit tiles of wgmma")
             plain = BlockAttention(self.group, self.machine, self.found)
             return plain.emit(symbol, next(plain.space(0)))
         columns = attention.scores.product.columns

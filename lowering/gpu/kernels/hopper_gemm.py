@@ -13,6 +13,7 @@ from braid.lowering.gpu.contraction.code import Code
 from braid.lowering.gpu.contraction.kernel import Product
 from braid.lowering.gpu.contraction.problem import ElementKind, bufferized_product
 from braid.lowering.gpu.contraction.tiles import Tiles
+from braid.lowering.gpu.fallback.emit_instead import warn_of_another
 from braid.lowering.gpu.kernels.contraction_candidate import (
     ProductCandidate,
     ProductEntry,
@@ -126,6 +127,7 @@ class HopperGemmCandidate(ProductCandidate[HopperTiles]):
         blocks = int(self.machine.fact("multiprocessors", 132))
         product = None if plain is None else HopperProduct.of(plain, schedule, blocks)
         if plain is None or product is None:
+            warn_of_another("plain", self.group, symbol, "product that fits tiles of wgmma")
             return self.plain.emit(symbol, next(self.plain.space(0)))
         partial = plain.partial
 
