@@ -1,7 +1,6 @@
 """From a kernel's module in the `gpu` dialect to optimized LLVM IR and PTX."""
 
 import re
-from functools import cache
 from typing import Any
 
 from braid.lowering.common.upstream import require_translatable, run_upstream_passes
@@ -10,6 +9,11 @@ from braid.lowering.gpu.codegen.nvvm_passes import NVVM_PASSES
 from braid.lowering.gpu.launch.entries import LOOP_ANNOTATION, TENSOR_MAP_ALIGNMENT
 from braid.lowering.gpu.launch.launches import MAP_BYTES
 from braid.lowering.host.codegen.llvm_text import translate_literals
+from braid.lowering.host.codegen.optimizer import (
+    optimize_module,
+    target_machine,
+    verified_module,
+)
 from braid.support.errors import BraidError
 from braid.support.llvm_bindings import llvm
 from braid.support.mlir_bindings import ir
@@ -19,7 +23,6 @@ from braid.targets.machines.machine import Machine
 _MATH_CALL = re.compile(r"^declare [^@]*@(__nv_\w+)\(.*$", re.MULTILINE)
 _DECLARED = re.compile(r"^declare [^@]*@([\w.]+)\(", re.MULTILINE)
 _TENSOR_MAP = re.compile(rf"ptr align {TENSOR_MAP_ALIGNMENT} (?=%)")
-_OPTIMIZATION_LEVEL = 3
 
 
 def nvvm_text(text: str) -> str:
@@ -89,35 +92,12 @@ def _device_ops(module: Any) -> list[Any]:
     raise BraidError("the kernel has no code for the device")
 
 
-@cache
-def _initialize() -> None:
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
-
-
-def _target_machine(machine: Machine) -> Any:
-    _initialize()
-    return llvm.Target.from_triple(machine.triple).create_target_machine(
-        cpu=machine.cpu, features=machine.features, opt=_OPTIMIZATION_LEVEL
-    )
-
-
 def optimized_ir(llvm_ir: str, machine: Machine) -> str:
     """Return the LLVM IR that becomes PTX. Raises BraidError if LLVM rejects it."""
-    target = _target_machine(machine)
-    try:
-        module = llvm.parse_assembly(llvm_ir)
-        module.triple = machine.triple
-        module.data_layout = str(target.target_data)
-        module.verify()
-    except RuntimeError as error:
-        raise BraidError(f"LLVM rejects the generated code: {error}") from error
-    tuning = llvm.create_pipeline_tuning_options(speed_level=_OPTIMIZATION_LEVEL)
-    tuning.loop_vectorization = False
-    tuning.slp_vectorization = True
-    tuning.loop_unrolling = True
-    builder = llvm.create_pass_builder(target, tuning)
-    builder.getModulePassManager().run(module, builder)
+    target = target_machine(machine)
+    module = verified_module(llvm_ir, target)
+    settings = {"loop_vectorization": False, "slp_vectorization": True, "loop_unrolling": True}
+    optimize_module(module, target, **settings)
     return str(module)
 
 
@@ -126,7 +106,7 @@ def ptx_of(optimized: str, machine: Machine) -> str:
 
     Of the machine's version, or of a later one that an instruction needs which LLVM does not know.
     """
-    text = str(_target_machine(machine).emit_assembly(llvm.parse_assembly(optimized)))
+    text = str(target_machine(machine).emit_assembly(llvm.parse_assembly(optimized)))
     later = [version for form, version in _LATER_FORMS.items() if form.search(text) is not None]
     return _VERSION.sub(lambda own: _version_line(_numbers(own), *later), text, count=1)
 
