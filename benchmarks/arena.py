@@ -12,19 +12,19 @@ and compiled modules, measured once on one machine. Inputs and weights never cou
 
 import argparse
 import ctypes
-import json
 import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from rich.console import Console
 from rich.table import Table
 
 import braid
-from benchmarks.arguments import output_file
+from benchmarks.command import run_command
 from benchmarks.models.inputs import random_inputs
 
 MIB = 2**20
@@ -101,26 +101,24 @@ def table_of(results: list[dict[str, Any]]) -> Table:
     return table
 
 
-def main() -> None:
+def main(
+    *,
+    models: Path | None = None,
+    only: Sequence[str] = (*REFERENCE, "densenet121"),
+    count: Annotated[Path | None, argparse.SUPPRESS] = None,
+) -> object:
     """Measure the models of a folder."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--models", type=Path)
-    parser.add_argument("--only", nargs="*", default=[*REFERENCE, "densenet121"])
-    parser.add_argument("--json", type=output_file)
-    parser.add_argument("--count", type=Path, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.count is not None:
-        print(count_ort(arguments.count))
-        return
-    paths = [arguments.models / f"{name}.onnx" for name in arguments.only]
+    if count is not None:
+        print(count_ort(count))
+        return None
+    paths = [models / f"{name}.onnx" for name in only]
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "allocation_peak.so"
         subprocess.run(["cc", "-O2", "-shared", "-fPIC", COUNTER, "-o", library], check=True)
         results = [measure(path, library) for path in paths if path.exists()]
     Console().print(table_of(results))
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps(results, indent=1))
+    return results
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

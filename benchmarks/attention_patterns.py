@@ -6,22 +6,21 @@ seeds 0 to 199, interleaved, by the time of their thread, and checks answers aga
 short of 1.0 of ONNX Runtime's time in geometric mean, 1.3 at most, and 1.1 of that of the parts.
 """
 
-import argparse
-import json
 import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from onnx import ModelProto
 
 import braid
-from benchmarks.arguments import count, output_file
+from benchmarks.arguments import count
+from benchmarks.command import run_command
 from benchmarks.generators.attention_models import (
     AttentionPattern,
     attention_model,
@@ -112,25 +111,21 @@ def _row(each: Measured) -> str:
     )
 
 
-def main() -> None:
+def main(
+    *,
+    count: Annotated[int, count, "how many seeds"] = 200,
+    first: Annotated[int, "the first seed"] = 0,
+    seeds: Annotated[Sequence[int] | None, "these seeds alone"] = None,
+    runs: Annotated[int, count] = 31,
+) -> object:
     """Measure, print a row for each pattern and a summary, write the figures as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=count, default=200, help="how many seeds")
-    parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--seeds", type=int, nargs="*", help="these seeds alone")
-    parser.add_argument("--runs", type=count, default=31)
-    parser.add_argument("--json", type=output_file)
-    options = parser.parse_args()
     found: list[Measured] = []
-    for seed in options.seeds or range(options.first, options.first + options.count):
-        found.append(measure(seed, options.runs))
+    for seed in seeds or range(first, first + count):
+        found.append(measure(seed, runs))
         print(_row(found[-1]), flush=True)
     print(summary(found))
-    if options.json:
-        rows = [asdict(each) for each in found]
-        report = {**provenance(("onnxruntime",)), "threads": 1, "results": rows}
-        options.json.write_text(json.dumps(report, indent=1))
+    return {**provenance(("onnxruntime",)), "threads": 1, "results": found}
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -7,24 +7,19 @@ a configuration that was asked before costs nothing, nor does one outside of the
 told to be very slow.
 """
 
-import argparse
 import csv
 import gzip
-import json
 import logging
 import math
 import random
 import statistics
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from benchmarks.arguments import output_file
+from benchmarks.command import UsageError, run_command
 from braid.tuning.model_search import ModelRule, ModelSearch, Row, numeric_features
 
 NEAR = 1.05
@@ -170,36 +165,28 @@ def _one(job: tuple[str, Path, int]) -> int:
     return SEARCHES[name](read_space(path), seed)
 
 
-def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--seeds", type=int, default=100)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--only", nargs="*", default=list(SEARCHES))
-    parser.add_argument("--json", type=output_file)
-    given = parser.parse_args(arguments)
+def main(
+    *, data: Path, seeds: int = 100, jobs: int = 1, only: Sequence[str] = tuple(SEARCHES)
+) -> object:
     results: dict[str, dict[str, dict[str, float]]] = {}
-    paths = sorted((given.data / "autotuning").glob("*.csv.gz"))
+    paths = sorted((data / "autotuning").glob("*.csv.gz"))
     if not paths:
-        parser.error(f"'{given.data}/autotuning' has no spaces (*.csv.gz)")
+        raise UsageError(f"'{data}/autotuning' has no spaces (*.csv.gz)")
     for path in paths:
         space = read_space(path)
         near = sum(time is not None and time <= space.goal for time in space.times.values())
         print(f"{space.name}: {len(space.times)} configurations, {near} near the optimum")
-        for name in given.only:
-            jobs = [(name, path, seed) for seed in range(given.seeds)]
-            with ProcessPoolExecutor(given.jobs) as pool:
-                counts = list(pool.map(_one, jobs))
+        for name in only:
+            searches = [(name, path, seed) for seed in range(seeds)]
+            with ProcessPoolExecutor(jobs) as pool:
+                counts = list(pool.map(_one, searches))
             mean, middle = statistics.fmean(counts), statistics.median(counts)
             error = statistics.stdev(counts) / math.sqrt(len(counts)) if len(counts) > 1 else 0.0
             figures = {"mean": mean, "median": middle, "error": error}
             results.setdefault(space.name, {})[name] = figures
             print(f"  {name:10} mean {mean:7.1f} ± {error:.1f}, median {middle:g}", flush=True)
-    if given.json is not None:
-        given.json.write_text(json.dumps(results, indent=1) + "\n")
-    return 0
+    return results
 
 
 if __name__ == "__main__":
-    np.seterr(all="ignore")
-    sys.exit(main(sys.argv[1:]))
+    run_command(main)

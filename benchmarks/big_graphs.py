@@ -7,18 +7,18 @@ and the like are the same modules in generic form. `--timing` adds the table of 
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import resource
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from benchmarks.arguments import output_file
+from benchmarks.command import run_command
 from benchmarks.generators.big_modules import FAMILIES
 
 _COLUMNS = "{:<18} {:>8} {:>9} {:>9} {:>9} {:>8} {:>8}"
@@ -82,28 +82,28 @@ def _run(command: list[str]) -> resource.struct_rusage:
     return usage
 
 
-def main() -> None:
+CHOICES = [*FAMILIES, *(f"{name}-generic" for name in FAMILIES)]
+
+
+def main(
+    *,
+    families: Annotated[Sequence[str], CHOICES] = tuple(FAMILIES),
+    sizes: Sequence[int] = (10_000, 100_000),
+    timing: bool = False,
+) -> object:
     """Parse the arguments, measure, print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    choices = [*FAMILIES, *(f"{name}-generic" for name in FAMILIES)]
-    parser.add_argument("--families", nargs="+", choices=choices, default=[*FAMILIES])
-    parser.add_argument("--sizes", nargs="+", type=int, default=[10_000, 100_000])
-    parser.add_argument("--timing", action="store_true")
-    parser.add_argument("--json", type=output_file)
-    options = parser.parse_args()
     print(_COLUMNS.format("family", "ops", "seconds", "CPU s", "ops/s", "peak MiB", "file MiB"))
     measured: list[Measurement] = []
-    for size in options.sizes:
-        for family in options.families:
+    for size in sizes:
+        for family in families:
             with tempfile.TemporaryDirectory() as directory:
-                m = measure(family, size, Path(directory), options.timing)
+                m = measure(family, size, Path(directory), timing)
             measured.append(m)
             numbers = (f"{m.seconds:.2f}", f"{m.cpu_seconds:.2f}", f"{m.ops_per_second:.0f}")
-            sizes = (f"{m.peak_mib:.0f}", f"{m.input_mib:.1f}")
-            print(_COLUMNS.format(m.family, m.ops, *numbers, *sizes), flush=True)
-    if options.json:
-        options.json.write_text(json.dumps([asdict(m) for m in measured], indent=2) + "\n")
+            mebibytes = (f"{m.peak_mib:.0f}", f"{m.input_mib:.1f}")
+            print(_COLUMNS.format(m.family, m.ops, *numbers, *mebibytes), flush=True)
+    return measured
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -10,8 +10,6 @@ rest of the machine did meanwhile is measured, too: with `--quiet`, a turn in wh
 than this share of a CPU is repeated. Ratios are to one thread in the same situation.
 """
 
-import argparse
-import json
 import os
 import statistics
 import subprocess
@@ -19,10 +17,11 @@ import sys
 import time
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.arguments import output_file
+from benchmarks.command import run_command
 
 TURN_SECONDS = 0.3
 REST_SECONDS = 0.05
@@ -165,7 +164,20 @@ def _summary(taken: Sequence[float], base: float) -> dict[str, float]:
     }
 
 
-def compare(model: Path, options: argparse.Namespace) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Settings:
+    """What is measured."""
+
+    models: Sequence[Path]
+    _: KW_ONLY
+    threads: int = 2
+    rounds: int = 10
+    competitors: int = 1
+    python: str | None = None
+    quiet: float = float("inf")
+
+
+def compare(model: Path, options: Settings) -> dict[str, Any]:
     """All candidates of one model, first alone and then beside the competitors."""
     runners = [Runner("1 thread", sys.executable, model, 1)]
     try:
@@ -185,17 +197,8 @@ def compare(model: Path, options: argparse.Namespace) -> dict[str, Any]:
     return {"alone": alone, f"beside {options.competitors}": beside}
 
 
-def main() -> None:
+def main(options: Settings) -> object:
     """Measures and prints a table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", nargs="+", type=Path)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--competitors", type=int, default=1)
-    parser.add_argument("--python", metavar="PATH")
-    parser.add_argument("--quiet", type=float, default=float("inf"), metavar="SHARE")
-    parser.add_argument("--json", type=output_file)
-    options = parser.parse_args()
     results: dict[str, Any] = {}
     for model in options.models:
         results[model.stem] = compare(model, options)
@@ -207,9 +210,8 @@ def main() -> None:
                     f"p90 {1e3 * row['p90']:8.2f} ms ({row['p90_ratio']:.2f})",
                     flush=True,
                 )
-    if options.json is not None:
-        options.json.write_text(json.dumps(results, indent=1))
+    return results
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -6,21 +6,20 @@ workers) and milliseconds an op. With ``--pythons before=A after=B``, the interp
 installations take turns, and are named so; the least of ``--rounds`` counts.
 """
 
-import argparse
-import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
-from benchmarks.arguments import output_file
+from benchmarks.command import run_command
 from benchmarks.provenance import provenance
 
 COMPILE = """
@@ -217,31 +216,28 @@ def named(text: str) -> tuple[str, str]:
     return name or path, path
 
 
-def main() -> None:
+def main(
+    *,
+    families: Annotated[Sequence[str], [*FAMILIES]] = tuple(FAMILIES),
+    sizes: Sequence[int] = (100, 1000, 10_000),
+    pythons: Annotated[Sequence[tuple[str, str]], named] = (named(sys.executable),),
+    rounds: int = 1,
+) -> object:
     """Parse the arguments, measure, print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--families", nargs="+", choices=[*FAMILIES], default=[*FAMILIES])
-    parser.add_argument("--sizes", nargs="+", type=int, default=[100, 1000, 10_000])
-    parser.add_argument("--pythons", nargs="+", type=named, default=[named(sys.executable)])
-    parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--json", type=output_file)
-    options = parser.parse_args()
     print(f"{'family':<10} {'ops':>6} {'CPU s':>8} {'ms an op':>9}")
     measured: list[Measurement] = []
-    for family in options.families:
-        for size in options.sizes:
-            for own in measure(family, size, dict(options.pythons), options.rounds):
+    for family in families:
+        for size in sizes:
+            for own in measure(family, size, dict(pythons), rounds):
                 measured.append(own)
                 print(
                     f"{family:<10} {size:>6} {own.cpu_seconds:>8.2f} "
                     f"{own.milliseconds_an_op:>9.2f}  {own.python}",
                     flush=True,
                 )
-    if options.json:
-        facts = provenance(["xdsl", "torch-mlir", "llvmlite", "numpy", "onnx"])
-        result = {**facts, "measured": [asdict(own) for own in measured]}
-        options.json.write_text(json.dumps(result, indent=2) + "\n")
+    facts = provenance(["xdsl", "torch-mlir", "llvmlite", "numpy", "onnx"])
+    return {**facts, "measured": measured}
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -9,17 +9,16 @@ and after. Bytecode of modules is cached, as where braid is installed, whatever
 ``PYTHONDONTWRITEBYTECODE`` says.
 """
 
-import argparse
-import json
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.arguments import output_file
+from benchmarks.command import run_command
 from benchmarks.provenance import provenance
 
 COMPILE = "import sys, braid; braid.compile(sys.argv[1])"
@@ -76,26 +75,20 @@ def measure(model: Path, pythons: list[str], rounds: int) -> list[Measurement]:
     return [Measurement(model.stem, python, *zip(*rows[python], strict=True)) for python in pythons]
 
 
-def main() -> None:
+def main(
+    models: Sequence[Path], *, rounds: int = 3, pythons: Sequence[str] = (sys.executable,)
+) -> object:
     """Parse the arguments, measure, print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", nargs="+", type=Path)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--pythons", nargs="+", default=[sys.executable])
-    parser.add_argument("--json", type=output_file)
-    options = parser.parse_args()
     columns = ("nothing cached, CPU s", "kernels cached", "the model cached")
     print(f"{'model':<18} {' '.join(f'{name:>24}' for name in columns)}")
     measured: list[Measurement] = []
-    for model in options.models:
-        for own in measure(model, options.pythons, options.rounds):
+    for model in models:
+        for own in measure(model, pythons, rounds):
             measured.append(own)
             print(own.line(), flush=True)
-    if options.json:
-        facts = provenance(["xdsl", "torch-mlir", "llvmlite", "numpy", "onnx"])
-        result = {**facts, "measured": [asdict(own) for own in measured]}
-        options.json.write_text(json.dumps(result, indent=2) + "\n")
+    facts = provenance(["xdsl", "torch-mlir", "llvmlite", "numpy", "onnx"])
+    return {**facts, "measured": measured}
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

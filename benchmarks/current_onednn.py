@@ -5,8 +5,6 @@ convolutions (channels last, weights packed beforehand; pointwise ones are produ
 one thread, and prints the least of all runs and how many times as fast the current one is.
 """
 
-import argparse
-import json
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -16,7 +14,7 @@ import numpy as np
 import torch
 
 from benchmarks import onednn
-from benchmarks.arguments import output_file
+from benchmarks.command import run_command
 
 CONVOLUTIONS = (
     *((64, 64, 56, 3), (128, 128, 28, 3), (512, 512, 7, 3), (3, 64, 112, 7)),
@@ -71,10 +69,7 @@ def least(runs: Sequence[Run]) -> list[float]:
     return best
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=output_file)
-    options = parser.parse_args(arguments)
+def main() -> object:
     torch.set_num_threads(1)
     results: list[dict[str, Any]] = []
     cases = [(f"convolution {each}", convolution(*each)) for each in CONVOLUTIONS]
@@ -84,10 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{name:32} {old * 1e6:9.1f} µs, current {new * 1e6:9.1f} µs, {old / new:.2f}")
     mean = math.exp(sum(math.log(r["2023"] / r["current"]) for r in results) / len(results))
     print(f"the current one is {mean:.2f} times as fast, with PyTorch {torch.__version__}'s calls")
-    if options.json is not None:
-        options.json.write_text(json.dumps(results, indent=1) + "\n")
-    return 0
+    return results
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    run_command(main)

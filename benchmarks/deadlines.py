@@ -7,18 +7,16 @@ Beside each, as many processes spin as there are CPUs. A solver may exceed its l
 second, reading the problem included, and exits with status 1 where one does.
 """
 
-import argparse
-import json
 import os
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from time import perf_counter
+from typing import Annotated
 
 import numpy as np
 
-from benchmarks.arguments import output_file
-from benchmarks.busy import competitors
+from benchmarks.busy import competitors as spinning
+from benchmarks.command import Judged, run_command
 from benchmarks.generators.layered_graphs import latency_problem, layered_graph, memory_problem
 from benchmarks.generators.layout_graphs import layout_problem
 from benchmarks.generators.planted_orders import planted_order
@@ -108,23 +106,20 @@ def allowed(limit: float) -> float:
     return 1.05 * limit + 1.0
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--solvers", nargs="*", help="those whose names contain one of these")
-    parser.add_argument("--limits", type=float, nargs="+", default=[5.0, 20.0])
-    parser.add_argument("--competitors", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--json", type=output_file)
-    arguments = parser.parse_args()
-    wanted = arguments.solvers or [""]
+def main(
+    *,
+    solvers: Annotated[Sequence[str] | None, "those whose names contain one of these"] = None,
+    limits: Sequence[float] = (5.0, 20.0),
+    competitors: int = os.cpu_count() or 1,
+) -> object:
+    wanted = solvers or [""]
     records: list[dict[str, object]] = []
     for name, make in SOLVERS.items():
         if not any(part in name for part in wanted):
             continue
         attempt = make()
-        for limit in arguments.limits:
-            with competitors(arguments.competitors):
+        for limit in limits:
+            with spinning(competitors):
                 begin = perf_counter()
                 attempt(limit)
                 seconds = perf_counter() - begin
@@ -135,10 +130,8 @@ def main() -> None:
                 f" {seconds - limit:+6.2f} s{'' if keeps else '   TOO LATE'}",
                 flush=True,
             )
-    if arguments.json:
-        arguments.json.write_text(json.dumps(records, indent=2) + "\n")
-    sys.exit(not all(record["keeps"] for record in records))
+    return Judged(records, all(record["keeps"] for record in records))
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

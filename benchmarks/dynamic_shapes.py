@@ -6,7 +6,6 @@ buckets, and compares results and times with ONNX Runtime's, in turns, on one th
 status is 1 where results differ by more than 1e-4.
 """
 
-import argparse
 import json
 import resource
 import statistics
@@ -14,8 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +22,7 @@ import numpy as np
 import onnxruntime
 
 import braid
-from benchmarks.arguments import output_file
+from benchmarks.command import Judged, run_command
 from benchmarks.models.compare import Candidate, interleave, largest_error
 
 TOLERANCE = 1e-4
@@ -110,17 +108,12 @@ def measure(case: Case, path: Path, artifact: Path, runs: int) -> list[dict[str,
     return rows
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("directory", type=Path)
-    parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--json", type=output_file)
-    options = parser.parse_args(arguments)
+def main(directory: Path, *, runs: int = 10) -> object:
     report: dict[str, Any] = {}
     for case in CASES:
-        path = options.directory / f"{case.model}.onnx"
-        with tempfile.TemporaryDirectory() as directory:
-            artifact = Path(directory) / "model.braid"
+        path = directory / f"{case.model}.onnx"
+        with tempfile.TemporaryDirectory() as folder:
+            artifact = Path(folder) / "model.braid"
             compiled = compile_alone(path, case.buckets, artifact)
             print(
                 f"{case.model}: {path.stat().st_size / 1e6:.0f} MB, compiled in "
@@ -128,18 +121,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 f"{compiled.artifact_bytes / 1e6:.0f} MB",
                 flush=True,
             )
-            shapes = measure(case, path, artifact, options.runs)
+            shapes = measure(case, path, artifact, runs)
         report[case.model] = {
             "buckets": case.buckets,
             "model_bytes": path.stat().st_size,
-            "compilation": asdict(compiled),
+            "compilation": compiled,
             "shapes": shapes,
         }
-    if options.json is not None:
-        options.json.write_text(json.dumps(report, indent=1))
     errors = [row["error"] for model in report.values() for row in model["shapes"]]
-    return int(not max(errors) <= TOLERANCE)
+    return Judged(report, max(errors) <= TOLERANCE)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main)

@@ -6,14 +6,12 @@ from Python are part of the times: the least of the medians of interleaved turns
 selects others. The exit status is 1 where an error is too large.
 """
 
-import argparse
-import json
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import onnxruntime
@@ -22,7 +20,8 @@ from numpy.typing import NDArray
 from onnx import ModelProto
 
 import braid
-from benchmarks.arguments import count, output_file
+from benchmarks.arguments import count
+from benchmarks.command import Judged, run_command
 from benchmarks.models.operators import make_operator
 from benchmarks.provenance import provenance
 
@@ -133,23 +132,17 @@ def is_accurate(row: Mapping[str, Any]) -> bool:
     return row["error"] <= ULPS * np.finfo(np.float32).eps * np.log2(row["length"]) ** 0.5
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(*, lengths: Annotated[Sequence[int], count] = LENGTHS) -> object:
     """Measure, write the rows, and return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--lengths", type=count, nargs="+", default=LENGTHS)
-    parser.add_argument("--json", type=output_file)
-    options = parser.parse_args(arguments)
     rows = [
         measured(Case(kind, length, batch))
         for kind in KINDS
         for batch in BATCHES
-        for length in options.lengths
+        for length in lengths
     ]
-    if options.json:
-        content = {**provenance(("onnxruntime", "scipy", "numpy")), "threads": 1, "results": rows}
-        options.json.write_text(json.dumps(content, indent=1) + "\n")
-    return int(not all(map(is_accurate, rows)))
+    content = {**provenance(("onnxruntime", "scipy", "numpy")), "threads": 1, "results": rows}
+    return Judged(content, all(map(is_accurate, rows)))
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    run_command(main)

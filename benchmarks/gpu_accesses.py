@@ -7,7 +7,6 @@ that begin at multiples of 16 bytes; beside it stands what limits how many block
 holds.
 """
 
-import argparse
 import json
 import tempfile
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import braid
-from benchmarks.arguments import output_file
+from benchmarks.command import run_command
 from benchmarks.gpu_case import Case
 from benchmarks.gpu_cases import cases
 from benchmarks.gpu_run import source_of
@@ -93,17 +92,13 @@ def _row(
     )
 
 
-def main() -> None:
+def main(*, target: str = "gpu-a100") -> object:
     """Run as a program."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--target", default="gpu-a100")
-    parser.add_argument("--json", type=output_file)
-    arguments = parser.parse_args()
     print("| case | 16 bytes | fewer | of bytes | registers | spilled | threads | occupancy |")
     print("|---|---|---|---|---|---|---|---|")
     found: list[Row] = []
     for case in (one for one in cases(small=False) if one.moved):
-        for row in rows(case, arguments.target):
+        for row in rows(case, target):
             narrow = " ".join(map(str, row.narrow)) or "none"
             print(
                 f"| {row.case} | {row.wide} | {narrow} | {row.wide_share:.2f} | {row.registers} "
@@ -111,10 +106,8 @@ def main() -> None:
                 flush=True,
             )
             found.append(row)
-    if arguments.json is not None:
-        record = [{**asdict(row), "wide_share": row.wide_share} for row in found]
-        arguments.json.write_text(json.dumps(record, indent=1) + "\n")
+    return [{**asdict(row), "wide_share": row.wide_share} for row in found]
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -7,20 +7,19 @@ kinds, whole and with ops that the host runs. ``python -m benchmarks.gpu_replay 
 them on a machine with the GPU.
 """
 
-import argparse
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from random import Random
 from time import monotonic
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import onnx
 
 import braid
+from benchmarks.command import run_command
 from benchmarks.conformance.cases import Case, load_cases
 from benchmarks.conformance.executors import imported_with
 from benchmarks.conformance.expectations import read_expected
@@ -114,29 +113,28 @@ def keep_model(
 KINDS = {"node": node_tests, "small": small_models}
 
 
-def main() -> int:
+def main(
+    folder: Path,
+    *,
+    kind: Annotated[str, list(KINDS)] = "node",
+    target: str = "gpu-h100",
+    gpu_arch: str | None = None,
+    seconds: Annotated[float, "after which none begins"] = 600.0,
+) -> None:
     """Run as a program."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--kind", choices=KINDS, default="node")
-    parser.add_argument("--target", default="gpu-h100")
-    parser.add_argument("--gpu-arch")
-    parser.add_argument("--seconds", type=float, default=600.0, help="after which none begins")
-    arguments = parser.parse_args()
-    deadline = monotonic() + arguments.seconds
-    target = Target(arguments.target, arguments.gpu_arch)
+    deadline = monotonic() + seconds
+    chosen = Target(target, gpu_arch)
     count = 0
-    for name, keep in KINDS[arguments.kind]():
+    for name, keep in KINDS[kind]():
         if monotonic() > deadline:
             break
         try:
-            keep(arguments.folder, target)
+            keep(folder, chosen)
             count += 1
         except BraidError as error:
             print(f"{name}: {str(error).splitlines()[0]}", flush=True)
     print(f"{count} cases")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main)

@@ -10,20 +10,18 @@ that may change: other bits are a race. What is wrong is printed with the larges
 allowed, and the first place.
 """
 
-import argparse
-import json
-import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from benchmarks.arguments import count, no_case, output_file
+from benchmarks.arguments import count, no_case
 from benchmarks.case_process import READY, CaseLost, CaseProcess, run_side_by_side
+from benchmarks.command import Judged, UsageError, run_command
 from benchmarks.kept_cases import Array, KeptCase, kept_names
 from braid.support.errors import BraidError
 
@@ -96,33 +94,29 @@ def replay_all(
     return found
 
 
-def main() -> int:
+def main(
+    folder: Path,
+    *,
+    jobs: Annotated[int, count] = JOBS,
+    seconds: Annotated[float, "after which no case begins"] = 300.0,
+    runs: Annotated[int, count, "of each case"] = RUNS,
+    only: Annotated[str, "cases whose names have it"] = "",
+) -> object:
     """Run as a program; 1 where something is wrong."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--jobs", type=count, default=JOBS)
-    parser.add_argument("--seconds", type=float, default=300.0, help="after which no case begins")
-    parser.add_argument("--runs", type=count, default=RUNS, help="of each case")
-    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose names have it")
-    parser.add_argument("--json", type=output_file)
-    arguments = parser.parse_args()
     begin = time.monotonic()
-    kept = kept_names(arguments.folder)
-    names = [name for name in kept if arguments.only in name]
+    kept = kept_names(folder)
+    names = [name for name in kept if only in name]
     if not names:
-        parser.error(f"{arguments.folder}: {no_case(arguments.only, kept)}")
-    jobs = min(arguments.jobs, len(names))
-    processes = [CaseProcess(serve, (arguments.folder, arguments.runs)) for _ in range(jobs)]
-    found = replay_all(processes, names, arguments.seconds)
+        raise UsageError(f"{folder}: {no_case(only, kept)}")
+    processes = [CaseProcess(serve, (folder, runs)) for _ in names[:jobs]]
+    found = replay_all(processes, names, seconds)
     wrong, lost = sum(not own.right for own in found), sum(own.lost for own in found)
     print(
         f"{len(found)} of {len(names)} cases in {time.monotonic() - begin:.0f} s: "
         f"{len(found) - wrong} right, {wrong - lost} wrong, {lost} without results"
     )
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps([asdict(own) for own in found], indent=1) + "\n")
-    return 1 if wrong else 0
+    return Judged(found, not wrong)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main)

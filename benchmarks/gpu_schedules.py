@@ -7,13 +7,11 @@ where they fit. What is predicted of them is compared with ``benchmarks/results/
 by a test. It takes a GPU, and all that compiles.
 """
 
-import argparse
-import json
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
@@ -22,7 +20,7 @@ from statistics import median
 import numpy as np
 
 import braid
-from benchmarks.arguments import output_file
+from benchmarks.command import run_command
 from benchmarks.gpu_arrays import launched_seconds
 from benchmarks.gpu_case import Case
 from benchmarks.gpu_cases import convolution, product
@@ -108,15 +106,10 @@ def time(timed: Timed, path: Path) -> None:
     timed.seconds, timed.least = median(seconds[_FIRST:]), min(seconds[_FIRST:])
 
 
-def main() -> None:
+def main(*, target: str = "gpu-h200", most: int = 40) -> object:
     """The command."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--target", default="gpu-h200")
-    parser.add_argument("--most", type=int, default=40)
-    parser.add_argument("--json", type=output_file)
-    given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor() as pool:
-        own = pool.map(partial(points, target=given.target, most=given.most), cases())
+        own = pool.map(partial(points, target=target, most=most), cases())
         found = [point for each in own for point in each]
         paths = [Path(folder) / f"{number}.braid" for number in range(len(found))]
         compiled = list(pool.map(compile_to, paths, (text for _, text in found)))
@@ -130,9 +123,8 @@ def main() -> None:
         print(
             f"{name:32} {len(took):3}, first {took[first]:8.2f} µs, best {took[best]:8.2f}: {best}"
         )
-    if given.json is not None:
-        given.json.write_text(json.dumps({"target": given.target, "rows": [*map(asdict, rows)]}))
+    return {"target": target, "rows": rows}
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

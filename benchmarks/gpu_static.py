@@ -8,19 +8,17 @@ nvidia-cuda-cccl`` put it; nvcc is that of ``braid-compiler[gpu-check]``. Nothin
 libraries is disassembled: their licence forbids it.
 """
 
-import argparse
-import json
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from xdsl.dialects.builtin import TensorType, bf16, i8, i32
 from xdsl.ir import Block
 
-from benchmarks.arguments import output_file
+from benchmarks.command import run_command
 from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
@@ -238,17 +236,12 @@ def show(found: list[Row]) -> None:
                 print(f"{own.case}: {ratio:.2f}× CUTLASS's FLOPs{moved}")
 
 
-def main() -> None:
+def main(*, cutlass: Path | None = None) -> object:
     """Run as a program."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cutlass", type=Path)
-    parser.add_argument("--json", type=output_file)
-    arguments = parser.parse_args()
-    found = list(rows(arguments.cutlass))
+    found = list(rows(cutlass))
     show(found)
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps([asdict(row) for row in found], indent=1) + "\n")
+    return found
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

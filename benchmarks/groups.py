@@ -9,14 +9,12 @@ one thread, by the time of that thread. A row says how often the group is in the
 summary which are slower than their parts by more than 10 %.
 """
 
-import argparse
-import json
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from xdsl.context import Context
@@ -24,7 +22,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 import braid
-from benchmarks.arguments import count, output_file
+from benchmarks.arguments import count
+from benchmarks.command import run_command
 from benchmarks.models.compare import Candidate, interleave_for
 from benchmarks.provenance import provenance
 from braid.analysis.diagnostics.remarks import collect_remarks
@@ -182,23 +181,15 @@ def _all(paths: Sequence[Path], runs: int) -> Iterator[Measured]:
             yield measure(path.stem, group, runs)
 
 
-def main() -> None:
+def main(models: Sequence[Path], *, runs: Annotated[int, count] = 31) -> object:
     """Measure the groups of all models, print a row for each and a summary."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", nargs="+", type=Path)
-    parser.add_argument("--runs", type=count, default=31)
-    parser.add_argument("--json", type=output_file)
-    options = parser.parse_args()
     found: list[Measured] = []
-    for each in _all(options.models, options.runs):
+    for each in _all(models, runs):
         found.append(each)
         print(_row(each), flush=True)
     print(summary(found))
-    if options.json:
-        rows = [asdict(each) for each in found]
-        report = {**provenance(()), "threads": 1, "results": rows}
-        options.json.write_text(json.dumps(report, indent=1))
+    return {**provenance(()), "threads": 1, "results": found}
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -10,13 +10,12 @@ inputs, and classes are told apart by single steps of 8 bits. How often ONNX Run
 itself there, with and without its graph optimizations, is the yardstick.
 """
 
-import argparse
 import json
 import statistics
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import onnx
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 from onnx import ModelProto, numpy_helper
 from onnxruntime import GraphOptimizationLevel, InferenceSession, SessionOptions
 
-from benchmarks.arguments import output_file
+from benchmarks.command import run_command
 from benchmarks.models.compare import Candidate, interleave
 from benchmarks.models.peers import load_braid, load_ort
 
@@ -136,25 +135,23 @@ def agreement(answers: list[int], others: list[int]) -> float:
     return sum(a == b for a, b in zip(answers, others, strict=True)) / len(answers)
 
 
-def main() -> None:
+def main(
+    file: Annotated[Path, "a float ResNet-50 that ends in a Gemm"],
+    *,
+    inputs: int = 200,
+    runs: int = 20,
+) -> object:
     """Measure, print the figures, and write them as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("model", type=Path, help="a float ResNet-50 that ends in a Gemm")
-    parser.add_argument("--inputs", type=int, default=200)
-    parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--json", type=output_file)
-    options = parser.parse_args()
-    model = onnx.load(options.model)
+    model = onnx.load(file)
     _, shape = input_of(model)
     calibration = list(images(CALIBRATION_INPUTS, shape, seed=0))
-    figures: dict[str, Any] = {"model": options.model.stem, "inputs": options.inputs}
-    figures["as it is"] = measure(model, calibration, options.inputs, options.runs)
+    figures: dict[str, Any] = {"model": file.stem, "inputs": inputs}
+    figures["as it is"] = measure(model, calibration, inputs, runs)
     center_classifier(model, calibration)
-    figures["centered"] = measure(model, calibration, options.inputs, options.runs)
+    figures["centered"] = measure(model, calibration, inputs, runs)
     print(json.dumps(figures, indent=2))
-    if options.json is not None:
-        options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    return figures
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

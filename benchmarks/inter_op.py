@@ -8,8 +8,6 @@ among ONNX Runtime's, whose threads spin for a while after a run. What every var
 computes must be, to the bit, what one thread does. Ratios are to braid on one thread.
 """
 
-import argparse
-import json
 import statistics
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +21,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 import braid
-from benchmarks.arguments import output_file
+from benchmarks.command import run_command
 from benchmarks.models.compare import Candidate, interleave
 from benchmarks.models.inputs import random_inputs
 from braid.analysis.diagnostics.remarks import Remark, collect_remarks
@@ -103,7 +101,7 @@ def ort_variants(path: Path, inputs: Mapping[str, Array], threads: int) -> Itera
         yield Candidate(f"ort {name}", lambda s=session: s.run(None, dict(inputs)), 0.0, {})
 
 
-def measure(path: Path, threads: int, runs: int, seconds: float | None) -> dict[str, Any]:
+def measured(path: Path, threads: int, runs: int, seconds: float | None) -> dict[str, Any]:
     """Median, least and ratio of every variant; raises SystemExit where results differ."""
     inputs = random_inputs(path)
     record: dict[str, Any] = {}
@@ -130,21 +128,16 @@ def measure(path: Path, threads: int, runs: int, seconds: float | None) -> dict[
     return record
 
 
-def main() -> None:
+def main(
+    models: Sequence[Path] = (), *, threads: int = 2, runs: int = 30, measure: float | None = None
+) -> object:
     """Measures and prints a table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", nargs="*", type=Path)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--runs", type=int, default=30)
-    parser.add_argument("--measure", type=float, metavar="SECONDS")
-    parser.add_argument("--json", type=output_file)
-    options = parser.parse_args()
     results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as directory:
         branches = Path(directory) / "two_branches.onnx"
         branches.write_bytes(two_branches().SerializeToString())
-        for path in (branches, *options.models):
-            found = measure(path, options.threads, options.runs, options.measure)
+        for path in (branches, *models):
+            found = measured(path, threads, runs, measure)
             results[path.stem] = found
             for name, row in found.items():
                 arena = (
@@ -155,9 +148,8 @@ def main() -> None:
                     f"{1e3 * row['minimum']:9.3f} ms  ratio {row['ratio']:.2f}{arena}",
                     flush=True,
                 )
-    if options.json is not None:
-        options.json.write_text(json.dumps(results, indent=1))
+    return results
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

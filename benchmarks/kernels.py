@@ -8,14 +8,12 @@ runs, of CPU time of the thread. With `--bytes`, products of bytes alone.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +22,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.rewriter import Rewriter
 
 from benchmarks import onednn
-from benchmarks.arguments import output_file
+from benchmarks.command import UsageError, run_command
 from benchmarks.provenance import provenance
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.attributes import with_layout
@@ -475,37 +473,32 @@ def _product(text: str) -> tuple[int, int, int]:
     return m, n, k
 
 
-def main() -> None:
+def main(
+    *,
+    rounds: int = 7,
+    bytes: Annotated[
+        Sequence[tuple[int, ...]] | None,
+        _product,
+        "measure products of bytes alone: of these shapes, by default the usual ones",
+    ] = None,
+) -> object:
     """Parse the arguments, measure, print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--json", type=output_file)
-    parser.add_argument(
-        "--bytes", nargs="*", type=_product, metavar="MxNxK",
-        help="measure products of bytes alone: of these shapes, by default the usual ones",
-    )  # fmt: skip
-    options = parser.parse_args()
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         if os.environ.get(variable) != "1":
-            parser.error(f"set {variable}=1: all contenders run on one thread")
+            raise UsageError(f"set {variable}=1: all contenders run on one thread")
     peak = peak_flops()
     print(f"peak {peak / 1e9:.1f} Gflop/s")
     results: list[Measurement] = []
-    wanted = _all(options.rounds)
-    if options.bytes is not None:
-        shapes = options.bytes or GEMM
-        wanted = (measure_narrow_gemm(*shape, rounds=options.rounds) for shape in shapes)
+    wanted = _all(rounds)
+    if bytes is not None:
+        shapes = bytes or GEMM
+        wanted = (measure_narrow_gemm(*shape, rounds=rounds) for shape in shapes)
     for result in wanted:
         show(result, peak)
         results.append(result)
-    if options.json:
-        report = {
-            **provenance(("onednn-cpu-gomp", "numpy")),
-            "peak_flops": peak,
-            "results": [asdict(result) for result in results],
-        }
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
+    facts = provenance(("onednn-cpu-gomp", "numpy"))
+    return {**facts, "peak_flops": peak, "results": results}
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -15,11 +15,13 @@ import resource
 import subprocess
 import sys
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Annotated
 
-from benchmarks.arguments import output_file
+from benchmarks.command import run_command
 from benchmarks.generators.layout_graphs import layout_problem
 from benchmarks.generators.layout_modules import layout_module
 from benchmarks.generators.sharding_graphs import sharding_problem
@@ -59,7 +61,20 @@ def read_instance(name: str, data: Path, seed: int) -> StrategyProblem:
     return read_iopddl(data / f"asplos-2025-iopddl-{family}.json.gz", memory=size != "unlimited")
 
 
-def measure_module(name: str, ops: int, options: argparse.Namespace) -> Measurement:
+@dataclass(frozen=True)
+class Settings:
+    """What is measured."""
+
+    _: KW_ONLY
+    data: Path = Path()
+    instances: Sequence[str] = ("B",)
+    time_limit: float = 60.0
+    workers: int = 2
+    seed: int = 0
+    single: Annotated[str | None, argparse.SUPPRESS] = None
+
+
+def measure_module(name: str, ops: int, options: Settings) -> Measurement:
     """Run `select-layouts` by braid-opt on a file with `ops` ops."""
     with TemporaryDirectory() as folder:
         source, remarks = Path(folder) / "module.mlir", Path(folder) / "remarks.json"
@@ -87,7 +102,7 @@ def measure_module(name: str, ops: int, options: argparse.Namespace) -> Measurem
     )
 
 
-def measure(name: str, options: argparse.Namespace) -> Measurement:
+def measure(name: str, options: Settings) -> Measurement:
     """Solve one instance in this process."""
     family, _, size = name.partition("-")
     if family == "module":
@@ -139,20 +154,11 @@ def _row(m: Measurement) -> str:
     )  # fmt: skip
 
 
-def main() -> None:
+def main(options: Settings) -> object:
     """Parse the arguments, measure, print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=Path())
-    parser.add_argument("--instances", nargs="+", default=["B"])
-    parser.add_argument("--time-limit", type=float, default=60.0)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=output_file)
-    parser.add_argument("--single", help=argparse.SUPPRESS)
-    options = parser.parse_args()
     if options.single:
-        json.dump(asdict(measure(options.single, options)), sys.stdout)
-        return
+        print(json.dumps(asdict(measure(options.single, options))))
+        return None
     print(_COLUMNS.format(
         "instance", "nodes", "edges", "greedy", "cost", "bound", "gap", "proven", "seconds", "MiB"
     ))  # fmt: skip
@@ -160,9 +166,8 @@ def main() -> None:
     for name in options.instances:
         results.append(_in_own_process(name, sys.argv[1:]))
         print(_row(results[-1]), flush=True)
-    if options.json:
-        options.json.write_text(json.dumps([asdict(result) for result in results], indent=1) + "\n")
+    return results
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -7,18 +7,18 @@ OpenVINO. ``--measure SECONDS`` first times the kernels of each model in all lay
 measurements are kept, and all selections then decide by them.
 """
 
-import argparse
-import json
 import statistics
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.arguments import output_file
+from benchmarks.command import keep, run_command
 from benchmarks.layout_peers import openvino_reorders_by, ort_reorders
 from benchmarks.layout_variants import Decided, Selection, build, decide
 from benchmarks.models.compare import Array, Candidate, interleave, largest_error
@@ -75,7 +75,22 @@ class ModelRows:
     openvino_reorders: int | None
 
 
-def measure(path: Path, options: argparse.Namespace) -> ModelRows:
+@dataclass(frozen=True)
+class Settings:
+    """What is measured."""
+
+    _: KW_ONLY
+    models: Path
+    only: Sequence[str] = FOUNDATION
+    runs: int = 30
+    warmup: int = 3
+    seed: int = 1
+    measure: float = 0.0
+    openvino: Annotated[str | None, "a Python interpreter that has openvino"] = None
+    json: Annotated[Path | None, output_file] = None
+
+
+def measure(path: Path, options: Settings) -> ModelRows:
     """Measure all selections on the model at `path`."""
     if options.measure:
         print(measure_model(path, options.measure), flush=True)
@@ -139,26 +154,15 @@ def show(result: ModelRows) -> None:
     print(f"reorders of ONNX Runtime: {result.ort_reorders}, of OpenVINO: {openvino}", flush=True)
 
 
-def main() -> None:
+def main(options: Settings) -> None:
     """Measure, print a table a model, and write the figures as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--models", type=Path, required=True)
-    parser.add_argument("--only", nargs="*", default=FOUNDATION)
-    parser.add_argument("--runs", type=int, default=30)
-    parser.add_argument("--warmup", type=int, default=3)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--measure", type=float, default=0.0)
-    parser.add_argument("--openvino", help="a Python interpreter that has openvino")
-    parser.add_argument("--json", type=output_file)
-    options = parser.parse_args()
     results: list[ModelRows] = []
     for name in options.only:
         results.append(measure(make(options.models, name), options))
         show(results[-1])
-        if options.json:
-            report = json.dumps([asdict(result) for result in results], indent=1)
-            options.json.write_text(report + "\n")
+        if options.json is not None:
+            keep(options.json, results)
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

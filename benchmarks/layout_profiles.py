@@ -7,17 +7,17 @@ profile says, and runs both in turns on all samples, one thread. ``--measure SEC
 the kernels of each model in all layouts; both selections then decide by these measurements.
 """
 
-import argparse
 import json
 import statistics
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
 import braid
-from benchmarks.arguments import output_file
+from benchmarks.command import run_command
 from benchmarks.layout_variants import Selection, build, decide
 from benchmarks.models.compare import Array, Candidate, Run, interleave, largest_error
 from benchmarks.models.control_flow import MODELS
@@ -52,7 +52,20 @@ def profile(path: Path, inputs: list[list[Array]], directory: Path) -> Path:
     return file
 
 
-def measure(path: Path, options: argparse.Namespace, directory: Path) -> Gain:
+@dataclass(frozen=True)
+class Settings:
+    """What is measured."""
+
+    _: KW_ONLY
+    models: Path
+    only: Sequence[str] = tuple(MODELS)
+    runs: int = 30
+    warmup: int = 3
+    seed: int = 1
+    measure: float = 0.0
+
+
+def measure(path: Path, options: Settings, directory: Path) -> Gain:
     """Compare both selections on one model."""
     if options.measure:
         print(measure_model(path, options.measure), flush=True)
@@ -87,17 +100,8 @@ def _on_all(model: braid.Model, inputs: list[list[Array]]) -> Run:
     return lambda: [model.run(arrays) for arrays in inputs][-1]
 
 
-def main() -> None:
+def main(options: Settings) -> object:
     """Measure, print a line a model and the mean, and write the figures as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--models", type=Path, required=True)
-    parser.add_argument("--only", nargs="*", default=list(MODELS))
-    parser.add_argument("--runs", type=int, default=30)
-    parser.add_argument("--warmup", type=int, default=3)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--measure", type=float, default=0.0)
-    parser.add_argument("--json", type=output_file)
-    options = parser.parse_args()
     results: list[Gain] = []
     with TemporaryDirectory() as directory:
         for name in options.only:
@@ -112,10 +116,8 @@ def main() -> None:
             )
     mean = statistics.mean(1 - result.ratio for result in results)
     print(f"mean gain {mean:.1%}, largest ratio {max(result.ratio for result in results):.3f}")
-    if options.json:
-        report = {"mean_gain": mean, "results": [asdict(result) for result in results]}
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
+    return {"mean_gain": mean, "results": results}
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

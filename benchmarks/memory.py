@@ -10,17 +10,16 @@ scratch of all workers, results apart), `growth` that of the process's resident 
 result. Times are of one thread, at sizes that fit in memory: medians of interleaved runs.
 """
 
-import argparse
 import json
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import onnx
@@ -28,7 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 import braid
-from benchmarks.arguments import output_file
+from benchmarks.command import run_command
 from benchmarks.oversize.case import Array, Case
 from benchmarks.oversize.cases import CASES
 from braid.driver.pipeline import graph_passes
@@ -171,26 +170,24 @@ def table(reports: Mapping[str, Mapping[str, Any]]) -> Table:
     return found
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(
+    *,
+    cases: Annotated[str | None, "names, separated by commas; all by default"] = None,
+    rounds: int = 9,
+) -> object:
     """Measures the chosen models, prints a table, and writes the figures as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", help="names, separated by commas; all by default")
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--json", type=output_file)
-    options = parser.parse_args(arguments)
-    names = options.cases.split(",") if options.cases else [case.name for case in CASES]
+    names = cases.split(",") if cases else [case.name for case in CASES]
     reports: dict[str, dict[str, Any]] = {}
     for case in CASES:
         if case.name in names:
             reports[case.name] = {
                 "memory": measure_memory(case),
-                "time": measure_time(case, options.rounds),
+                "time": measure_time(case, rounds),
             }
             print(f"{case.name}: done", file=sys.stderr)
     Console(width=200).print(table(reports))
-    if options.json:
-        options.json.write_text(json.dumps(reports, indent=2))
+    return reports
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -7,14 +7,14 @@
 Each takes `--json FILE`.
 """
 
-import argparse
-import json
 import resource
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from random import Random
 from time import perf_counter
+from typing import Annotated
 
-from benchmarks.arguments import output_file
+from benchmarks.command import run_command
 from benchmarks.generators.layered_graphs import (
     latency_problem,
     layered_graph,
@@ -34,7 +34,19 @@ Record = dict[str, object]
 MAKERS = {"memory": memory_problem, "latency": latency_problem}
 
 
-def enumerated(arguments: argparse.Namespace) -> Iterator[Record]:
+@dataclass(frozen=True)
+class Settings:
+    """What is measured."""
+
+    part: Annotated[str, ["enumerated", "narrow", "layered"]]
+    _: KW_ONLY
+    count: int = 20
+    sizes: Sequence[int] = (100, 250, 500, 1000)
+    time_limit: float = 60.0
+    seed: int = 0
+
+
+def enumerated(arguments: Settings) -> Iterator[Record]:
     """Compare with the best of all orders on graphs of at most 20,000 orders."""
     made, seed = 0, arguments.seed
     while made < arguments.count:
@@ -78,14 +90,14 @@ def quality(name: str, problem: MemoryProblem | LatencyProblem, limit: float, se
     }
 
 
-def narrow(arguments: argparse.Namespace) -> Iterator[Record]:
+def narrow(arguments: Settings) -> Iterator[Record]:
     """Search graphs of 60 ops with antichains of up to 8 for the least peak."""
     for seed in range(arguments.seed, arguments.seed + arguments.count):
         problem = memory_problem(narrow_graph(60, 8, seed), seed)
         yield quality("memory", problem, arguments.time_limit, seed)
 
 
-def layered(arguments: argparse.Namespace) -> Iterator[Record]:
+def layered(arguments: Settings) -> Iterator[Record]:
     """Search graphs of growing size for both objectives."""
     for size in arguments.sizes:
         graph = layered_graph(size, 10, arguments.seed)
@@ -94,23 +106,12 @@ def layered(arguments: argparse.Namespace) -> Iterator[Record]:
             yield quality(name, problem, arguments.time_limit, arguments.seed)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parts = {"enumerated": enumerated, "narrow": narrow, "layered": layered}
-    parser.add_argument("part", choices=list(parts))
-    parser.add_argument("--count", type=int, default=20)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[100, 250, 500, 1000])
-    parser.add_argument("--time-limit", type=float, default=60.0)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=output_file)
-    arguments = parser.parse_args()
-    records: list[Record] = []
-    for record in parts[arguments.part](arguments):
-        print(*(f"{key}={value}" for key, value in record.items()), flush=True)
-        records.append(record)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(records, indent=2) + "\n")
+PARTS = {"enumerated": enumerated, "narrow": narrow, "layered": layered}
+
+
+def main(arguments: Settings) -> Iterator[Record]:
+    return PARTS[arguments.part](arguments)
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

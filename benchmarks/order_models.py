@@ -9,15 +9,15 @@ before any rewriting; `rewritten` is the best order behind `split-concats` and `
 `--groups` orders groups of fused ops, as the default pipeline does, instead of single ops.
 """
 
-import argparse
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from time import perf_counter
+from typing import Annotated
 
 from xdsl.dialects import func
 
-from benchmarks.arguments import output_file
+from benchmarks.command import run_command
 from braid.analysis.diagnostics.remarks import Remark, collect_remarks
 from braid.driver.read_source import SourceModel, read_source
 from braid.passes.infrastructure.manager import run_pipeline
@@ -86,7 +86,21 @@ def _is_close(remark: Remark) -> bool:
     return "subgraph" in remark.data and isinstance(gap, float) and gap <= 0.05
 
 
-def measured(arguments: argparse.Namespace) -> Iterator[Record]:
+@dataclass(frozen=True)
+class Settings:
+    """What is measured."""
+
+    objective: Annotated[str, ["memory", "latency"]]
+    models: Sequence[Path]
+    _: KW_ONLY
+    target: str = "npu-small"
+    memory: Annotated[str, "limit of select-splits; by default tiles overlap in 2 MiB"] = "699050"
+    follow_readers: Annotated[bool, "as of select-splits"] = False
+    groups: Annotated[bool, "memory: order fused groups"] = False
+    time_limit: float = 60.0
+
+
+def measured(arguments: Settings) -> Iterator[Record]:
     """One record a model."""
     latency = arguments.objective == "latency"
     follow = " follow-readers" if arguments.follow_readers else ""
@@ -117,29 +131,5 @@ def rewriting(plain: Record, rewritten: Record) -> Record:
     }
 
 
-def main() -> None:
-    """Prints one record a line; `--json` writes them to a file as well."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("objective", choices=["memory", "latency"])
-    parser.add_argument("models", nargs="+", type=Path)
-    parser.add_argument("--target", default="npu-small")
-    parser.add_argument(
-        "--memory",
-        default="699050",
-        help="limit of select-splits; by default a third of 2 MiB, so that tiles overlap",
-    )
-    parser.add_argument("--follow-readers", action="store_true", help="as of select-splits")
-    parser.add_argument("--groups", action="store_true", help="memory: order fused groups")
-    parser.add_argument("--time-limit", type=float, default=60.0)
-    parser.add_argument("--json", type=output_file)
-    arguments = parser.parse_args()
-    records: list[Record] = []
-    for record in measured(arguments):
-        print(json.dumps(record), flush=True)
-        records.append(record)
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps(records, indent=2) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    run_command(measured)

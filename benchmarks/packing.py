@@ -3,13 +3,12 @@
 python -m benchmarks.packing --data DIR/minimalloc [--time-limit 30] [--json out.json]
 """
 
-import argparse
 import csv
-import json
+from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
 
-from benchmarks.arguments import output_file
+from benchmarks.command import run_command
 from braid.solvers.packing import Buffer, pack
 
 
@@ -52,22 +51,12 @@ def measure(path: Path, time_limit: float, seed: int, workers: int) -> dict[str,
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--time-limit", type=float, default=30.0)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--json", type=output_file)
-    arguments = parser.parse_args()
-    results: list[dict[str, object]] = []
-    for path in sorted(arguments.data.glob("*.csv")):
-        result = measure(path, arguments.time_limit, arguments.seed, arguments.workers)
-        print(*(f"{key}={value}" for key, value in result.items()), flush=True)
-        results.append(result)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=2) + "\n")
+def main(
+    *, data: Path, time_limit: float = 30.0, seed: int = 0, workers: int = 1
+) -> Iterator[dict[str, object]]:
+    for path in sorted(data.glob("*.csv")):
+        yield measure(path, time_limit, seed, workers)
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

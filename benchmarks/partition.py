@@ -6,18 +6,18 @@ The cost is the load of the busiest device; it is counted again here, from the f
 the best one known to this file, found without keeping pieces contiguous.
 """
 
-import argparse
 import gzip
 import json
 from collections import defaultdict
+from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from benchmarks.arguments import output_file
+from benchmarks.command import run_command
 from braid.solvers.partition import PartitionProblem, solve
 
 _REFERENCES = {
@@ -119,24 +119,18 @@ def measure(path: Path, time_limit: float, seed: int, workers: int) -> dict[str,
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--time-limit", type=float, default=60.0)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--only", default="", help="part of the names of instances")
-    parser.add_argument("--json", type=output_file)
-    arguments = parser.parse_args()
-    results: list[dict[str, object]] = []
-    for path in sorted(arguments.data.glob("*.json.gz")):
-        if arguments.only in path.name:
-            result = measure(path, arguments.time_limit, arguments.seed, arguments.workers)
-            print(*(f"{key}={value}" for key, value in result.items()), flush=True)
-            results.append(result)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=2) + "\n")
+def main(
+    *,
+    data: Path,
+    time_limit: float = 60.0,
+    seed: int = 0,
+    workers: int = 2,
+    only: Annotated[str, "part of the names of instances"] = "",
+) -> Iterator[dict[str, object]]:
+    for path in sorted(data.glob("*.json.gz")):
+        if only in path.name:
+            yield measure(path, time_limit, seed, workers)
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -10,12 +10,12 @@ With `--tight` the budget is that share of the planted order's peak, and `fixed_
 same search finds in as long where first executions keep the given order.
 """
 
-import argparse
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from time import perf_counter, process_time
+from typing import Annotated
 
-from benchmarks.arguments import output_file
+from benchmarks.command import run_command
 from benchmarks.generators.planted_orders import planted_order
 from benchmarks.generators.planted_packings import planted_packing
 from benchmarks.generators.planted_strategies import planted_strategies
@@ -44,7 +44,38 @@ class _Clock:
         }
 
 
-def packing(arguments: argparse.Namespace) -> Iterator[Record]:
+SIZES = {
+    "packing": [100, 500],
+    "remat": [100, 250, 500, 1000],
+    "strategy": [5000, 20_000, 65_000],
+}
+COUNTS = {"packing": 50, "remat": 5, "strategy": 1}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is measured."""
+
+    part: Annotated[str, list(SIZES)]
+    _: KW_ONLY
+    count: int = 0
+    sizes: Sequence[int] = ()
+    time_limit: float = 0.0
+    seed: int = 0
+    memory: bool = False
+    tight: float = 1.0
+
+    def of_part(self) -> "Settings":
+        """Return it with what the part has where nothing is given."""
+        return replace(
+            self,
+            count=self.count or COUNTS[self.part],
+            sizes=self.sizes or SIZES[self.part],
+            time_limit=self.time_limit or (120 if self.part == "strategy" else 60),
+        )
+
+
+def packing(arguments: Settings) -> Iterator[Record]:
     """Cut rectangles into pieces, every third by straight cuts alone, and pack them again."""
     low, high = arguments.sizes[0], arguments.sizes[-1]
     for number in range(arguments.count):
@@ -62,7 +93,7 @@ def packing(arguments: argparse.Namespace) -> Iterator[Record]:
         }
 
 
-def remat(arguments: argparse.Namespace) -> Iterator[Record]:
+def remat(arguments: Settings) -> Iterator[Record]:
     """Schedule graphs within the peak of an order that needs no recomputation."""
     for size in arguments.sizes:
         for seed in range(arguments.seed, arguments.seed + arguments.count):
@@ -93,7 +124,7 @@ def _over(problem: Problem, budget: int, limit: float, *, fixed: bool = False) -
     return 100 * (result.duration / problem.base_duration - 1)
 
 
-def strategy(arguments: argparse.Namespace) -> Iterator[Record]:
+def strategy(arguments: Settings) -> Iterator[Record]:
     """Assign strategies where the least cost is known, with `--memory` under a limit that binds."""
     for size in arguments.sizes:
         for seed in range(arguments.seed, arguments.seed + arguments.count):
@@ -117,37 +148,11 @@ def strategy(arguments: argparse.Namespace) -> Iterator[Record]:
 
 
 PARTS = {"packing": packing, "remat": remat, "strategy": strategy}
-SIZES = {
-    "packing": [100, 500],
-    "remat": [100, 250, 500, 1000],
-    "strategy": [5000, 20_000, 65_000],
-}
-COUNTS = {"packing": 50, "remat": 5, "strategy": 1}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("part", choices=list(PARTS))
-    parser.add_argument("--count", type=int)
-    parser.add_argument("--sizes", type=int, nargs="+")
-    parser.add_argument("--time-limit", type=float)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--memory", action="store_true")
-    parser.add_argument("--tight", type=float, default=1.0)
-    parser.add_argument("--json", type=output_file)
-    arguments = parser.parse_args()
-    arguments.sizes = arguments.sizes or SIZES[arguments.part]
-    arguments.count = arguments.count or COUNTS[arguments.part]
-    arguments.time_limit = arguments.time_limit or (120 if arguments.part == "strategy" else 60)
-    records: list[Record] = []
-    for record in PARTS[arguments.part](arguments):
-        print(*(f"{key}={value}" for key, value in record.items()), flush=True)
-        records.append(record)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(records, indent=2) + "\n")
+def main(arguments: Settings) -> Iterator[Record]:
+    return PARTS[arguments.part](arguments.of_part())
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

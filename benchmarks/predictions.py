@@ -13,19 +13,18 @@ machine does makes it longer. All times are divided by how slow the machine was 
 fixed kernel tells.
 """
 
-import argparse
 import json
 import os
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import braid
-from benchmarks.arguments import output_file
+from benchmarks.command import run_command
 from benchmarks.models.inputs import random_inputs
 from benchmarks.streams import TARGET, Arrays, repeat
 from braid.driver.pipeline import passes_for, with_partition
@@ -154,26 +153,28 @@ def ratios(rows: dict[str, Any]) -> Iterator[tuple[str, float]]:
         yield name, row["predicted"] / row["measured"]
 
 
-def main() -> None:
+@dataclass(frozen=True)
+class Settings:
+    """What is measured."""
+
+    models: Sequence[Path]
+    _: KW_ONLY
+    test: Annotated[Sequence[str] | None, "names of the models to test, by default all"] = None
+    seconds: float = 4.0
+    rounds: int = 3
+    replicate: Annotated[bool, "let stages run on both cores"] = False
+    cache: Annotated[Path | None, "directory that keeps what is compiled"] = None
+    records: Annotated[Path | None, "file with what was probed; written if new"] = None
+
+
+def main(options: Settings) -> dict[str, Any]:
     """Probes all models, and prints a line for each stage of the tested ones."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", nargs="+", type=Path)
-    parser.add_argument("--test", nargs="*", help="names of the models to test, by default all")
-    parser.add_argument("--seconds", type=float, default=4.0)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--replicate", action="store_true", help="let stages run on both cores")
-    parser.add_argument("--cache", type=Path, help="directory that keeps what is compiled")
-    parser.add_argument("--records", type=Path, help="file with what was probed; written if new")
-    parser.add_argument("--json", type=output_file)
-    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         os.environ["BRAID_CACHE_DIR"] = str(options.cache or directory)
-        results = run(options)
-    if options.json is not None:
-        options.json.write_text(json.dumps(results, indent=1))
+        return run(options)
 
 
-def run(options: argparse.Namespace) -> dict[str, Any]:
+def run(options: Settings) -> dict[str, Any]:
     """The figures of all tested models."""
     default_store().append(())
     machine = cpu_machine(NATIVE)
@@ -220,9 +221,7 @@ class Kept:
         return {"first": self.first, "rows": rows}
 
 
-def tested(
-    options: argparse.Namespace, probed: dict[str, list[Record]], pace: Pace
-) -> dict[str, Any]:
+def tested(options: Settings, probed: dict[str, list[Record]], pace: Pace) -> dict[str, Any]:
     """The figures of all tested models."""
     results: dict[str, Any] = {}
     for path in options.models:
@@ -257,4 +256,4 @@ def show(name: str, before: dict[str, Any], after: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

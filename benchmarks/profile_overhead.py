@@ -6,16 +6,15 @@ of DIR that ``--only`` names, one thread, on seeded random inputs; ``--control-f
 over runs of (seconds with counters) / (seconds without, right beside).
 """
 
-import argparse
-import json
 import statistics
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 import braid
-from benchmarks.arguments import output_file
+from benchmarks.command import run_command
 from benchmarks.models.compare import Array, Candidate, Run, interleave
 from benchmarks.models.control_flow import MODELS
 from benchmarks.models.control_flow.samples import samples
@@ -64,20 +63,19 @@ def _repeats(run: Run, least: float = 0.01) -> int:
     return max(1, round(least / min(seconds)))
 
 
-def main() -> None:
+def main(
+    *,
+    models: Path,
+    only: Sequence[str] = ("resnet50", "mobilenet_v2"),
+    control_flow: bool = False,
+    runs: int = 30,
+    seed: int = 1,
+) -> object:
     """Measure, print a line a model, and write the figures as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--models", type=Path, required=True)
-    parser.add_argument("--only", nargs="*", default=["resnet50", "mobilenet_v2"])
-    parser.add_argument("--control-flow", action="store_true")
-    parser.add_argument("--runs", type=int, default=30)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", type=output_file)
-    options = parser.parse_args()
-    names = [*options.only, *(MODELS if options.control_flow else ())]
+    names = [*only, *(MODELS if control_flow else ())]
     results: list[Overhead] = []
     for name in names:
-        result = measure(make(options.models, name), options.runs, options.seed)
+        result = measure(make(models, name), runs, seed)
         results.append(result)
         print(
             f"{name:16} {result.plain * 1e3:9.3f} ms, with {result.counters} counters "
@@ -85,9 +83,8 @@ def main() -> None:
             f"({result.first_quartile:.3f} – {result.third_quartile:.3f})",
             flush=True,
         )
-    if options.json:
-        options.json.write_text(json.dumps([asdict(result) for result in results], indent=1) + "\n")
+    return results
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -7,13 +7,15 @@ A fraction is of the natural peak: that of the given order without recomputation
 smallest budget for which a schedule is found.
 """
 
-import argparse
 import gzip
 import json
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from time import perf_counter
+from typing import Annotated
 
-from benchmarks.arguments import output_file
+from benchmarks.command import run_command
 from braid.solvers.rematerialization import (
     InfeasibleBudgetError,
     Op,
@@ -41,17 +43,31 @@ def load(path: Path) -> Problem:
     return Problem(ops, sizes, frozenset({len(ops) - 1}))
 
 
-def measure(problem: Problem, budget: int, args: argparse.Namespace) -> Row:
+@dataclass(frozen=True)
+class Settings:
+    """What is measured."""
+
+    _: KW_ONLY
+    data: Path
+    graphs: Annotated[Sequence[str] | None, "names of graphs; default: all in DIR"] = None
+    fractions: Sequence[str] = ("0.9", "0.8", "0.6", "min")
+    time_limit: float = 60.0
+    seed: int = 0
+    workers: int = 1
+    fixed_order: bool = False
+
+
+def measure(problem: Problem, budget: int, options: Settings) -> Row:
     """Solve one instance; the schedule is simulated again, apart from the solver's own figures."""
     begin = perf_counter()
     try:
         schedule = solve(
             problem,
             budget,
-            time_limit=args.time_limit,
-            seed=args.seed,
-            workers=args.workers,
-            fixed_order=args.fixed_order,
+            time_limit=options.time_limit,
+            seed=options.seed,
+            workers=options.workers,
+            fixed_order=options.fixed_order,
         )
     except InfeasibleBudgetError as error:
         return {
@@ -94,40 +110,26 @@ def describe(row: Row) -> str:
     )
 
 
-def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--graphs", nargs="*", help="names of graphs; default: all in DIR")
-    parser.add_argument("--fractions", nargs="*", default=["0.9", "0.8", "0.6", "min"])
-    parser.add_argument("--time-limit", type=float, default=60.0)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--fixed-order", action="store_true")
-    parser.add_argument("--json", type=output_file)
-    return parser.parse_args()
-
-
-def main() -> None:
-    args = parse_arguments()
-    names = args.graphs or sorted(p.name.split(".")[0] for p in args.data.glob("*.json.gz"))
+def main(options: Settings) -> object:
+    names = options.graphs or sorted(p.name.split(".")[0] for p in options.data.glob("*.json.gz"))
     print(
         f"{'graph':18} {'of peak':>7} {'budget, B':>14} {'time +%':>9} {'bound +%':>9} "
         f"{'gap %':>8} {'s':>8} {'runs':>6}"
     )
     rows: list[Row] = []
     for name in names:
-        problem = load(args.data / f"{name}.json.gz")
+        problem = load(options.data / f"{name}.json.gz")
         natural = simulate(problem, problem.required).peak
-        for fraction in args.fractions:
+        for fraction in options.fractions:
             begin = perf_counter()
             if fraction == "min":
-                budget = minimum_budget(problem, time_limit=args.time_limit, seed=args.seed).found
+                budget = minimum_budget(
+                    problem, time_limit=options.time_limit, seed=options.seed
+                ).found
             else:
                 budget = int(float(fraction) * natural)
             search = perf_counter() - begin
-            row = measure(problem, budget, args)
+            row = measure(problem, budget, options)
             shown = f"{budget / natural:.3f}" if fraction == "min" else fraction
             rows.append(
                 {
@@ -141,10 +143,9 @@ def main() -> None:
                 }
             )
             print(describe(rows[-1]), flush=True)
-    if args.json:
-        settings = {"time_limit": args.time_limit, "workers": args.workers, "seed": args.seed}
-        args.json.write_text(json.dumps({"settings": settings, "rows": rows}, indent=1) + "\n")
+    settings = {"time_limit": options.time_limit, "workers": options.workers, "seed": options.seed}
+    return {"settings": settings, "rows": rows}
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

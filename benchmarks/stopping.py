@@ -7,16 +7,15 @@ over; `python -m benchmarks.stopping replay FILE` says what the rule saves, and 
 `--least-gain 0` by thresholds alone.
 """
 
-import argparse
 import json
 import statistics
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from benchmarks.command import run_command
 from benchmarks.provenance import provenance
 from benchmarks.stopping_kernels import GivenKernel, given_kernels
 from braid.driver.pipeline import passes_for
@@ -129,21 +128,20 @@ def replay(path: Path, speed: float = 1.0, rule: Rule | None = None) -> dict[str
     }
 
 
-def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("record", "replay"))
-    parser.add_argument("file", type=Path)
-    parser.add_argument("--seconds", type=float, default=240.0)
-    parser.add_argument("--library-speed", type=float, nargs="*", default=[1.0])
-    parser.add_argument("--least-gain", type=float, default=LEAST_GAIN)
-    given = parser.parse_args(arguments)
-    if given.what == "record":
-        record(given.file, given.seconds)
-    for speed in given.library_speed:
-        rule = Rule(least_gain=given.least_gain)
-        print(json.dumps(replay(given.file, speed, rule), indent=1))
-    return 0
+def main(
+    what: Annotated[str, ["record", "replay"]],
+    file: Path,
+    *,
+    seconds: float = 240.0,
+    library_speed: Sequence[float] = (1.0,),
+    least_gain: float = LEAST_GAIN,
+) -> None:
+    if what == "record":
+        record(file, seconds)
+    for speed in library_speed:
+        rule = Rule(least_gain=least_gain)
+        print(json.dumps(replay(file, speed, rule), indent=1))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run_command(main)

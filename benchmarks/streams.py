@@ -14,17 +14,15 @@ the rounds in which both one and two instances came within a tenth of their best
 somebody else had the cores.
 """
 
-import argparse
-import json
 import os
 import statistics
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +30,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 import braid
-from benchmarks.arguments import output_file
+from benchmarks.command import run_command
 from benchmarks.models.inputs import random_inputs
 from braid.analysis.structure.clusters import is_placed
 from braid.dialects.braid.attribute_names import DEVICE
@@ -183,7 +181,20 @@ def check(model: braid.Model, inputs: Arrays, whole: braid.Model) -> float:
     return max(float(np.abs(a - b).max() / (np.abs(b).max() or 1.0)) for a, b in pairs)
 
 
-def measure(path: Path, options: argparse.Namespace) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Settings:
+    """What is measured."""
+
+    models: Sequence[Path]
+    _: KW_ONLY
+    seconds: Annotated[float, "of each measurement"] = 3.0
+    rounds: int = 7
+    part: Annotated[float, "of the seconds on the first core"] = 0.5
+    balance: Annotated[int, "times to move the split"] = 0
+    decide: Annotated[bool, "let braid assign devices"] = False
+
+
+def measure(path: Path, options: Settings) -> dict[str, Any]:
     """All figures of one model."""
     named = random_inputs(path)
     whole = braid.compile(path)
@@ -238,17 +249,8 @@ def measure(path: Path, options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def main() -> None:
+def main(options: Settings) -> object:
     """Measures and prints a line for each model."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", nargs="+", type=Path)
-    parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--part", type=float, default=0.5, help="of the seconds on the first core")
-    parser.add_argument("--balance", type=int, default=0, help="times to move the split")
-    parser.add_argument("--decide", action="store_true", help="let braid assign devices")
-    parser.add_argument("--json", type=output_file)
-    options = parser.parse_args()
     results: dict[str, Any] = {}
     for path in options.models:
         row = results[path.stem] = measure(path, options)
@@ -269,9 +271,8 @@ def main() -> None:
                 f"    {stage['name']:12} on {devices}: {1e3 * seconds:.2f} ms, expected "
                 f"{1e3 * stage['expected_seconds']:.2f} ms"
             )
-    if options.json is not None:
-        options.json.write_text(json.dumps(results, indent=1))
+    return results
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -8,7 +8,6 @@ are parameters and data, and whose outputs are the gradients. braid compiles it 
 with a share of what that takes; gradients must be equal. `--onnx` only writes the model.
 """
 
-import argparse
 import json
 import statistics
 import tempfile
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import braid
-from benchmarks.arguments import output_file
+from benchmarks.command import run_command
 from benchmarks.models.inputs import random_inputs
 
 _RUNS = 9
@@ -82,26 +81,24 @@ def measure(path: Path, share: float) -> dict[str, Any]:
     }
 
 
-def main() -> None:
+def main(
+    *,
+    layers: int = 12,
+    width: int = 64,
+    batch: int = 4096,
+    share: float = 0.5,
+    onnx: Path | None = None,
+) -> object:
     """Measure, or write the model."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--layers", type=int, default=12)
-    parser.add_argument("--width", type=int, default=64)
-    parser.add_argument("--batch", type=int, default=4096)
-    parser.add_argument("--share", type=float, default=0.5)
-    parser.add_argument("--onnx", type=Path)
-    parser.add_argument("--json", type=output_file)
-    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        path: Path = arguments.onnx or Path(folder) / "step.onnx"
-        make_step(path, arguments.layers, arguments.width, arguments.batch)
-        if arguments.onnx is not None:
-            return
-        figures = measure(path, arguments.share)
+        path: Path = onnx or Path(folder) / "step.onnx"
+        make_step(path, layers, width, batch)
+        if onnx is not None:
+            return None
+        figures = measure(path, share)
     print(json.dumps(figures, indent=1))
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps(figures, indent=1))
+    return figures
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

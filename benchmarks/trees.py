@@ -6,20 +6,19 @@ call gets other rows than the one before it, so that no branch is known from the
 are the least of five medians, in turns; results must agree. The exit status is 1 where they do not.
 """
 
-import argparse
-import json
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import onnxruntime
 from onnx import ModelProto, TensorProto, helper
 
 import braid
-from benchmarks.arguments import count, output_file
+from benchmarks.arguments import count
+from benchmarks.command import Judged, run_command
 from benchmarks.provenance import provenance
 
 ROWS = (1, 10, 100, 1000)
@@ -129,25 +128,18 @@ def measured(kind: str, trees: int, depth: int) -> list[Row]:
     return found
 
 
-def main() -> int:
+def main(*, trees: Annotated[int, count] = 100, depth: Annotated[int, count] = 8) -> object:
     """Measure, write the rows, and return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trees", type=count, default=100)
-    parser.add_argument("--depth", type=count, default=8)
-    parser.add_argument("--json", type=output_file)
-    options = parser.parse_args()
-    rows = [row for kind in _KINDS for row in measured(kind, options.trees, options.depth)]
-    if options.json:
-        content = {
-            **provenance(),
-            "onnxruntime": onnxruntime.__version__,
-            "trees": options.trees,
-            "depth": options.depth,
-            "rows": [{**asdict(row), "ratio": row.ratio} for row in rows],
-        }
-        options.json.write_text(json.dumps(content, indent=1) + "\n")
-    return int(any(row.error > TOLERANCE for row in rows))
+    rows = [row for kind in _KINDS for row in measured(kind, trees, depth)]
+    content = {
+        **provenance(),
+        "onnxruntime": onnxruntime.__version__,
+        "trees": trees,
+        "depth": depth,
+        "rows": [{**asdict(row), "ratio": row.ratio} for row in rows],
+    }
+    return Judged(content, not any(row.error > TOLERANCE for row in rows))
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    run_command(main)

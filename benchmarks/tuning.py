@@ -11,22 +11,22 @@ another is the median of the quotients of all turns, with their quartiles: what 
 down for longer than a turn is in both times.
 """
 
-import argparse
 import json
 import os
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from json import loads
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 import braid
 from benchmarks.arguments import output_file
+from benchmarks.command import keep, run_command
 from benchmarks.models.inputs import random_inputs
 from benchmarks.provenance import provenance
 from braid.driver.pipeline import passes_for
@@ -214,32 +214,31 @@ def tuned(path: Path, seconds: float, whole: int, runs: int, caches: Path | None
     return result
 
 
-def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", type=Path, nargs="+", metavar="MODEL")
-    parser.add_argument("--seconds", type=float, default=500.0)
-    parser.add_argument("--whole", type=int, default=3, help="0 leaves those of --json")
-    parser.add_argument("--runs", type=int, default=31)
-    parser.add_argument("--caches", type=Path, help="where runs that are cut short go on")
-    parser.add_argument("--json", type=output_file, help="has results of other models too")
-    given = parser.parse_args(arguments)
+def main(
+    models: Sequence[Path],
+    *,
+    seconds: float = 500.0,
+    whole: Annotated[int, "0 leaves those of --json"] = 3,
+    runs: int = 31,
+    caches: Annotated[Path | None, "where runs that are cut short go on"] = None,
+    json: Annotated[Path | None, output_file, "has results of other models too"] = None,
+) -> None:
     report: dict[str, Any] = {}
-    if given.json is not None and given.json.exists():
-        report = json.loads(given.json.read_text())
-    models = {one["model"]: one for one in report.get("models", ())}
-    for path in given.models:
-        spaces = models.get(path.stem, {}).get("whole spaces", [])
-        models[path.stem] = tuned(path, given.seconds, given.whole, given.runs, given.caches)
-        if not given.whole:
-            models[path.stem]["whole spaces"] = spaces
+    if json is not None and json.exists():
+        report = loads(json.read_text())
+    known = {one["model"]: one for one in report.get("models", ())}
+    for path in models:
+        spaces = known.get(path.stem, {}).get("whole spaces", [])
+        known[path.stem] = tuned(path, seconds, whole, runs, caches)
+        if not whole:
+            known[path.stem]["whole spaces"] = spaces
         packages = ("onednn-cpu-gomp", "llvmlite", "numpy")
-        report = {**provenance(packages), "models": list(models.values())}
-        if given.json is not None:
-            given.json.write_text(json.dumps(report, indent=1) + "\n")
-    gains = [one["gain"] for one in models.values()]
+        report = {**provenance(packages), "models": list(known.values())}
+        if json is not None:
+            keep(json, report)
+    gains = [one["gain"] for one in known.values()]
     say(f"{statistics.geometric_mean(gains):.3f} times as fast in geometric mean")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run_command(main)

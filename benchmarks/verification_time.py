@@ -9,25 +9,23 @@ ones of `models.light` that are named: each with no cache, and with its kernels 
 those that the process waits.
 """
 
-import argparse
-import json
 import os
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Annotated, Any
 from unittest.mock import patch
 
 import onnx
 
 import braid
-from benchmarks.arguments import count, output_file
+from benchmarks.arguments import count
+from benchmarks.command import run_command
 from benchmarks.conformance.cases import KINDS, load_cases
 from benchmarks.models.hand_written import make_loop_if
 from benchmarks.models.light import make_light
@@ -84,10 +82,10 @@ def timed_verification() -> Generator[list[float]]:
 def _timed(original: Callable[..., Any], seconds: list[float]) -> Callable[..., Any]:
     """Return a function that appends the seconds of its calls."""
 
-    def timed(*arguments: Any) -> Any:
+    def timed(*arguments: Any, **named: Any) -> Any:
         begin = time.perf_counter()
         try:
-            return original(*arguments)
+            return original(*arguments, **named)
         finally:
             seconds.append(time.perf_counter() - begin)
 
@@ -142,17 +140,16 @@ def summary(rows: list[Measurement]) -> dict[str, dict[str, float]]:
     return found
 
 
-def main() -> None:
+def main(
+    *,
+    count: Annotated[int, count, "how many backend tests"] = 300,
+    light: Annotated[Sequence[str], "models of benchmarks.models.light"] = (),
+) -> object:
     """Parse the arguments, measure, print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=count, default=300, help="how many backend tests")
-    parser.add_argument("--light", nargs="*", default=[], help="models of benchmarks.models.light")
-    parser.add_argument("--json", type=output_file, help="file for every measurement")
-    options = parser.parse_args()
     rows: list[Measurement] = []
     measure("untimed", make_loop_if())  # modules are imported
     try:
-        for number, (name, model) in enumerate(models(options.count, options.light), 1):
+        for number, (name, model) in enumerate(models(count, light), 1):
             try:
                 rows += measure(name, model)
             except BraidError as error:
@@ -165,14 +162,12 @@ def main() -> None:
     results = summary(rows)
     for cache, figures in results.items():
         print(cache, ", ".join(f"{key} {value:.4g}" for key, value in figures.items()))
-    if options.json:
-        document = {
-            "provenance": provenance(["onnx", "xdsl"]),
-            "summary": results,
-            "measurements": [{**asdict(row), "share": row.share} for row in rows],
-        }
-        Path(options.json).write_text(json.dumps(document, indent=1) + "\n")
+    return {
+        "provenance": provenance(["onnx", "xdsl"]),
+        "summary": results,
+        "measurements": [{**asdict(row), "share": row.share} for row in rows],
+    }
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -8,10 +8,7 @@ latencies anew on each half, and reports each on the other (`benchmarks/results/
 eleven fits, each of a minute or two.
 """
 
-import argparse
 import csv
-import json
-from dataclasses import asdict
 from itertools import chain, combinations
 from math import nan
 from pathlib import Path
@@ -22,8 +19,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.arguments import output_file
-from benchmarks.fpga.fit import Case, family, fit, halves
+from benchmarks.command import run_command
+from benchmarks.fpga.fit import Case, family, halves
+from benchmarks.fpga.fit import fit as fit_operators
 from benchmarks.fpga.reader import read_design
 from braid.lowering.fpga.operators import vitis_operators
 from braid.solvers.hls.estimate import estimate
@@ -120,7 +118,7 @@ def families_left_out(
             for name, design in designs.items()
             if family(name) != one
         ]
-        found = fit(cases, shipped)
+        found = fit_operators(cases, shipped)
         rows[one] = [
             measure(design, known[name], found)
             for name, design in designs.items()
@@ -129,34 +127,26 @@ def families_left_out(
     return rows
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--fit", action="store_true")
-    parser.add_argument("--leave-one-out", action="store_true")
-    parser.add_argument("--json", type=output_file)
-    arguments = parser.parse_args()
-    with (arguments.data / "designs.csv").open() as stream:
+def main(*, data: Path, fit: bool = False, leave_one_out: bool = False) -> object:
+    with (data / "designs.csv").open() as stream:
         known = {row["design"]: row for row in csv.DictReader(stream)}
-    designs = {
-        name: read_design(arguments.data / "designs" / f"{name}.cpp") for name in sorted(known)
-    }
+    designs = {name: read_design(data / "designs" / f"{name}.cpp") for name in sorted(known)}
     first, second = halves(list(designs))
     result: Row = {}
     groups: dict[str, list[Row]] = {}
     shipped = vitis_operators()
     for label, names in (("fitted", first), ("reported", second)):
         groups[label] = [measure(designs[name], known[name], shipped) for name in names]
-    if arguments.fit:
+    if fit:
         for label, used, other in (("first", first, second), ("second", second, first)):
             cases = [(designs[name], int(known[name]["rtl_cycles"])) for name in used]
-            found = fit(cases, shipped)
-            result[f"fitted on the {label} half"] = asdict(found)
+            found = fit_operators(cases, shipped)
+            result[f"fitted on the {label} half"] = found
             groups[f"fitted on the {label} half, the other"] = [
                 measure(designs[name], known[name], found) for name in other
             ]
             Console().print(found)
-    if arguments.leave_one_out:
+    if leave_one_out:
         alone = families_left_out(designs, known, shipped)
         groups |= {f"{one} left out": rows for one, rows in alone.items()}
         groups["each family left out"] = [row for rows in alone.values() for row in rows]
@@ -169,9 +159,8 @@ def main() -> None:
             result[f"{label}: {what}"] = summary(rows, what)
         result[label] = rows
     Console().print(table_of(groups))
-    if arguments.json:
-        arguments.json.write_text(json.dumps(result, indent=1) + "\n")
+    return result
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -8,21 +8,19 @@ compared with numpy before. `--every-adder-has-dsps` drops the estimator's rule 
 which return soon have none.
 """
 
-import argparse
-import json
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 from xdsl.parser import Parser
 
-from benchmarks.arguments import output_file
+from benchmarks.command import run_command
 from benchmarks.fpga.reader import read_design
 from braid.lowering.fpga.convert.design_of import known_values
 from braid.lowering.fpga.convert_braid_to_hls import function_named
@@ -199,19 +197,18 @@ def measure(name: str, published: Path, operators: Operators) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--json", type=output_file)
-    parser.add_argument("--kernels", nargs="+", choices=list(KERNELS), default=list(KERNELS))
-    parser.add_argument("--every-adder-has-dsps", action="store_true")
-    arguments = parser.parse_args()
+def main(
+    *,
+    data: Path,
+    kernels: Annotated[Sequence[str], list(KERNELS)] = tuple(KERNELS),
+    every_adder_has_dsps: bool = False,
+) -> object:
     operators = vitis_operators()
-    if arguments.every_adder_has_dsps:
+    if every_adder_has_dsps:
         operators = replace(operators, latencies={**operators.latencies, "slow_add": 0})
-    folder = arguments.data / "designs"
+    folder = data / "designs"
     rows: list[dict[str, Any]] = []
-    for name in arguments.kernels:
+    for name in kernels:
         published = folder / f"polybench-streamhls-220_DSPs-opt5-{name}.cpp"
         rows.append(measure(name, published, operators))
         Console().print(rows[-1])
@@ -219,9 +216,8 @@ def main() -> None:
     for row in rows:
         table.add_row(*(f"{v:.1e}" if k == "relative error" else str(v) for k, v in row.items()))
     Console().print(table)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
+    return rows
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -4,7 +4,6 @@ import gc
 import json
 import os
 import re
-import sys
 import time
 from dataclasses import replace
 from functools import partial
@@ -17,6 +16,7 @@ import pytest
 from xdsl.dialects.builtin import TensorType, bf16, f32
 
 from benchmarks.case_process import READY, CaseLost, CaseProcess, run_side_by_side
+from benchmarks.command import status_of
 from benchmarks.gpu_replay import Replayed, main, replay, replay_all
 from benchmarks.kept_cases import KeptCase, kept_names
 from braid.dialects.braid.elementwise import elementwise
@@ -93,13 +93,12 @@ def kept(driver: Driver, tmp_path: Path) -> Path:
 
 
 def test_kept_cases_are_replayed(
-    kept: Path, driver: Driver, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    kept: Path, driver: Driver, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In processes of their own; the exit status says whether all are right."""
     record = kept / "found.json"
-    command = ["gpu_replay", str(kept), "--jobs", "2", "--json", str(record)]
-    monkeypatch.setattr(sys, "argv", command)
-    assert main() == 1
+    command = [str(kept), "--jobs", "2", "--json", str(record)]
+    assert status_of(main, command) == 1
     lines = capsys.readouterr().out.splitlines()
     names = kept_names(kept)
     assert any(line.startswith(f"WRONG {names[1]}: ") and "at [1, 1]" in line for line in lines)
@@ -108,12 +107,10 @@ def test_kept_cases_are_replayed(
     found = {own["name"]: own for own in json.loads(record.read_text())}
     assert [found[name]["right"] for name in names] == [True, False, False]
     assert [found[name]["lost"] for name in names] == [False, False, True]
-    monkeypatch.setattr(sys, "argv", [*command, "--only", names[0]])
-    assert main() == 0
+    assert status_of(main, [*command, "--only", names[0]]) == 0
     assert driver.violations() == []
-    monkeypatch.setattr(sys, "argv", [*command, "--only", "nothing"])
     with pytest.raises(SystemExit):
-        main()
+        status_of(main, [*command, "--only", "nothing"])
     assert "'nothing' names none of 3 cases" in capsys.readouterr().err
 
 
