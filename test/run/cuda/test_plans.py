@@ -24,7 +24,8 @@ def test_damaged_plans(tmp_path: Path) -> None:
     plan.write_bytes(artifact.device_code[kinds.index("gpu-plan-sm_80")].tobytes())
     source = Path(__file__).with_name("read_plans.c")
     checked = ("-fsanitize=address,undefined", f"-I{NATIVE / 'cuda'}")
-    program = build(tmp_path / "read_plans", source, NATIVE / "cuda" / "plan.c", NATIVE / "plan_reader.c", flags=checked)
+    sources = (source, NATIVE / "cuda" / "plan.c", NATIVE / "plan_reader.c")
+    program = build(tmp_path / "read_plans", *sources, flags=checked)
     result = subprocess.run([program, plan], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     *messages, counts = result.stdout.splitlines()
