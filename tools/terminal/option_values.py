@@ -1,7 +1,7 @@
 """The values of options that are texts: sizes and numbers by name."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from braid.support.errors import BraidError
@@ -30,10 +30,29 @@ def split_pair(option: str, text: str, example: Mapping[str, str] | None = None)
     return name, value
 
 
-def _given_twice(option: str, name: str) -> BraidError:
-    return BraidError(
-        f"{option_text(option)} is given twice for '{name}'", hint="leave one of them out"
-    )
+def _pairs(
+    option: str, texts: Iterable[str], example: Mapping[str, str] | None = None
+) -> Iterator[tuple[str, str]]:
+    """Yield the names and values of an option, each split as `split_pair` does.
+
+    Raises:
+        BraidError: a name comes twice, or as `split_pair`.
+
+    """
+    names: set[str] = set()
+    for text in texts:
+        name, value = split_pair(option, text, example)
+        if name in names:
+            raise BraidError(
+                f"{option_text(option)} is given twice for '{name}'", hint="leave one of them out"
+            )
+        names.add(name)
+        yield name, value
+
+
+def _parts(texts: Iterable[str], separator: str) -> Iterator[str]:
+    """Yield what separators separate in each text."""
+    return (part.strip() for text in texts for part in text.split(separator))
 
 
 def _parse_size(option: str, name: str, text: str) -> int | None:
@@ -52,6 +71,17 @@ def _parse_size(option: str, name: str, text: str) -> int | None:
     return int(text)
 
 
+def _require_size(option: str, name: str, text: str) -> int:
+    """Return the size that `text` is. Raises BraidError where it is none."""
+    size = _parse_size(option, name, text)
+    if size is None:
+        raise BraidError(
+            f"{option_text(option)} for '{name}' is '{text}', expected a size",
+            hint=f"such as {option_text(option, {name: 8})}",
+        )
+    return size
+
+
 def parse_shapes(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
     """Read the values of `--shape`.
 
@@ -59,13 +89,10 @@ def parse_shapes(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
         BraidError: one is not `name=d0,d1,…` with sizes of at least 0, or a name comes twice.
 
     """
-    shapes: dict[str, tuple[int, ...]] = {}
-    for text in texts or ():
-        name, dims = split_pair("shapes", text)
-        if name in shapes:
-            raise _given_twice("shapes", name)
-        shapes[name] = _parse_list("shapes", name, dims, (1, 3, 224, 224)) if dims else ()
-    return shapes
+    return {
+        name: _parse_list("shapes", name, dims, (1, 3, 224, 224)) if dims else ()
+        for name, dims in _pairs("shapes", texts or ())
+    }
 
 
 def parse_dims(texts: Sequence[str] | None) -> dict[str, int | str]:
@@ -76,10 +103,7 @@ def parse_dims(texts: Sequence[str] | None) -> dict[str, int | str]:
 
     """
     dims: dict[str, int | str] = {}
-    for text in texts or ():
-        name, size = split_pair("dims", text)
-        if name in dims:
-            raise _given_twice("dims", name)
+    for name, size in _pairs("dims", texts or ()):
         number = _parse_size("dims", name, size)
         if number is None and size[:1] in tuple("+-.0123456789"):
             raise BraidError(
@@ -97,13 +121,7 @@ def parse_state(texts: Sequence[str] | None) -> dict[str, str]:
         BraidError: one is not `input=output`, or an input comes twice.
 
     """
-    state: dict[str, str] = {}
-    for text in texts or ():
-        name, output = split_pair("state", text, {"past.*": "present.*"})
-        if name in state:
-            raise _given_twice("state", name)
-        state[name] = output
-    return state
+    return dict(_pairs("state", texts or (), {"past.*": "present.*"}))
 
 
 def parse_specialize(texts: Sequence[str] | None) -> tuple[dict[str, int], ...]:
@@ -113,22 +131,7 @@ def parse_specialize(texts: Sequence[str] | None) -> tuple[dict[str, int], ...]:
         BraidError: one is not `dim=size`, or a dim comes twice in one.
 
     """
-    found: list[dict[str, int]] = []
-    for text in texts or ():
-        sizes: dict[str, int] = {}
-        for part in (part.strip() for part in text.split(",")):
-            name, size = split_pair("specialize", part)
-            if name in sizes:
-                raise _given_twice("specialize", name)
-            number = _parse_size("specialize", name, size)
-            if number is None:
-                raise BraidError(
-                    f"{option_text('specialize')} for '{name}' is '{size}', expected a size",
-                    hint=f"such as {option_text('specialize', {name: 8})}",
-                )
-            sizes[name] = number
-        found.append(sizes)
-    return tuple(found)
+    return tuple(_sizes_by_dim("specialize", [text]) for text in texts or ())
 
 
 def parse_at(texts: Sequence[str] | None) -> dict[str, int]:
@@ -138,19 +141,12 @@ def parse_at(texts: Sequence[str] | None) -> dict[str, int]:
         BraidError: one is not `dim=size`, or a dim comes twice.
 
     """
-    sizes: dict[str, int] = {}
-    for text in (part.strip() for each in texts or () for part in each.split(",")):
-        name, size = split_pair("at", text)
-        if name in sizes:
-            raise _given_twice("at", name)
-        number = _parse_size("at", name, size)
-        if number is None:
-            raise BraidError(
-                f"{option_text('at')} for '{name}' is '{size}', expected a size",
-                hint=f"such as {option_text('at', {name: 8})}",
-            )
-        sizes[name] = number
-    return sizes
+    return _sizes_by_dim("at", texts or ())
+
+
+def _sizes_by_dim(option: str, texts: Iterable[str]) -> dict[str, int]:
+    pairs = _pairs(option, _parts(texts, ","))
+    return {name: _require_size(option, name, size) for name, size in pairs}
 
 
 def parse_buckets(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
@@ -160,7 +156,7 @@ def parse_buckets(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
         BraidError: one is not `dim=size,size,…`, or a dim comes twice.
 
     """
-    return _parse_sizes("shape_buckets", [p for t in texts or () for p in t.split(";")])
+    return _parse_sizes("shape_buckets", _parts(texts or (), ";"))
 
 
 def parse_bounds(texts: Sequence[str] | None) -> dict[str, int]:
@@ -180,14 +176,9 @@ def parse_bounds(texts: Sequence[str] | None) -> dict[str, int]:
     return {name: sizes[0] for name, sizes in bounds.items()}
 
 
-def _parse_sizes(option: str, texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    result: dict[str, tuple[int, ...]] = {}
-    for text in texts:
-        name, sizes = split_pair(option, text.strip())
-        if name in result:
-            raise _given_twice(option, name)
-        result[name] = _parse_list(option, name, sizes, (1, 2, 4))
-    return result
+def _parse_sizes(option: str, texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    pairs = _pairs(option, map(str.strip, texts))
+    return {name: _parse_list(option, name, sizes, (1, 2, 4)) for name, sizes in pairs}
 
 
 def _parse_list(option: str, name: str, text: str, example: Sequence[int]) -> tuple[int, ...]:
@@ -219,10 +210,7 @@ def parse_constants(
 
     """
     constants: dict[str, object] = {}
-    for text in texts or ():
-        name, value = split_pair("constants", text)
-        if name in constants:
-            raise _given_twice("constants", name)
+    for name, value in _pairs("constants", texts or ()):
         is_file = read_file is not None and value.lower().endswith(".npy")
         constants[name] = read_file(Path(value)) if read_file and is_file else _numbers(name, value)
     return constants
