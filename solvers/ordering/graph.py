@@ -144,13 +144,19 @@ def split_at_key_nodes(
     """
     if key_nodes_per_subgraph < 1:
         raise ValueError(f"key nodes per subgraph is {key_nodes_per_subgraph}; expected at least 1")
-    cuts = set(key_nodes(graph)[key_nodes_per_subgraph - 1 :: key_nodes_per_subgraph])
+    cuts = key_nodes(graph)[key_nodes_per_subgraph - 1 :: key_nodes_per_subgraph]
+    return _merge_small(cut_after(cuts, graph.topological_order), max(min_nodes, 2))
+
+
+def cut_after(cuts: Iterable[int], order: Sequence[int]) -> list[list[int]]:
+    """Return the pieces of an order that is cut after each of some ops; none is empty."""
+    last = set(cuts)
     pieces: list[list[int]] = [[]]
-    for op in graph.topological_order:
+    for op in order:
         pieces[-1].append(op)
-        if op in cuts:
+        if op in last:
             pieces.append([])
-    return _merge_small([piece for piece in pieces if piece], max(min_nodes, 2))
+    return [piece for piece in pieces if piece]
 
 
 def _merge_small(pieces: Sequence[list[int]], min_nodes: int) -> list[list[int]]:

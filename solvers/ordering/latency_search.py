@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from time import monotonic
 
-from braid.solvers.ordering.graph import all_orders, count_orders, key_nodes
+from braid.solvers.ordering.graph import all_orders, count_orders, cut_after, key_nodes
 from braid.solvers.ordering.latency import LatencyProblem, restrict
 from braid.solvers.ordering.latency_annealing import anneal
 from braid.solvers.ordering.latency_ideals import BranchAndBound, beam_search
@@ -50,15 +50,9 @@ def improve_latency(
 
 
 def _independent_pieces(problem: LatencyProblem, order: Sequence[int]) -> list[list[int]]:
-    cuts = set(key_nodes(problem.graph))
     if problem.traffic or not all(stage.waits for own in problem.stages for stage in own):
-        cuts = set[int]()
-    pieces: list[list[int]] = [[]]
-    for op in order:
-        pieces[-1].append(op)
-        if op in cuts:
-            pieces.append([])
-    return [piece for piece in pieces if piece]
+        return cut_after((), order)
+    return cut_after(key_nodes(problem.graph), order)
 
 
 def _improve_piece(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from random import Random
 
 from braid.solvers.deadline import Deadline
-from braid.solvers.ordering.graph import key_nodes
+from braid.solvers.ordering.graph import cut_after, key_nodes
 from braid.solvers.ordering.memory import MemoryProblem
 from braid.solvers.ordering.memory_annealing import MemoryAnnealer
 from braid.solvers.ordering.memory_ideals import (
@@ -120,7 +120,7 @@ class _MemorySearch:
         Every op comes before or after a key node in all orders, so pieces are independent and
         the least peak is the greatest of theirs.
         """
-        pieces = _pieces(self.problem, self.order)
+        pieces = cut_after(key_nodes(self.problem.graph), self.order)
         hard: list[list[int]] = []
         done: list[int] = []
         order: list[int] = []
@@ -201,17 +201,6 @@ class _MemorySearch:
         self.order[low:high] = [window[op] for op in found.order]
         self.value = self._evaluate(self.order)
         return True
-
-
-def _pieces(problem: MemoryProblem, order: Sequence[int]) -> list[list[int]]:
-    """Return `order` cut after every key node."""
-    cuts = set(key_nodes(problem.graph))
-    pieces: list[list[int]] = [[]]
-    for op in order:
-        pieces[-1].append(op)
-        if op in cuts:
-            pieces.append([])
-    return [piece for piece in pieces if piece]
 
 
 def _tabulate(problem: MemoryProblem, level: int, ceiling: int, deadline: Deadline) -> ExactOrder:

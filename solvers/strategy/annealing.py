@@ -61,15 +61,9 @@ class Annealing:
         """Copy the costs; `residual` is not changed."""
         self._residual = residual
         self.nodes = sorted(residual.alive)
-        position = {node: k for k, node in enumerate(self.nodes)}
         sizes = [residual.costs[node].size for node in self.nodes]
         starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
-        pairs = [
-            (position[u], position[v], costs)
-            for u in self.nodes
-            for v, costs in residual.neighbours[u].items()
-            if u < v
-        ]
+        pairs = residual.edges_among(self.nodes)
         spans = np.cumsum([0, *(costs.size for _, _, costs in pairs)], dtype=np.int64)
         self._sweep = NativeSweep(starts, spans, [(u, v) for u, v, _ in pairs])
         self._costs = np.concatenate([residual.costs[n] for n in self.nodes] or [np.zeros(0)])

@@ -49,13 +49,7 @@ class DualAscent:
             self.reprice(prices)
 
     def _copy_edges(self, residual: Residual) -> None:
-        position = {node: k for k, node in enumerate(self.nodes)}
-        pairs = [
-            (position[u], position[v], costs)
-            for u in self.nodes
-            for v, costs in residual.neighbours[u].items()
-            if u < v
-        ]
+        pairs = residual.edges_among(self.nodes)
         spans = np.cumsum([0, *(costs.size for _, _, costs in pairs)], dtype=np.int64)
         self._edge_starts = spans[:-1]
         self._edge_flat = np.empty(int(spans[-1]))

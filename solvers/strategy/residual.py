@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -192,6 +193,18 @@ class Residual:
                 if node < other:
                     total += abs(float(costs[choice[node], choice[other]]))
         return total
+
+    def edges_among(self, nodes: Sequence[int]) -> list[tuple[int, int, Matrix]]:
+        """Return each edge once: the places of its ends in `nodes`, in their order, and its
+        costs.
+        """
+        place = {node: k for k, node in enumerate(nodes)}
+        return [
+            (place[u], place[v], costs)
+            for u in nodes
+            for v, costs in self.neighbours[u].items()
+            if u < v
+        ]
 
     def slack_of(self, choice: Integers) -> Vector:
         """Return what `choice` leaves of the capacity of every memory row."""
