@@ -3,12 +3,15 @@
 import math
 from collections.abc import Sequence
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from braid.analysis.diagnostics.remarks import Remark
+from braid.analysis.diagnostics.remarks import Remark, collect_remarks
+from braid.analysis.structure.verification import verify_module
 from braid.passes.infrastructure.decision_checks import WrongClaimError
+from braid.support.errors import BraidError
 
 TOLERANCE = 1e-6
 """Relative: sums in another order differ by rounding."""
@@ -80,6 +83,21 @@ class AppliedCopy:
         pairs = list(zip(self.module.walk(), module.walk(), strict=True))
         self.origin: dict[Operation, Operation] = dict(pairs)
         self._copies = {original: copy for copy, original in pairs}
+
+    def apply(self, context: Context, apply: ModulePass, what: str) -> list[Remark]:
+        """Carry a decision out, which messages call `what`, and return the remarks on that.
+
+        Raises:
+            WrongClaimError: the pass refuses it, or makes IR that is not valid.
+
+        """
+        try:
+            with collect_remarks() as remarks:
+                apply.apply(context, self.module)
+            verify_module(self.module)
+        except BraidError as error:
+            raise WrongClaimError(f"{what} cannot be applied: {error.message}") from error
+        return remarks
 
     def of(self, op: Operation) -> Operation:
         """Return the copy of `op`."""

@@ -10,10 +10,9 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
-from braid.analysis.diagnostics.remarks import Remark, collect_remarks
+from braid.analysis.diagnostics.remarks import Remark
 from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.analysis.storage.tensor_storage import is_view
-from braid.analysis.structure.verification import verify_module
 from braid.dialects.braid.attribute_names import RECOMPUTE_SETS
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.passes.infrastructure.decision_checks import WrongClaimError
@@ -31,7 +30,6 @@ from braid.passes.verification.claims import (
 from braid.passes.verification.live_bytes import RECOMPUTED as COUNT
 from braid.passes.verification.live_bytes import RECOMPUTED_ORDER, block_peak
 from braid.support.byte_sizes import parse_size
-from braid.support.errors import BraidError
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.machines.resolve import target_of
 
@@ -42,7 +40,7 @@ def check_selection(
     """Raise WrongClaimError where peaks, times or counts of what is recomputed are wrong."""
     assert isinstance(pass_, SelectRematerializationPass)
     copy = AppliedCopy(module)
-    _apply(context, copy.module)
+    _apply(context, copy)
     for remark in claims_about(remarks, pass_, "sets"):
         _check_counts(remark)
     # The module says whether there was a profile: its only mark may be on what was erased.
@@ -71,17 +69,13 @@ def check_application(
         require_equal(remark, "peak_bytes", block_peak(remark.op.body.block, COUNT))
 
 
-def _apply(context: Context, module: ModuleOp) -> None:
+def _apply(context: Context, copy: AppliedCopy) -> None:
     """Apply the decisions, and check what that claims."""
+    module = copy.module
     functions = [op for op in module.ops if isinstance(op, FuncOp) and op.body.blocks]
     before = {function: block_peak(function.body.block, COUNT) for function in functions}
     apply = ApplyRematerializationPass()
-    try:
-        with collect_remarks() as remarks:
-            apply.apply(context, module)
-        verify_module(module)
-    except BraidError as error:
-        raise WrongClaimError(f"recomputation cannot be applied: {error.message}") from error
+    remarks = copy.apply(context, apply, "recomputation")
     check_application(context, apply, module, remarks)
     for remark in claims_about(remarks, apply, "natural_peak_bytes"):
         require_equal(remark, "natural_peak_bytes", before[cast(FuncOp, remark.op)])
