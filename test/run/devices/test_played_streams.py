@@ -13,7 +13,7 @@ from onnx import ModelProto
 import braid
 from benchmarks.models import light
 from benchmarks.models.hand_written import make_transformer_block
-from braid.lowering.npu.backend import STREAM
+from braid.lowering.npu.backend import PLAN, STREAM
 from braid.runtime.artifact import Artifact, SectionKind, read_artifact, write_artifact
 from braid.support.errors import BraidError
 from braid.targets.machines.load import load_target
@@ -174,11 +174,12 @@ def test_an_address_beyond_the_memory_is_refused(saved: Path, tmp_path: Path) ->
         braid.load(path)(*random_inputs(transformer(), 0).values())
 
 
-def check_damage(saved: Path, path: Path, seeds: range) -> None:
-    """Any byte of the stream is changed: loading refuses it, or a run ends with some result."""
+def check_damage(saved: Path, path: Path, kind: str, seeds: range) -> None:
+    """Any byte of code is changed: loading refuses it, or a run ends with some result."""
     artifact = read_artifact(saved)
-    (stream,) = streams_of(artifact)
-    whole, inputs = to_bytes(stream), random_inputs(transformer(), 0).values()
+    codes = zip(artifact.manifest.devices, artifact.device_code, strict=True)
+    (whole,) = (code.tobytes() for spec, code in codes if spec.kind == kind)
+    inputs = random_inputs(transformer(), 0).values()
     for seed in seeds:
         random, data = Random(seed), bytearray(whole)
         for _ in range(1 + seed % 3):
@@ -189,10 +190,12 @@ def check_damage(saved: Path, path: Path, seeds: range) -> None:
             assert error.message
 
 
-def test_damaged_streams_do_not_crash(saved: Path, tmp_path: Path) -> None:
-    check_damage(saved, tmp_path / "m.braid", range(60))
+@pytest.mark.parametrize("kind", [STREAM, PLAN])
+def test_damaged_code_does_not_crash(saved: Path, kind: str, tmp_path: Path) -> None:
+    check_damage(saved, tmp_path / "m.braid", kind, range(60))
 
 
 @pytest.mark.slow
-def test_many_damaged_streams_do_not_crash(saved: Path, tmp_path: Path) -> None:
-    check_damage(saved, tmp_path / "m.braid", range(100, 3000))
+@pytest.mark.parametrize("kind", [STREAM, PLAN])
+def test_much_damaged_code_does_not_crash(saved: Path, kind: str, tmp_path: Path) -> None:
+    check_damage(saved, tmp_path / "m.braid", kind, range(100, 3000))
