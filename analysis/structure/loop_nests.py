@@ -21,7 +21,6 @@ from xdsl.dialects.builtin import (
     UnregisteredOp,
 )
 from xdsl.dialects.func import Func, FuncOp, ReturnOp
-from xdsl.dialects.linalg import Linalg
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import GenericOp, YieldOp
 from xdsl.dialects.math import Math
@@ -34,6 +33,7 @@ from xdsl.utils.exceptions import ParseError
 
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.sizes import sizes_of_type
+from braid.dialects.linalg import Linalg
 from braid.dialects.printing import module_text
 from braid.support.upstream_process import EndedError, RejectedError, Request, upstream_text
 

@@ -36,6 +36,12 @@ def _load_chlo() -> Dialect:
     return Chlo
 
 
+def _load_linalg() -> Dialect:
+    from braid.dialects.linalg import Linalg
+
+    return Linalg
+
+
 def _load_tosa() -> Dialect:
     from braid.dialects.tosa import Tosa
 
@@ -50,6 +56,7 @@ DIALECTS: dict[str, Callable[[], Dialect]] = {
 
 _OVER_XDSL: dict[str, Callable[[], Dialect]] = {
     "chlo": _load_chlo,
+    "linalg": _load_linalg,
     "stablehlo": _load_stablehlo,
     "tosa": _load_tosa,
 }
