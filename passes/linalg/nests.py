@@ -280,7 +280,7 @@ def product(own: Nest, left: SSAValue, right: SSAValue) -> SSAValue | None:
         for source, each, order in zip(sources, dims, groups, strict=True)
     ]
     y = own.node.emit(MatmulOp.on(*matrices))
-    return in_result_dims(own, y, [*batch, *rows, *columns])
+    return in_result_dims(own, y, [batch, rows, columns])
 
 
 def _matrices(
@@ -295,11 +295,26 @@ def _matrices(
     )
 
 
-def in_result_dims(own: Nest, value: SSAValue, dims: Sequence[int]) -> SSAValue:
-    """Return `value`, whose elements are in the order of loops `dims`, in the result's dims."""
-    value = own.node.reshape(value, [own.extents[dim] for dim in dims])
-    value = own.node.transpose(value, [dims.index(dim) for dim in own.result_dims])
+def in_result_dims(own: Nest, value: SSAValue, groups: Sequence[Sequence[int]]) -> SSAValue:
+    """Return `value`, each dim of which is a group of merged loops, in the result's dims.
+
+    Groups that the result has together are split last, so that what is transposed has few dims, and
+    a layout may stand for the transpose.
+    """
+    kept = own.result_dims
+    merged = [group for group in groups if group]
+    if not all(_is_run(group, kept) for group in merged):
+        merged = [[dim] for group in merged for dim in group]
+    value = own.node.reshape(value, [product_of(own.extents[d] for d in g) for g in merged])
+    order = sorted(range(len(merged)), key=lambda number: kept.index(merged[number][0]))
+    value = own.node.transpose(value, order)
     return own.node.reshape(value, own.node.shape(own.nest.outputs[0]))
+
+
+def _is_run(group: Sequence[int], dims: Sequence[int]) -> bool:
+    """Return whether the dims of a group follow each other in `dims`."""
+    first = dims.index(group[0])
+    return list(dims[first : first + len(group)]) == list(group)
 
 
 def reduced(own: Nest, combine: Combination) -> SSAValue:
@@ -307,5 +322,5 @@ def reduced(own: Nest, combine: Combination) -> SSAValue:
     scalars = own.scalars(len(own.nest.inputs))
     value = own.node.broadcast(scalars.computed(own.nest.body, combine.value), own.extents)
     y = own.node.emit(ReduceOp.get(value, combine.kind, own.reduced))
-    kept = sorted(own.result_dims)
+    kept = [[dim] for dim in sorted(own.result_dims)]
     return own.with_start(in_result_dims(own, y, kept), combine.kind)

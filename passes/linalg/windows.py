@@ -163,7 +163,8 @@ def _convolution(own: Nest, left: SSAValue, right: SSAValue) -> SSAValue:
             groups=own.node.fixed(product_of(own.extents[dim] for dim in groups)),
         )
     )
-    return in_result_dims(own, y, [*batch, *groups, *features, *outer])
+    places = [[dim] for dim in outer]
+    return in_result_dims(own, y, [batch, [*groups, *features], *places])
 
 
 def _pooling(own: Nest, kind: str, argument: BlockArgument, casts: Sequence[Operation]) -> SSAValue:
@@ -191,7 +192,7 @@ def _pooling(own: Nest, kind: str, argument: BlockArgument, casts: Sequence[Oper
         dilations=[window.dilation for window in windows],
     )
     y = _mirrored(own, kind, own.node.emit(pool))
-    return in_result_dims(own, y, [*plain, *outer])
+    return in_result_dims(own, y, [plain, *([dim] for dim in outer)])
 
 
 def _mirrored(own: Nest, kind: str, x: SSAValue) -> SSAValue:

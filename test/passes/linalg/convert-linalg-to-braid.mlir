@@ -72,3 +72,21 @@ func.func @no_elements(%x: tensor<4x0xf32>) -> tensor<4x0xf32> {
   } -> tensor<4x0xf32>
   func.return %0 : tensor<4x0xf32>
 }
+
+// Loops that the result has together are split last: a layout may stand for the transpose.
+// CHECK-LABEL: func.func @depthwise
+// CHECK:         %[[C:.*]] = braid.conv
+// CHECK-NEXT:    %[[T:.*]] = braid.transpose %[[C]] {permutation = array<i64: 0, 2, 3, 1>}
+// CHECK-NEXT:    braid.reshape %[[T]] : (tensor<1x4x4x6xf32>) -> tensor<1x4x4x3x2xf32>
+func.func @depthwise(%x: tensor<1x6x6x3xf32>, %w: tensor<3x3x3x2xf32>) -> tensor<1x4x4x3x2xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x4x4x3x2xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x4x4x3x2xf32>) -> tensor<1x4x4x3x2xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(n, h, w, c, m, i, j) -> (n, h + i, w + j, c)>, affine_map<(n, h, w, c, m, i, j) -> (i, j, c, m)>, affine_map<(n, h, w, c, m, i, j) -> (n, h, w, c, m)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "parallel", "reduction", "reduction"]} ins(%x, %w : tensor<1x6x6x3xf32>, tensor<3x3x3x2xf32>) outs(%f : tensor<1x4x4x3x2xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %p = arith.mulf %a, %b : f32
+    %s = arith.addf %o, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<1x4x4x3x2xf32>
+  func.return %y : tensor<1x4x4x3x2xf32>
+}
