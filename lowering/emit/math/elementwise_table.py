@@ -77,7 +77,7 @@ def _maximum(e: Emitter, a: Sequence[Value]) -> Value:
     """
     first, second = _in_both_orders(e, "ogt", a)
     either, both = e.apply(arith.OrIOp, first, second), e.apply(arith.AndIOp, first, second)
-    size = e.constant((1 << (_float_bits(a[0].type) - 1)) - 1, first.type)
+    size = e.constant((1 << (_bits(a[0].type) - 1)) - 1, first.type)
     bits = e.apply(arith.OrIOp, both, e.apply(arith.AndIOp, either, size))
     return e.make(arith.BitcastOp, [bits], a[0].type)
 
@@ -85,18 +85,18 @@ def _maximum(e: Emitter, a: Sequence[Value]) -> Value:
 def _in_both_orders(e: Emitter, predicate: str, a: Sequence[Value]) -> list[Value]:
     """Emit the bits of `x if predicate(x, y) else y` for both orders of two floats."""
     type = a[0].type
-    integer = IntegerType(_float_bits(type))
+    integer = IntegerType(_bits(type))
     bits = VectorType(integer, type.get_shape()) if isinstance(type, VectorType) else integer
     chosen = (choose(e, compare(e, predicate, x, y), x, y) for x, y in (a, a[::-1]))
     return [e.make(arith.BitcastOp, [value], bits) for value in chosen]
 
 
-def _float_bits(type: Attribute) -> int:
-    """Return the bits of a float, or of each element of a vector."""
+def _bits(type: Attribute) -> int:
+    """Return the bits of a number, or of each element of a vector."""
     element = (
         cast(VectorType[Attribute], type).element_type if isinstance(type, VectorType) else type
     )
-    assert isinstance(element, AnyFloat)
+    assert isinstance(element, AnyFloat | IntegerType)
     return element.bitwidth
 
 
@@ -141,6 +141,32 @@ def _isnan(e: Emitter, a: Sequence[Value]) -> Value:
 def _isinf(e: Emitter, a: Sequence[Value]) -> Value:
     size = e.insert(math.AbsFOp(a[0]))
     return compare(e, "oeq", size, e.constant(float("inf"), a[0].type))
+
+
+def _shift_left(e: Emitter, a: Sequence[Value]) -> Value:
+    """Emit a shift to the left that gives 0 from the width on."""
+    return _shifted_or_zero(e, arith.ShLIOp, a)
+
+
+def _shift_right(e: Emitter, a: Sequence[Value]) -> Value:
+    """Emit a shift to the right that gives 0, or -1 for negatives, from the width on."""
+    value, distance = a
+    most = e.constant(_bits(value.type) - 1, value.type)
+    is_inside = compare(e, "ult", distance, most)
+    return e.apply(arith.ShRSIOp, value, choose(e, is_inside, distance, most))
+
+
+def _shift_right_without_sign(e: Emitter, a: Sequence[Value]) -> Value:
+    """Emit a shift to the right that gives 0 from the width on."""
+    return _shifted_or_zero(e, arith.ShRUIOp, a)
+
+
+def _shifted_or_zero(e: Emitter, op: type[Operation], a: Sequence[Value]) -> Value:
+    value, distance = a
+    zero = e.constant(0, value.type)
+    is_inside = compare(e, "ult", distance, e.constant(_bits(value.type), value.type))
+    shifted = e.apply(op, value, choose(e, is_inside, distance, zero))
+    return choose(e, is_inside, shifted, zero)
 
 
 _WIDTHS: dict[Attribute, int] = {IntegerType(bits): bits for bits in (1, 8, 16, 32, 64)}
@@ -216,6 +242,8 @@ _INTEGERS: dict[str, Emit] = _BITS | {
     "ge": _compare("sge"),
     "neg": _negate,
     "abs": _math("AbsIOp"),
+    "shift_left": _shift_left,
+    "shift_right": _shift_right,
 }
 _WITHOUT_SIGN: dict[str, Emit] = {
     name: emit for name, emit in _INTEGERS.items() if name not in ("neg", "abs")
@@ -226,6 +254,7 @@ _WITHOUT_SIGN: dict[str, Emit] = {
     "le": _compare("ule"),
     "gt": _compare("ugt"),
     "ge": _compare("uge"),
+    "shift_right": _shift_right_without_sign,
 }
 
 

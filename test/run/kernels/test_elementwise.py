@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from xdsl.dialects.builtin import Float64Type, IntegerType, TensorType, f32, i1, i32, i64
+from xdsl.dialects.builtin import (
+    Float64Type,
+    IntegerType,
+    Signedness,
+    TensorType,
+    f32,
+    i1,
+    i32,
+    i64,
+)
 
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import to_numpy
@@ -17,6 +26,11 @@ from test.machines import AVX2, HOST, SSE, distinct
 from test.run.kernels.conftest import candidate_of, make_group
 
 FAMILY = ElementwiseFamily(HOST)
+INTEGERS = [
+    IntegerType(bits, sign)
+    for bits in (8, 16, 32, 64)
+    for sign in (Signedness.SIGNLESS, Signedness.UNSIGNED)
+]
 COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 FLOAT_ROWS = [
     "add", "sub", "mul", "div", "maximum", "minimum", "neg", "abs", "sign", "ceil", "floor",
@@ -63,6 +77,17 @@ def test_floats(check, name, type) -> None:
 @pytest.mark.parametrize("name", [*INTEGER_ROWS, *sorted(COMPARISONS)])
 def test_integers(check, name, type) -> None:
     check(FAMILY, [TensorType(type, (3, 21))] * ARITY[name], one_op(name))
+
+
+@pytest.mark.parametrize("type", INTEGERS, ids=str)
+@pytest.mark.parametrize("name", ["shift_left", "shift_right"])
+def test_shifts(check, name, type) -> None:
+    """By distances up to beyond the width, and by a negative one, where there are any."""
+    rng, dtype = np.random.default_rng(0), to_numpy(type)
+    least = np.iinfo(dtype).min
+    values = rng.integers(least, np.iinfo(dtype).max, (3, 21), dtype=dtype, endpoint=True)
+    distances = np.resize([0, 1, 7, 8, 15, 31, 32, 63, 64, 65, least], (3, 21)).astype(dtype)
+    check(FAMILY, [TensorType(type, (3, 21))] * 2, one_op(name), arrays=[values, distances])
 
 
 @pytest.mark.parametrize(
