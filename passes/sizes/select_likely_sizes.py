@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from math import inf
 from typing import cast
 
 from xdsl.context import Context
@@ -177,7 +178,8 @@ class _Checks:
         """Return sizes at which all checks hold, found from `sizes` on; None if none are found.
 
         In each step one size becomes a number at which a check that failed holds: the one at which
-        most others hold too.
+        most others hold too. Where it takes several sizes, such as parts that add up to what they
+        are cut from, one becomes a number at which less is lacking.
         """
         for _ in range(_MOST_STEPS):
             failing = self._failing(sizes)
@@ -190,11 +192,16 @@ class _Checks:
                 for name in names
                 for number in (*_roots(first[0], name, sizes), *_NUMBERS)
             )
-            allowed = (each for each in options if _holds(*first, each) and self._allow(each))
-            possible = list(islice(allowed, _MOST_OPTIONS))
-            if not possible:
+            allowed = list(filter(self._allow, options))
+            holding = (each for each in allowed if _holds(*first, each))
+            possible = list(islice(holding, _MOST_OPTIONS))
+            if possible:
+                sizes = min(possible, key=lambda each: len(self._failing(each)))
+                continue
+            nearest = min(allowed, key=lambda each: _lacks(*first, each), default=sizes)
+            if _lacks(*first, nearest) >= _lacks(*first, sizes):
                 return None
-            sizes = min(possible, key=lambda each: len(self._failing(each)))
+            sizes = nearest
         return None
 
     def _allow(self, sizes: Mapping[str, int]) -> bool:
@@ -217,8 +224,13 @@ def _roots(size: Extent, name: str, sizes: Mapping[str, int]) -> Iterator[int]:
 
 def _holds(size: Extent, is_zero: bool, sizes: Mapping[str, int]) -> bool:
     """Return whether a size is 0, or not negative."""
+    return _lacks(size, is_zero, sizes) == 0
+
+
+def _lacks(size: Extent, is_zero: bool, sizes: Mapping[str, int]) -> float:
+    """Return how far a size is from 0, or from not being negative; infinity if it has no value."""
     try:
         value = evaluate(size, sizes)
     except SizeError:
-        return False
-    return value == 0 if is_zero else value >= 0
+        return inf
+    return abs(value) if is_zero else max(0, -value)

@@ -4,11 +4,13 @@ import os
 import random
 
 import numpy as np
+import onnx
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from onnx import ModelProto
 
+from benchmarks.generators.data_decided_models import data_decided_model
 from benchmarks.generators.random_models import Draft, drafts
 from braid.interpreted import interpret
 from braid.support.errors import BraidError
@@ -20,6 +22,7 @@ from test.unit.api.test_state_sessions import STATE, Peer, floats
 from test.unit.api.test_state_sessions import proto as decoder
 
 EXAMPLES = int(os.environ.get("BRAID_FUZZ_EXAMPLES", "25"))
+SEED = int(os.environ.get("BRAID_FUZZ_SEED", "0")) * 10_000
 
 DECIDED_BY_DATA = (
     "Compress",
@@ -98,6 +101,25 @@ def test_models_whose_data_decide_sizes() -> None:
         assert not outcome.refusal, outcome.refusal
         wanted = [run_onnxruntime(models[own.name][0], inputs) for inputs in runs[own.name]]
         check(outcome, wanted, own.name)
+
+
+def test_random_graphs_whose_data_decide_sizes() -> None:
+    count = max(1, EXAMPLES // 8)
+    drawn = [data_decided_model(SEED + i) for i in range(count)]
+    runs = [[own.draw(random.Random(i)) for _ in range(5)] for i, own in enumerate(drawn)]
+    cases = [
+        case(f"seed {SEED + i}", own.model, given)
+        for i, (own, given) in enumerate(zip(drawn, runs, strict=True))
+    ]
+    for own, given, outcome in zip(cases, runs, run_guarded(cases), strict=True):
+        assert not outcome.refusal, f"{own.name}: {outcome.refusal}"
+        model = onnx.load_from_string(own.model)
+        interpreted = interpret(model)
+        wanted = [run_onnxruntime(model, inputs) for inputs in given]
+        check(outcome, wanted, own.name)
+        for inputs, expected in zip(given, wanted, strict=True):
+            assert expected is not None
+            assert_close(list(interpreted.run_named(inputs).values()), expected, own.name)
 
 
 def test_steps_that_append_to_a_state() -> None:
