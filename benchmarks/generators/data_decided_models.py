@@ -79,6 +79,8 @@ class _Graph:
         self.nodes: list[NodeProto] = []
         self.constants: list[TensorProto] = []
         self.values: list[Value] = []
+        self.results: list[Value] = []
+        """What nodes compute."""
         self._numbers = count()
 
     def fresh(self, prefix: str) -> str:
@@ -109,6 +111,7 @@ class _Graph:
         """Add a node, and return its results, which other nodes may take."""
         found = [Value(self.fresh("v"), type_, shape) for type_, shape in results]
         names = [value.name for value in found]
+        self.results += found
         self.nodes.append(helper.make_node(kind, [v.name for v in operands], names, **how))
         return found
 
@@ -160,14 +163,6 @@ def _unique(graph: _Graph, x: Value) -> None:
     size = graph.fresh("n")
     results = [(x.type, (size,)), (INT, (size,)), (INT, (graph.fresh("n"),)), (INT, (size,))]
     graph.keep(*graph.ops("Unique", [x], *results, sorted=graph.choice.randrange(2)))
-
-
-def _unique_rows(graph: _Graph, x: Value) -> None:
-    """Unique rows or columns; of none, ONNX Runtime 1.32 ends the process."""
-    axis, shape = graph.choice.randrange(2), [graph.choice.choice([1, 4, 6]), 2]
-    rows = graph.input(x.type, *shape)
-    found = [size if i != axis else graph.fresh("n") for i, size in enumerate(shape)]
-    graph.keep(graph.op("Unique", [rows], x.type, *found, axis=axis))
 
 
 def _bounded(graph: _Graph, x: Value, most: int) -> Value:
@@ -338,7 +333,7 @@ def _collected(graph: _Graph, x: Value) -> None:
 
 
 DECISIONS = (
-    _non_zero, _masked, _compress, _unique, _unique_rows, _range, _slice, _top_k, _expand, _tile,
+    _non_zero, _masked, _compress, _unique, _range, _slice, _top_k, _expand, _tile,
     _pad, _split, _filled, _repeated, _boxes, _either, _collected,
 )  # fmt: skip
 
@@ -371,8 +366,9 @@ def _sum(graph: _Graph, x: Value) -> None:
 
 
 def _softmax(graph: _Graph, x: Value) -> None:
+    """A result of the model alone: what is rounded is not to decide anything."""
     real = graph.op("Cast", [x], FLOAT, *x.shape, to=FLOAT)
-    graph.keep(graph.op("Softmax", [real], FLOAT, *x.shape, axis=-1))
+    graph.op("Softmax", [real], FLOAT, *x.shape, axis=-1)
 
 
 def _product(graph: _Graph, x: Value) -> None:
@@ -407,7 +403,8 @@ def data_decided_model(seed: int) -> DataDecidedModel:
     graph = _Graph(choice)
     for _ in range(choice.choice([1, 1, 2])):
         sizes: list[Size] = [*INPUT_SIZES, choice.choice([2, 3, 4])]
-        graph.input(choice.choice([FLOAT, FLOAT, INT]), *choice.sample(sizes, choice.choice([1, 2])))
+        shape = choice.sample(sizes, choice.choice([1, 2]))
+        graph.input(choice.choice([FLOAT, FLOAT, INT]), *shape)
     steps = [DECISIONS] * choice.choice([1, 2, 3]) + [OTHERS] * choice.choice([0, 2, 4])
     choice.shuffle(steps)
     for step in steps:
@@ -421,8 +418,7 @@ def data_decided_model(seed: int) -> DataDecidedModel:
 
 def _model(graph: _Graph) -> ModelProto:
     taken = {name for node in graph.nodes for name in node.input}
-    results = [value for value in graph.values if value.name not in taken]
-    results = [value for value in results if value.name not in graph.inputs] or graph.values[-1:]
+    results = [value for value in graph.results if value.name not in taken]
     proto = helper.make_graph(
         graph.nodes,
         "decided",

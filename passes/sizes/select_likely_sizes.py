@@ -1,9 +1,10 @@
 """`select-likely-sizes`: the sizes at which decisions about open ones are made."""
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
-from math import inf
+from functools import cached_property
+from itertools import starmap
 from typing import cast
 
 from xdsl.context import Context
@@ -34,8 +35,11 @@ _OTHERS = (256, 512, 1024, 64, 48, 32, 16, 8, 4, 2, 1)
 _NUMBERS = (*_OTHERS, *(number for number in range(65) if number not in _OTHERS))
 """These are tried for one size where a check does not hold."""
 
-_MOST_STEPS, _MOST_OPTIONS = 16, 64
-"""Sizes that are changed one after the other, and numbers that are compared for each."""
+_MOST_STEPS = 16
+"""How many sizes are changed one after the other."""
+
+_NO_VALUE = 1 << 62
+"""What counts as lacking where a size has no value."""
 
 _MOST_REPAIRED = 4
 """Guesses from which on sizes are changed: a model that is impossible takes time by these."""
@@ -48,7 +52,7 @@ class SelectLikelySizesPass(ModulePass):
     It is what `likely_sizes` says if all checks of the function hold there and no dim that this
     sizes decide is 1; else the first of some other sizes of which that is true, or with fewest such
     dims. Where the checks hold at none of them, it is what becomes of these where one size after
-    the other is changed such that another check holds. Run it after `collect-size-checks`.
+    the other is changed such that fewer checks fail. Run it after `collect-size-checks`.
 
     In: functions with open sizes. Out: `braid.symbols` with `likely` values.
 
@@ -177,38 +181,57 @@ class _Checks:
     def repaired(self, sizes: Mapping[str, int]) -> Mapping[str, int] | None:
         """Return sizes at which all checks hold, found from `sizes` on; None if none are found.
 
-        In each step one size becomes a number at which a check that failed holds: the one at which
-        most others hold too. Where it takes several sizes, such as parts that add up to what they
-        are cut from, one becomes a number at which less is lacking.
+        Each step changes one size of the first check that does not hold, to the number at which the
+        fewest checks fail, a size that was changed least often changes, the fewest sizes are 0, and
+        the least is lacking, in this order. Parts that add up to what they are cut from take
+        several steps.
         """
+        times = Counter[str]()
         for _ in range(_MOST_STEPS):
             failing = self._failing(sizes)
             if not failing:
-                return sizes if self._allow(sizes) else None
-            first = failing[0]
-            names = sorted(symbols_of(first[0]) & sizes.keys())
-            options = (
-                {**sizes, name: number}
-                for name in names
-                for number in (*_roots(first[0], name, sizes), *_NUMBERS)
-            )
-            allowed = list(filter(self._allow, options))
-            holding = (each for each in allowed if _holds(*first, each))
-            possible = list(islice(holding, _MOST_OPTIONS))
-            if possible:
-                sizes = min(possible, key=lambda each: len(self._failing(each)))
-                continue
-            nearest = min(allowed, key=lambda each: _lacks(*first, each), default=sizes)
-            if _lacks(*first, nearest) >= _lacks(*first, sizes):
+                return sizes
+            size = failing[0][0]
+            changes = [
+                (name, number)
+                for name in sorted(symbols_of(size) & sizes.keys())
+                for number in (*_roots(size, name, sizes), *_NUMBERS)
+                if self._allows(name, number)
+            ]
+            if not changes:
                 return None
-            sizes = nearest
+            name, number = min(changes, key=lambda own: self._rank(sizes, *own, times[own[0]]))
+            times[name] += 1
+            sizes = {**sizes, name: number}
         return None
 
+    def _rank(
+        self, sizes: Mapping[str, int], name: str, number: int, times: int
+    ) -> tuple[int, int, int, int]:
+        """Return the rank of a size that becomes this number, and was changed that often."""
+        changed = {**sizes, name: number}
+        lacks = [(_lacks(*own, sizes), _lacks(*own, changed)) for own in self._by_name[name]]
+        failing = sum((after > 0) - (before > 0) for before, after in lacks)
+        zeros = (number == 0) - (sizes[name] == 0)
+        return failing, times, zeros, sum(after - before for before, after in lacks)
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Sequence[tuple[Extent, bool]]]:
+        """The checks that have a size."""
+        found: dict[str, list[tuple[Extent, bool]]] = defaultdict(list)
+        for check in self.checked:
+            for name in symbols_of(check[0]):
+                found[name].append(check)
+        return found
+
+    def _allows(self, name: str, number: int) -> bool:
+        return self.assumed.get(name, Assumed()).allows(number)
+
     def _allow(self, sizes: Mapping[str, int]) -> bool:
-        return all(self.assumed.get(n, Assumed()).allows(size) for n, size in sizes.items())
+        return all(starmap(self._allows, sizes.items()))
 
     def _failing(self, sizes: Mapping[str, int]) -> list[tuple[Extent, bool]]:
-        return [check for check in self.checked if not _holds(*check, sizes)]
+        return [check for check in self.checked if _lacks(*check, sizes) > 0]
 
 
 def _roots(size: Extent, name: str, sizes: Mapping[str, int]) -> Iterator[int]:
@@ -222,15 +245,10 @@ def _roots(size: Extent, name: str, sizes: Mapping[str, int]) -> Iterator[int]:
         yield -offset // slope
 
 
-def _holds(size: Extent, is_zero: bool, sizes: Mapping[str, int]) -> bool:
-    """Return whether a size is 0, or not negative."""
-    return _lacks(size, is_zero, sizes) == 0
-
-
-def _lacks(size: Extent, is_zero: bool, sizes: Mapping[str, int]) -> float:
-    """Return how far a size is from 0, or from not being negative; infinity if it has no value."""
+def _lacks(size: Extent, is_zero: bool, sizes: Mapping[str, int]) -> int:
+    """Return how far a size is from 0, or from not being negative; very far if it has no value."""
     try:
         value = evaluate(size, sizes)
     except SizeError:
-        return inf
+        return _NO_VALUE
     return abs(value) if is_zero else max(0, -value)

@@ -108,16 +108,16 @@ def test_random_graphs_whose_data_decide_sizes() -> None:
     drawn = [data_decided_model(SEED + i) for i in range(count)]
     runs = [[own.draw(random.Random(i)) for _ in range(5)] for i, own in enumerate(drawn)]
     cases = [
-        case(f"seed {SEED + i}", own.model, given)
-        for i, (own, given) in enumerate(zip(drawn, runs, strict=True))
+        case(f"seed {SEED + i}", own.model, inputs_of)
+        for i, (own, inputs_of) in enumerate(zip(drawn, runs, strict=True))
     ]
-    for own, given, outcome in zip(cases, runs, run_guarded(cases), strict=True):
+    for own, inputs_of, outcome in zip(cases, runs, run_guarded(cases), strict=True):
         assert not outcome.refusal, f"{own.name}: {outcome.refusal}"
         model = onnx.load_from_string(own.model)
         interpreted = interpret(model)
-        wanted = [run_onnxruntime(model, inputs) for inputs in given]
+        wanted = [run_onnxruntime(model, inputs) for inputs in inputs_of]
         check(outcome, wanted, own.name)
-        for inputs, expected in zip(given, wanted, strict=True):
+        for inputs, expected in zip(inputs_of, wanted, strict=True):
             assert expected is not None
             assert_close(list(interpreted.run_named(inputs).values()), expected, own.name)
 

@@ -180,7 +180,7 @@ class Builder:
         fewer, since those behind the value do not tell it.
         """
         may_tell = {name for argument, name in self.inputs.items() if may_hold_sizes(argument)}
-        asked = may_tell & set(self.inputs_behind(value))
+        asked = may_tell & set(self._inputs_behind(value, unless=_may_take_negative))
         requested = asked - self.size_inputs.keys() - self.useless
         useless = asked & self.size_inputs.keys() - self.useful
         self.requested |= requested
@@ -193,7 +193,11 @@ class Builder:
         self.useful |= {name for name, own in self.size_inputs.items() if used & set(own)}
 
     def inputs_behind(self, value: SSAValue) -> list[str]:
-        """The names of the model's inputs on whose data `value` depends."""
+        """Return the names of the model's inputs on whose data `value` depends."""
+        return self._inputs_behind(value, unless=lambda op: False)
+
+    def _inputs_behind(self, value: SSAValue, unless: Callable[[Operation], bool]) -> list[str]:
+        """Return the names of inputs behind a value, but for those that reach it by such ops."""
         seen: dict[SSAValue, None] = {}
         waiting = [value]
         while waiting:
@@ -203,7 +207,8 @@ class Builder:
             owner = value.owner
             above = owner if isinstance(owner, Operation) else owner.parent_op()
             if above is not None:
-                waiting += [operand for op in above.walk() for operand in op.operands]
+                ops = (op for op in above.walk() if not unless(op))
+                waiting += [operand for op in ops for operand in op.operands]
         return [name for argument, name in self.inputs.items() if argument in seen]
 
     def emit(self, op: TensorOp) -> SSAValue:
@@ -384,3 +389,10 @@ def _is_open(shape: Sequence[Extent]) -> bool:
 
 def _empty(value: SSAValue) -> Array:
     return np.zeros(fixed_shape(value), to_numpy(element_type_of(value)))
+
+
+def _may_take_negative(op: Operation) -> bool:
+    """Return whether an op is there since numbers may be negative, which no size is."""
+    if op.name == "braid.maximum":
+        return any(isinstance(operand.owner, ConstantOp) for operand in op.operands)
+    return op.name == "braid.abs"

@@ -105,6 +105,15 @@ MODELS: dict[str, tuple[str, list[Inputs]]] = {
         "(int16 a, int16 b, int16 d) => (int16[] y) { y = Range (a, b, d) }",
         [{"a": scalar(-20000, "i2"), "b": scalar(20000, "i2"), "d": scalar(1000, "i2")}],
     ),
+    "magnitudes of numbers that may be negative": (
+        """(int64[2] x) => (float[] y) { a = Abs (x)  y = ConstantOfShape (a) }""",
+        [{"x": numbers(*x)} for x in ((-2, 3), (0, -1), (4, 1))],
+    ),
+    "numbers that are cut off at 0": (
+        """(int64[2] x, float[1] v) => (float[] y) <int64 zero = {0}> {
+          a = Max (x, zero)  y = Expand (v, a) }""",
+        [{"x": numbers(*x), "v": f32(1.5)} for x in ((-2, 3), (2, -1), (4, 1))],
+    ),
     "Split into three": (
         "(float[N] x, int64[3] p) => (float[] a, float[] b, float[] c) { a, b, c = Split (x, p) }",
         [{"x": floats(sum(p)), "p": numbers(*p)} for p in ((1, 2, 3), (0, 3, 0))],
