@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from itertools import combinations as pick
 from math import prod
 
+from braid.dialects.braid.decided_sizes import decides_sizes
 from braid.driver.sources.open_model import Buckets, OpenModel, Sizes, combinations
 from braid.driver.sources.variants import Variant
 from braid.support.diagnostics import Diagnostic, emit
 from braid.support.errors import BraidError
+from braid.support.option_names import option_text
 
 _MOST_EQUAL = 6
 """Dims of which every set is tried."""
@@ -33,7 +35,7 @@ def possible_variants(
     """Import the model at each combination of sizes; where it is not valid, a remark says why.
 
     Raises:
-        BraidError: it never is, or never at a size that is `required`.
+        BraidError: it never is, or never at a size that is `required`; data decide its sizes.
 
     """
     variants: list[Variant] = []
@@ -43,6 +45,8 @@ def possible_variants(
             variants.append(Variant(chosen, model.at(chosen)))
         except BraidError as error:
             errors.append((chosen, error))
+    if not variants:
+        _refuse_decided_sizes(model, errors)
     found = {dim: sorted({v.sizes[dim] for v in variants}) for dim in sizes}
     for dim in sizes:
         for size in sizes[dim]:
@@ -51,6 +55,21 @@ def possible_variants(
     for _, error in errors:
         emit(Diagnostic("remark", f"no variant {error.message}", error.location))
     return PossibleVariants(found, variants)
+
+
+def _refuse_decided_sizes(model: OpenModel, errors: Sequence[tuple[Sizes, BraidError]]) -> None:
+    """Raise BraidError where the model is valid at all sizes, and only there: data decide some."""
+    try:
+        imported = model.at({}, keep_open=True)
+    except BraidError:
+        return
+    if decides_sizes(imported.module):
+        raise BraidError(
+            "data decide sizes of the model, so that it has no variants for given sizes",
+            location=next((error.location for _, error in errors), None),
+            hint=f"leave out {option_text('shape_buckets')} and {option_text('shape_bounds')}: one "
+            "code for all sizes is then compiled",
+        )
 
 
 def one_for_equal(

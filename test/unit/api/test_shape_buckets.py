@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -205,3 +206,15 @@ def test_wrong_sizes(
 def test_mlir_has_no_buckets(tmp_path: Path) -> None:
     with pytest.raises(BraidError, match="only be given for ONNX models"):
         braid.compile(tmp_path / "m.mlir", shape_buckets={"n": [1]})
+
+
+@pytest.mark.parametrize("sizes", [{"shape_buckets": {"N": [4, 8]}}, {"shape_bounds": {"N": 8}}])
+def test_data_that_decide_sizes_leave_no_variants(sizes: dict[str, Any]) -> None:
+    text = """<ir_version: 9, opset_import: ["" : 18]>
+      g (float[N] x) => (int64[1,M] y) { y = NonZero (x) }"""
+    source = onnx.parser.parse_model(text)
+    with pytest.raises(BraidError, match="data decide sizes of the model") as caught:
+        braid.compile(source, **sizes)
+    assert "leave out shape_buckets and shape_bounds" in (caught.value.hint or "")
+    x = np.array([0, 2, 0, 3, 1], np.float32)
+    np.testing.assert_array_equal(braid.compile(source)(x), [[1, 3, 4]])  # as the hint says
