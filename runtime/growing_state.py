@@ -1,10 +1,11 @@
-"""States that grow: rows of a longer buffer, which sessions append to in place.
+"""States that grow: the first elements of a longer buffer, which sessions append to in place.
 
-A state of n rows is the first n rows of a buffer. What a session appends lies after them, so that
+A state of n elements is the first n of a buffer. What a session appends lies after them, so that
 nothing is copied as long as the buffer is long enough. A fork shares the buffer: the first that
-appends after row n goes on in it, and others copy what they have to a buffer of their own.
+appends after element n goes on in it, and others copy what they have to a buffer of their own.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,19 +19,19 @@ from braid.support.errors import BraidError
 Array = NDArray[Any]
 
 _FACTOR = 2
-"""How many times as many rows a buffer has that replaces one that is too short."""
+"""How many times as long a buffer is that replaces one that is too short."""
 
 
-class RowBuffer:
-    """A buffer of rows, of which the first ones are taken."""
+class SharedBuffer:
+    """A buffer of which the first elements are taken."""
 
-    def __init__(self, rows: Array, taken: int) -> None:
-        """Take the first rows."""
-        self.rows = rows
+    def __init__(self, elements: Array, taken: int) -> None:
+        """Take the first elements of an array of rank 1."""
+        self.elements = elements
         self._taken = [taken]  # None while a thread looks at it: who finds none copies
 
-    def take(self, length: int, before: int) -> bool:
-        """Take the rows up to `length` if those up to `before` are taken; return whether it did.
+    def take(self, end: int, before: int) -> bool:
+        """Take the elements up to `end` if those up to `before` are taken; return whether it did.
 
         Two threads cannot both do so: taking the only element of a list is one operation.
         """
@@ -38,35 +39,41 @@ class RowBuffer:
             taken = self._taken.pop()
         except IndexError:
             return False
-        self._taken.append(length if taken == before else taken)
+        self._taken.append(end if taken == before else taken)
         return taken == before
 
 
 @dataclass(frozen=True)
 class GrowingState:
-    """The first `length` rows of a buffer; never changed, so that sessions may share it."""
+    """An array of this shape at the start of a buffer; never changed, so that sessions may share
+    it.
+    """
 
-    buffer: RowBuffer
-    length: int
+    buffer: SharedBuffer
+    shape: tuple[int, ...]
 
     @staticmethod
-    def of(rows: Array, capacity: int) -> "GrowingState":
-        """Return a state of these rows in a buffer for `capacity` rows, or for as many as there
+    def of(array: Array, capacity: int) -> "GrowingState":
+        """Return a state of this value in a buffer for `capacity` elements, or for as many as there
         are.
 
         Raises:
             BraidError: there is no memory.
 
         """
-        length = len(rows)
-        buffer = _allocated((max(length, capacity), *rows.shape[1:]), rows.dtype)
-        buffer[:length] = rows
-        return GrowingState(RowBuffer(buffer, length), length)
+        elements = _allocated(max(array.size, capacity), array.dtype, array.shape)
+        elements[: array.size].reshape(array.shape)[...] = array
+        return GrowingState(SharedBuffer(elements, array.size), array.shape)
 
     @property
-    def rows(self) -> Array:
-        """Return the rows of the state."""
-        return self.buffer.rows[: self.length]
+    def size(self) -> int:
+        """Return the number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def array(self) -> Array:
+        """Return the value of the state."""
+        return self.buffer.elements[: self.size].reshape(self.shape)
 
 
 class Growth:
@@ -74,36 +81,37 @@ class Growth:
 
     def __init__(self) -> None:
         """Begin with no states."""
-        self._taken: list[tuple[RowBuffer, int, int]] = []
+        self._taken: list[tuple[SharedBuffer, int, int]] = []
 
     def after(self, state: GrowingState, shape: Sequence[int]) -> GrowingState:
         """Return the state of this shape that the call writes, which begins with `state`.
 
-        It lies in the same memory where there are enough rows and nobody else has appended to
-        them.
+        It lies in the same memory where that is long enough and nobody else has appended to it.
 
         Raises:
             BraidError: there is no memory.
 
         """
-        rows, length = state.buffer.rows, shape[0]
-        fits = length <= len(rows) and tuple(shape[1:]) == rows.shape[1:]
-        if fits and state.buffer.take(length, state.length):
-            self._taken.append((state.buffer, state.length, length))
-            return GrowingState(state.buffer, length)
-        count = max(length, _FACTOR * len(rows) if length > len(rows) else len(rows))
-        return GrowingState(RowBuffer(_allocated((count, *shape[1:]), rows.dtype), length), length)
+        shape = tuple(shape)
+        size, capacity = math.prod(shape), len(state.buffer.elements)
+        if size <= capacity and state.buffer.take(size, state.size):
+            self._taken.append((state.buffer, state.size, size))
+            return GrowingState(state.buffer, shape)
+        count = capacity if size <= capacity else max(size, _FACTOR * capacity)
+        elements = _allocated(count, state.buffer.elements.dtype, shape)
+        return GrowingState(SharedBuffer(elements, size), shape)
 
     def undo(self) -> None:
-        """Give back the rows that were to be written."""
-        for buffer, before, length in self._taken:
-            buffer.take(before, length)
+        """Give back the elements that were to be written."""
+        for buffer, before, end in self._taken:
+            buffer.take(before, end)
 
 
-def _allocated(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+def _allocated(count: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
     try:
-        return empty_aligned(shape, dtype)
-    except (MemoryError, ValueError) as error:
+        return empty_aligned((count,), dtype)
+    except (MemoryError, ValueError, OverflowError) as error:
         raise BraidError(
-            f"out of memory: a state of shape {shape}", hint="give the session a smaller capacity"
+            f"out of memory: {count} elements for a state of shape {shape}",
+            hint="give the session a smaller capacity",
         ) from error

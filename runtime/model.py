@@ -242,7 +242,7 @@ class Model:
 
         """
         self._open()
-        known = {} if self._manifest is None else {s.input: s.output for s in self._manifest.state}
+        known = self.state
         if state is None and not known:
             raise BraidError(
                 "nothing says what the state of the model is",
@@ -253,6 +253,14 @@ class Model:
         if not is_number or not 0 <= capacity < 2**40:
             raise BraidError(f"capacity is {capacity!r:.100}, expected a number of elements from 0")
         return StateSession(self, known if state is None else state, int(capacity))
+
+    @property
+    def state(self) -> Mapping[str, str]:
+        """Return the output whose value each input of the state takes, by their names.
+
+        It is the state with which the model was compiled, else empty.
+        """
+        return {} if self._manifest is None else {s.input: s.output for s in self._manifest.state}
 
     @property
     def appended_state(self) -> Mapping[str, StateSpec]:

@@ -1,5 +1,6 @@
 """Calls of a model that hand its state on: outputs of one call are inputs of the next."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, cast
 
@@ -11,11 +12,13 @@ from braid.runtime.buffers import check_input, host_arrays
 from braid.runtime.device_arrays import Buffer
 from braid.runtime.dtypes import numpy_dtype
 from braid.runtime.growing_state import GrowingState, Growth
-from braid.runtime.manifest import StateSpec, TensorSpec
+from braid.runtime.manifest import Boundary, StateSpec, TensorSpec
+from braid.runtime.request_stream import InterpretedStream
 from braid.runtime.state_order import as_in_code, as_in_model, orders
+from braid.runtime.stream import Requests, Stream
 from braid.runtime.torch_tensors import any_tensor, tensor_of
 from braid.support.checked_keywords import checks_methods
-from braid.support.errors import BraidError, did_you_mean
+from braid.support.errors import BraidError, check_kinds, did_you_mean
 from braid.support.option_names import option_text
 
 Array = NDArray[Any]
@@ -34,6 +37,11 @@ class Runnable(Protocol):
     @property
     def drawn(self) -> frozenset[str]:
         """Return the inputs that are drawn where a call leaves them out."""
+        ...
+
+    @property
+    def boundary(self) -> Boundary:
+        """Return which inputs and outputs are text, mappings or random keys, by name."""
         ...
 
     @property
@@ -66,6 +74,11 @@ class StateSession:
         self._outputs = matched_state(model.inputs, model.outputs, state)
         appended = model.appended_state.items()
         self._growing = {n: own for n, own in appended if self._outputs.get(n) == own.output}
+        self._outermost = {
+            spec.name: _outermost(spec.shape, self._growing[spec.name].order)
+            for spec in model.inputs
+            if spec.name in self._growing
+        }
         self._orders = orders([own for _, own in appended])
         self._state: dict[str, State] = {}
         self._given = [spec for spec in model.inputs if spec.name not in self._outputs]
@@ -83,12 +96,53 @@ class StateSession:
 
         """
         inputs = self._named(arguments, named)
-        state = self._state or self._initial(inputs)
-        results = self._appended(inputs, state) if self._growing else self._handed(inputs, state)
-        found = [results[name] for name in self._returned]
+        found = self._step(inputs)
         if self._growing and any_tensor(inputs.values()):  # as calls of the model return them
             found = [tensor_of(np.asarray(result)) for result in found]
         return found[0] if len(found) == 1 else tuple(found)
+
+    def run_named(self, inputs: Mapping[str, object]) -> dict[str, Array]:
+        """Run a step on inputs by name and return the outputs by name; raises as `__call__`."""
+        results = self._step(self._named((inputs,), {}))
+        return dict(zip(self._returned, map(np.asarray, results), strict=True))
+
+    def stream(
+        self, requests: Requests, *, return_errors: bool = False, copy: bool = True
+    ) -> Stream:
+        """Run a step on one request after the other: `for y in session.stream(xs)`.
+
+        Requests and results are as those of `Model.stream`, without the state. Each step needs the
+        state that the one before it left, so that they never overlap: a request is taken, and its
+        step runs, when its result is asked for. A request that fails leaves the state as it was.
+
+        Raises:
+            BraidError: inputs or outputs of the model are text or mappings.
+
+        """
+        check_kinds(flags={"return_errors": return_errors, "copy": copy})
+        if self._model.boundary:
+            raise BraidError(
+                "a stream takes and gives arrays of numbers, and the model has text or mappings",
+                hint="call the session once for each request",
+            )
+
+        def bind(arguments: tuple[object, ...], named: Mapping[str, object]) -> list[Buffer]:
+            return bind_inputs(self._given, arguments, named, drawn=self._model.drawn)
+
+        def step(inputs: Sequence[Array]) -> list[Array]:
+            return self._step(dict(zip(self._names(), inputs, strict=True)))
+
+        steps = InterpretedStream(step)
+        return Stream(steps, requests, bind, return_errors=return_errors, copy=copy)
+
+    def _step(self, inputs: Mapping[str, object]) -> list[Any]:
+        """Run the model, keep the new state, and return the other outputs."""
+        state = self._state
+        if not state:
+            first = self.first_state(inputs)
+            state = {name: self._kept(name, array) for name, array in first.items()}
+        results = self._appended(inputs, state) if self._growing else self._handed(inputs, state)
+        return [results[name] for name in self._returned]
 
     def _handed(
         self, inputs: Mapping[str, object], state: Mapping[str, State]
@@ -119,7 +173,7 @@ class StateSession:
                 if isinstance(before, GrowingState):
                     after = growth.after(before, shape)
                     following[of_output[spec.name]] = after
-                    made.append(after.rows)
+                    made.append(after.array)
                 else:
                     made.append(np.empty(shape, numpy_dtype(spec.dtype)))
             return made
@@ -142,7 +196,7 @@ class StateSession:
         """Return an input as code takes it."""
         own = state.get(name)
         if isinstance(own, GrowingState):
-            return own.rows
+            return own.array
         array = given[name] if own is None else own
         order = self._orders.get(name, ())
         return as_in_code(array, order) if isinstance(array, np.ndarray) else array
@@ -163,8 +217,13 @@ class StateSession:
 
     def _as_array(self, name: str, state: State) -> Array:
         if isinstance(state, GrowingState):
-            return as_in_model(state.rows, self._growing[name].order)
+            return as_in_model(state.array, self._growing[name].order)
         return state.view()
+
+    @property
+    def outputs(self) -> Mapping[str, str]:
+        """Return the output whose value each input of the state takes, by their names."""
+        return dict(self._outputs)
 
     def reset(self, state: Mapping[str, object] | None = None) -> None:
         """Begin anew: with an empty state, or with arrays by the names of all inputs of the state.
@@ -208,7 +267,9 @@ class StateSession:
         """Return an array as a session keeps it."""
         if name not in self._growing:
             return array
-        return GrowingState.of(as_in_code(array, self._growing[name].order), self._capacity)
+        stored = as_in_code(array, self._growing[name].order)
+        one = math.prod(stored.shape[self._outermost[name] + 1 :])  # those before it are 1
+        return GrowingState.of(stored, self._capacity * one)
 
     def _named(self, arguments: Sequence[object], named: Mapping[str, object]) -> dict[str, object]:
         """Return the inputs of a call by name."""
@@ -231,14 +292,16 @@ class StateSession:
             )
         return given
 
-    def _initial(self, inputs: Mapping[str, object]) -> dict[str, State]:
-        """Return the state before the first call."""
+    def first_state(self, inputs: Mapping[str, object]) -> dict[str, Array]:
+        """Return the state before a first call on these inputs by name: zeros, of shapes that fit
+        them.
+        """
         sizes: dict[str, int] = {}
         for spec in self._given:
             shape = _shape_of(inputs.get(spec.name, ()))
             sizes |= {n: size for n, size in zip(spec.dims, shape, strict=False) if n}
         return {
-            spec.name: self._kept(spec.name, np.zeros(_shape(spec, sizes), numpy_dtype(spec.dtype)))
+            spec.name: np.zeros(_shape(spec, sizes), numpy_dtype(spec.dtype))
             for spec in self._model.inputs
             if spec.name in self._outputs
         }
@@ -250,6 +313,14 @@ def _shape_of(value: Any) -> tuple[int, ...]:
         return cast(tuple[int, ...], np.shape(value))
     except ValueError:
         return ()  # the call says what is wrong
+
+
+def _outermost(shape: Sequence[int], order: Sequence[int]) -> int:
+    """Return the dim, as code has it, along which a state of a model's `shape` is appended to: the
+    first that is not 1.
+    """
+    sizes = [shape[dim] for dim in order] if order else shape
+    return next((dim for dim, size in enumerate(sizes) if size != 1), 0)
 
 
 def _shape(spec: TensorSpec, sizes: Mapping[str, int]) -> tuple[int, ...]:

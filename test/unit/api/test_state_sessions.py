@@ -1,6 +1,8 @@
 """Sessions that keep the state of a model, beside ONNX Runtime."""
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -324,3 +326,64 @@ def test_manifests_with_states_that_there_are_not(changes: dict[str, Any], messa
     fields["state"][0] |= changes
     with pytest.raises(BraidError, match=message):
         Manifest.from_json(json.dumps(fields))
+
+
+def test_streams_are_steps_in_order(model: braid.Model) -> None:
+    session, peer = model.session(STATE), Peer(2)
+    steps = [floats(2, length, 8) for length in (4, 1, 1, 3, 1)]
+    requests = [steps[0], (steps[1],), {"x": steps[2]}, *steps[3:]]
+    with session.stream(requests) as stream:
+        for x, found in zip(steps, stream, strict=True):
+            check(found, peer(x))
+    assert session.state["past_key"].shape == (2, 2, 10, 4)
+    x = floats(2, 1, 8)
+    check(session(x), peer(x))  # which goes on
+
+
+def test_a_request_that_fails_leaves_the_state(model: braid.Model) -> None:
+    session, peer = model.session(STATE), Peer(1)
+    steps = [floats(1, 2, 8), floats(3, 1, 8), floats(1, 1), floats(1, 1, 8)]
+    found = list(session.stream(steps, return_errors=True))
+    assert [isinstance(each, BraidError) for each in found] == [False, True, True, False]
+    check(found[0], peer(steps[0]))
+    check(found[3], peer(steps[3]))
+    stream = session.stream([floats(1, 1, 8), floats(3, 1, 8), floats(1, 1, 8)])
+    next(stream)
+    with pytest.raises(BraidError, match=r"'B' is 3|'B' is 1|expected"):
+        next(stream)
+    assert list(stream) == []
+    assert session.state["past_count"].tolist() == [3]
+    with pytest.raises(BraidError, match="return_errors is 1, expected True or False"):
+        session.stream([], return_errors=1)  # pyright: ignore[reportArgumentType]
+
+
+def test_streams_take_asynchronous_requests(model: braid.Model) -> None:
+    session, steps = model.session(STATE), [floats(1, 1, 8) for _ in range(4)]
+
+    async def requests() -> AsyncIterator[np.ndarray]:
+        for x in steps:
+            yield x
+
+    async def run() -> list[Any]:
+        return [found async for found in session.stream(requests())]
+
+    peer = Peer(1)
+    for x, found in zip(steps, asyncio.run(run()), strict=True):
+        check(found, peer(x))
+
+
+def test_a_dim_behind_dims_of_one_is_appended_to_in_place() -> None:
+    text = """<ir_version: 9, opset_import: ["" : 18]> g
+      (float[1,T,4] x, float[1,P,4] past) => (float[1,N,4] present, float y) {
+      present = Concat <axis = 1> (past, x)  y = ReduceSum <keepdims = 0> (present) }"""
+    session = braid.compile(onnx.parser.parse_model(text), state={"past": "present"}).session(
+        capacity=8
+    )
+    steps = [floats(1, length, 4) for length in (3, 1, 4, 1)]
+    places = list[int]()
+    for count, x in enumerate(steps, 1):
+        whole = np.concatenate(steps[:count], axis=1)
+        np.testing.assert_allclose(session(x), whole.sum(), rtol=1e-4, atol=1e-5)
+        np.testing.assert_array_equal(session.state["past"], whole)
+        places.append(session.state["past"].ctypes.data)
+    assert len(set(places[:3])) == 1 and places[3] != places[0]
