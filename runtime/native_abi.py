@@ -194,6 +194,9 @@ class CModel(ctypes.Structure):
     specialization_count: int
     """Not there before version 15, nor is the next one."""
     specializations: int | None
+    state_count: int
+    """Not there before version 16, nor is the next one."""
+    states: int | None
     _fields_ = (
         ("abi_version", c_int64),
         ("input_count", c_int64),
@@ -228,6 +231,8 @@ class CModel(ctypes.Structure):
         ("phases", c_void_p),
         ("specialization_count", c_int64),
         ("specializations", c_void_p),
+        ("state_count", c_int64),
+        ("states", c_void_p),
     )
 
 

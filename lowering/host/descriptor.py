@@ -10,6 +10,7 @@ from xdsl.ir import Attribute
 
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.expansion import Expansion
+from braid.dialects.braid.state import StatePort
 from braid.lowering.host.emit_program import ENTRY
 from braid.lowering.host.open_model import OpenModel
 
@@ -21,6 +22,8 @@ COUNTED_ABI_VERSION = 14
 """The version that code with profile counters needs, which calls `clock` and `record`."""
 SPECIALIZED_ABI_VERSION = 15
 """The version that a model with specializations needs, whose descriptor is longer."""
+STATE_ABI_VERSION = 16
+"""The version that a model with a state needs, whose descriptor is longer still."""
 UNBOUNDED = (1 << 63) - 1
 """The bound of an open dim of which nothing is assumed."""
 SYMBOL = "braid_model"
@@ -41,6 +44,7 @@ _OPEN_BUFFER = ir.LiteralStructType([_I64, _I64, _I64])
 _EXPANSION = ir.LiteralStructType([*[_I64] * 7, _POINTER])
 _PHASE = ir.LiteralStructType([_POINTER, _POINTER, _POINTER])
 _SPECIALIZATION = ir.LiteralStructType([_POINTER, _POINTER])
+_STATE = ir.LiteralStructType([_I64, _I64, _I64, _POINTER])
 _VALUE_SIZE = ir.LiteralStructType([_I64, _I64, _I64])
 _SIZE_CHECK = ir.LiteralStructType([_I64, _I64, _POINTER])
 _ENTRY = ir.FunctionType(ir.IntType(32), [_POINTER] * 5)
@@ -213,6 +217,7 @@ class ModelDescription:
     output_sizes: tuple[tuple[str, ...], ...] = ()
     entry: str = ENTRY
     specializations: tuple[Specialization, ...] = ()
+    states: tuple[StatePort, ...] = ()
 
 
 def descriptor_module(description: ModelDescription) -> str:
@@ -221,6 +226,8 @@ def descriptor_module(description: ModelDescription) -> str:
 
 
 def _needed_version(description: ModelDescription) -> int:
+    if description.states:
+        return STATE_ABI_VERSION
     if description.specializations:
         return SPECIALIZED_ABI_VERSION
     return COUNTED_ABI_VERSION if description.counters else ABI_VERSION
@@ -262,14 +269,22 @@ class _Descriptor:
             *self._list([self._expansion(own) for own in description.expanded], _EXPANSION),
             _NULL if description.phases is None else self._phases(description.phases),
         ]
-        if description.specializations:
+        version = _needed_version(description)
+        if version >= SPECIALIZED_ABI_VERSION:
             own = [self._specialization(each) for each in description.specializations]
             fields += self._list(own, _SPECIALIZATION)
+        if version >= STATE_ABI_VERSION:
+            fields += self._list([self._state(each) for each in description.states], _STATE)
         return _struct(fields)
 
     def _specialization(self, special: Specialization) -> Any:
         fields = [self._integers(special.sizes), self._global(self._model(special.description))]
         return ir.Constant(_SPECIALIZATION, fields)
+
+    def _state(self, port: StatePort) -> Any:
+        order = self._integers(port.order) if port.order else _NULL
+        fields = [_I64(port.input), _I64(port.output), _I64(int(port.appended)), order]
+        return ir.Constant(_STATE, fields)
 
     def _phases(self, phases: ModelPhases) -> Any:
         own = [

@@ -29,6 +29,7 @@ from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.decided_sizes import phase_outputs, phases_of
 from braid.dialects.braid.ports import input_names, output_names
 from braid.dialects.braid.sizes import extents_of_type, sizes_of_type, value_sizes
+from braid.dialects.braid.state import state_of
 from braid.dialects.braid.variants import (
     device_functions,
     padded_from,
@@ -185,6 +186,7 @@ def describe(
         )
         if special
         else (),
+        states=() if variant_sizes(first) else state_of(first),
     )
 
 

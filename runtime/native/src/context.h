@@ -48,6 +48,9 @@ void braid_context_close_part(braid_context_t *context);
 /* Sets the error and returns true where there is none. */
 bool braid_is_null(const void *pointer, const char *what);
 
+/* Whether input `index` of a model can have this shape; false and the error set where it cannot. */
+bool braid_check_input_shape(const braid_model_v2 *descriptor, int64_t index, const int64_t *shape);
+
 /* Whether all inputs have sizes: those without a bound must be set. False and the error set where
  * one has none. */
 bool braid_has_sizes(const braid_context_t *context);

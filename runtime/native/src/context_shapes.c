@@ -49,28 +49,34 @@ static bool has_input(const braid_model_v2 *descriptor, int64_t index) {
   return has;
 }
 
-int braid_context_set_input_shape(braid_context_t *context, int64_t index, const int64_t *shape) {
-  if (braid_is_null(context, "context"))
-    return 1;
-  const braid_model_v2 *descriptor = context->model->descriptor;
+bool braid_check_input_shape(const braid_model_v2 *descriptor, int64_t index,
+                             const int64_t *shape) {
   if (!has_input(descriptor, index))
-    return 1;
+    return false;
   const braid_tensor_v2 *input = &descriptor->inputs[index];
   if (input->rank > 0 && shape == NULL) {
     braid_set_error("input '%s': its shape is NULL", input->name);
-    return 1;
+    return false;
   }
   for (int64_t d = 0; d < input->rank; ++d) {
     bool open = input->shape[d] < 0;
     if (open ? shape[d] < 0 || shape[d] > input->bound[d] : shape[d] != input->shape[d]) {
       report_size(descriptor, input, d, shape[d]);
-      return 1;
+      return false;
     }
   }
   if (descriptor->open != NULL && !braid_is_addressable(input->rank, shape)) {
     braid_set_error("input '%s' would be too large for this computer", input->name);
-    return 1;
+    return false;
   }
+  return true;
+}
+
+int braid_context_set_input_shape(braid_context_t *context, int64_t index, const int64_t *shape) {
+  if (braid_is_null(context, "context") ||
+      !braid_check_input_shape(context->model->descriptor, index, shape))
+    return 1;
+  const braid_tensor_v2 *input = &context->model->descriptor->inputs[index];
   if (braid_same_shape(input->rank, context->input_shapes[index], shape))
     return 0;
   context->is_planned = false;

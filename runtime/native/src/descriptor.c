@@ -2,6 +2,7 @@
  *
  * Whether a descriptor is one that this runtime can rely on. */
 #include "internal.h"
+#include "sessions.h"
 #include "sizes.h"
 #include "specializations.h"
 
@@ -10,7 +11,7 @@
 
 /* Code generators write these structs by offset. */
 _Static_assert(sizeof(braid_tensor_v2) == 48, "braid_tensor_v2");
-_Static_assert(sizeof(braid_model_v2) == 264, "braid_model_v2");
+_Static_assert(sizeof(braid_model_v2) == 280, "braid_model_v2");
 _Static_assert(sizeof(braid_dim_v2) == 16, "braid_dim_v2");
 _Static_assert(sizeof(braid_variant_v2) == 24, "braid_variant_v2");
 _Static_assert(offsetof(braid_model_v2, run) == 88, "braid_model_v2.run");
@@ -20,6 +21,7 @@ _Static_assert(offsetof(braid_model_v2, open) == 208, "braid_model_v2.open");
 _Static_assert(offsetof(braid_model_v2, expansions) == 232, "braid_model_v2.expansions");
 _Static_assert(offsetof(braid_model_v2, phases) == 240, "braid_model_v2.phases");
 _Static_assert(sizeof(braid_specialization_v1) == 16, "braid_specialization_v1");
+_Static_assert(sizeof(braid_state_v1) == 32, "braid_state_v1");
 _Static_assert(sizeof(braid_phase_v1) == 24, "braid_phase_v1");
 _Static_assert(sizeof(braid_phases_v1) == 32, "braid_phases_v1");
 _Static_assert(sizeof(braid_expansion_v1) == 64, "braid_expansion_v1");
@@ -419,6 +421,11 @@ static bool check_phases(const braid_model_v2 *descriptor) {
   return missing < 0 || malformed("value of output", missing);
 }
 
+static bool check_states(const braid_model_v2 *descriptor) {
+  int64_t wrong = braid_find_wrong_state(descriptor);
+  return wrong < 0 || malformed("state", wrong);
+}
+
 static bool check_specializations(const braid_model_v2 *descriptor) {
   int64_t wrong = braid_find_wrong_specialization(descriptor);
   return wrong < 0 || malformed("specialization", wrong);
@@ -503,5 +510,5 @@ bool braid_check_descriptor(const braid_model_v2 *descriptor) {
          check_variants(descriptor) && check_devices(descriptor) && check_stages(descriptor) &&
          (descriptor->open == NULL || check_open(descriptor)) && check_expansions(descriptor) &&
          check_features(descriptor) && (descriptor->phases == NULL || check_phases(descriptor)) &&
-         check_specializations(descriptor);
+         check_specializations(descriptor) && check_states(descriptor);
 }

@@ -17,6 +17,7 @@ from test.c_programs import PLUGIN, build
 from test.unit.runtime.test_damaged_artifacts import check_in_c, product
 from test.unit.runtime.test_open_models import SOURCE as OPEN_MODEL
 from test.unit.runtime.test_open_models import write_open_model
+from test.unit.runtime.test_sessions import save_models
 
 NATIVE = Path(__file__).parents[3] / "runtime" / "native"
 PROGRAMS = {
@@ -25,6 +26,8 @@ PROGRAMS = {
     "null_pointers": Path(__file__).with_name("null_pointers.c"),
     "random_requests": Path(__file__).with_name("random_requests.c"),
     "open_models": Path(__file__).with_name("open_models.c"),
+    "session_model": NATIVE / "examples" / "session_model.c",
+    "random_sessions": Path(__file__).with_name("random_sessions.c"),
 }
 ADDRESSES = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 THREADS = ("-fsanitize=thread",)
@@ -141,6 +144,19 @@ def test_open_models(folder: Path, flags: tuple[str, ...]) -> None:
     program = sanitized("open_models", folder, (*flags, "-DNO_FORKS"))
     found = run(program, "4", "2000")
     assert int(found.split()[0]) == 8100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flags", [ADDRESSES, THREADS], ids=["addresses", "threads"])
+def test_sessions(folder: Path, flags: tuple[str, ...]) -> None:
+    """Without more memory than there is, at which the allocators of sanitizers stop."""
+    models = save_models(folder)
+    session_model = sanitized("session_model", folder, flags)
+    assert len(run(session_model, models[0], "70", "B=2").splitlines()) == 140
+    random_sessions = sanitized("random_sessions", folder, (*flags, "-DNO_HUGE"))
+    steps, failures = map(int, run(random_sessions, *models, "7", "4", "3000").split()[-2:])
+    print(f"{steps} steps of sessions, {failures} that failed")
+    assert steps > 5000 and failures > 300
 
 
 @pytest.mark.slow

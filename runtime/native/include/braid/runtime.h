@@ -59,7 +59,7 @@ enum braid_section_kind {
  * Everything else that the code needs it gets through `braid_env`: its only undefined symbols
  * are those of libc and libm.
  */
-#define BRAID_ABI_VERSION 15
+#define BRAID_ABI_VERSION 16
 
 /* The oldest version of code that this runtime runs. Code without profile counters needs no more.
  */
@@ -309,9 +309,19 @@ typedef struct braid_specialization_v1 {
                                        * whole model does; reads its weights */
 } braid_specialization_v1;
 
+/* An input that takes the value of an output in the next run. 32 bytes. */
+typedef struct braid_state_v1 {
+  int64_t input;    /* offset 0: its number */
+  int64_t output;   /* offset 8: of the same type and rank */
+  int64_t appended; /* offset 16: not 0 where the output begins with the elements of the input, so
+                     * that both may be one buffer */
+  const int64_t *order; /* offset 24: dim i of both is dim `order[i]` of the model as it was
+                         * written; NULL where all are in their places */
+} braid_state_v1;
+
 /* A compiled model. Without variants, `run` takes all shapes within the bounds; with variants it
  * is NULL, and the runtime chooses one by the shapes of the inputs; with phases it is NULL too. 248
- * bytes before version 15, 264 from it on. */
+ * bytes before version 15, 264 in it, 280 from 16 on. */
 typedef struct braid_model_v2 {
   int64_t abi_version;                /* offset 0: what the code needs */
   int64_t input_count;                /* offset 8 */
@@ -351,6 +361,9 @@ typedef struct braid_model_v2 {
   /* Since version 15. */
   int64_t specialization_count;                   /* offset 248: of an open model, else 0 */
   const braid_specialization_v1 *specializations; /* offset 256: the first that fits runs */
+  /* Since version 16. */
+  int64_t state_count;          /* offset 264: of a model without phases and variants, else 0 */
+  const braid_state_v1 *states; /* offset 272 */
 } braid_model_v2;
 
 /* ---- What a program calls ------------------------------------------------------------------
@@ -466,6 +479,59 @@ BRAID_API int64_t braid_context_device_time(const braid_context_t *context, int6
 
 /* Frees a context. NULL is allowed. */
 BRAID_API void braid_context_close(braid_context_t *context);
+
+/* ---- Sessions ------------------------------------------------------------------------------
+ *
+ * A session keeps the state of a model between runs: inputs that take the values of outputs, as
+ * `states` of the description says, such as a decoder's keys and values of earlier tokens. Each run
+ * is a step; it gets the inputs that are no state, and gives the outputs that are none. A state
+ * that grows is appended to in place.
+ *
+ * A session is memory alone: steps run on a context, which sessions of a model may share. A session
+ * serves one thread at a time, and so does a context; a fork is a session of its own, so that
+ * threads may run forks at the same time, each on a context of its own. Sessions and forks may be
+ * closed in any order.
+ */
+typedef struct braid_session braid_session_t;
+
+/* Creates a session of a model that was compiled with a state (`--state`). There is memory for
+ * `capacity` elements along the dim that grows at first, and for twice as many each time that it is
+ * short; 0 for none. */
+BRAID_API braid_session_t *braid_session_create(braid_model_t *model, int64_t capacity);
+
+/* A session that goes on from the same state, as beams of a search do. Nothing is copied before
+ * both go on, and then what the second one has. */
+BRAID_API braid_session_t *braid_session_fork(const braid_session_t *session);
+
+/* Begins anew: the state is zeros, without elements along dims that no other input tells. */
+BRAID_API int braid_session_reset(braid_session_t *session);
+
+/* Lets the state of input `input` be a copy of `data`, row-major, of this shape with its dims as
+ * the description has them. */
+BRAID_API int braid_session_set_state(braid_session_t *session, int64_t input, const int64_t *shape,
+                                      const void *data);
+
+/* Sets the shapes of the inputs of the state in a context, in which those of the others are set:
+ * `braid_context_output_shape` then says how large the outputs of the next step are. */
+BRAID_API int braid_session_set_shapes(const braid_session_t *session, braid_context_t *context);
+
+/* Runs a step on a context in which the shapes of inputs are set that are no state, and keeps the
+ * new state. The lists of buffers are as those of `braid_context_run`; what they have for the state
+ * is not used. Where the step fails, the state is what it was before. */
+BRAID_API int braid_session_step(braid_session_t *session, braid_context_t *context,
+                                 void *const *inputs, void *const *outputs);
+
+/* The number of elements of the first state that grows along the dim in which it does: of a decoder
+ * the tokens so far. -1 where no state grows. */
+BRAID_API int64_t braid_session_length(const braid_session_t *session);
+
+/* The shape and the elements of the state of input `input`; NULL for another input, and while
+ * nothing is known of it before the first step. Valid until the session is used or closed. */
+BRAID_API const int64_t *braid_session_shape(const braid_session_t *session, int64_t input);
+BRAID_API const void *braid_session_data(const braid_session_t *session, int64_t input);
+
+/* Frees a session. NULL is allowed. */
+BRAID_API void braid_session_close(braid_session_t *session);
 
 /* ---- Streams -------------------------------------------------------------------------------
  *
