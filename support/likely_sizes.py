@@ -1,6 +1,8 @@
 """Guesses of open dims' sizes, where nobody says which are likely."""
 
 LIKELY_SEQUENCE = 128
+LIKELY_STATE = 1024
+"""The length of a state that grows."""
 _BATCH, _SIDE = 1, 224
 
 

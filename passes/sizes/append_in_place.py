@@ -16,11 +16,9 @@ from braid.dialects.braid.movement import ConcatOp, TransposeOp
 from braid.dialects.braid.sizes import assumptions_of, symbols_attribute
 from braid.dialects.braid.state import StatePort, set_appended, state_of
 from braid.dialects.braid.variants import public_functions
+from braid.support.likely_sizes import LIKELY_STATE
 from braid.support.sizes.assumptions import Assumed
 from braid.support.sizes.expression import Extent, Size, Symbol, atom_alone
-
-_LIKELY_LENGTH = 1024
-"""The length of a state at which decisions are made, where nothing says a likely one."""
 
 
 @dataclass(frozen=True)
@@ -123,5 +121,5 @@ def _assume_length(function: FuncOp, extent: Extent) -> None:
     assumed = dict(assumptions_of(function).symbols)
     own = assumed.get(atom.name, Assumed())
     if not own.likely:
-        assumed[atom.name] = replace(own, likely=(own.nearest(_LIKELY_LENGTH),))
+        assumed[atom.name] = replace(own, likely=(own.nearest(LIKELY_STATE),))
         function.attributes[SYMBOLS] = symbols_attribute(assumed)

@@ -44,7 +44,17 @@ def bench(
     options: Annotated[
         CompileOptions,
         only(
-            *("threads", "shapes", "dims", "constants", "target", "gpu_arch", "jobs", "emulate"),
+            *(
+                "threads",
+                "shapes",
+                "dims",
+                "constants",
+                "state",
+                "target",
+                "gpu_arch",
+                "jobs",
+                "emulate",
+            ),
             *("numerics", "precision"),
         ),
     ],
@@ -67,13 +77,18 @@ def bench(
     often it ran, how long that took, what was expected, and which part of the time it was busy.
     With --by-kernel, the model is compiled with counters, and the ten kernels that take most are
     shown: their times and what is between kernels add up to that of a run.
+    A run of a model with a state (--state, or that with which it was compiled) is a step: one new
+    element is appended to a state of 1,024, or of the sizes of --at. Requests of a stream are steps
+    that go on from each other.
     """
-    from braid.runtime.binding import bind_inputs
+    import numpy as np
+
     from braid.tools.commands.arrays import random_inputs, read_inputs, sized_inputs
     from braid.tools.commands.measuring import measure_runs
     from braid.tools.commands.models import likely_values, open_dims, open_model, ranges_of_inputs
     from braid.tools.commands.observing import trace_events
     from braid.tools.commands.recording import kernel_rows, profile_of, record_runs, table_of
+    from braid.tools.commands.steps import runs_of, session_of, step_sizes
     from braid.tools.commands.streaming import measure_stream
     from braid.tools.terminal.outputs import check_outputs, write_files
     from braid.tools.terminal.tables import print_table
@@ -84,18 +99,23 @@ def bench(
     specs = sized_inputs(opened.inputs, options.shapes or {}, open_dims(model, options), sizes)
     left = [spec for spec in specs if spec.name not in given]
     ranges = ranges_of_inputs(model, options, left)
-    likely = {**likely_values(model, options, left), **sizes}
-    arrays = bind_inputs(specs, (), random_inputs(specs, seed, given, ranges, likely))
-    run = partial(opened.run_numbers, arrays)
-    figures = measure_runs(run, runs, warmup)
-    flow = measure_stream(opened, arrays, runs, warmup) if stream else None
+    session = session_of(opened, options.state)
+    likely = step_sizes(specs, session and session.outputs)
+    likely |= {**likely_values(model, options, left), **sizes}
+    values = random_inputs(specs, seed, given, ranges, likely)
+    own = runs_of(opened, options.state, values, runs + warmup if stream else 0)
+    figures = measure_runs(own.run, runs, warmup, own.begin)
+    own.begin()
+    streamed = partial(measure_stream, own.streamed, own.arrays, runs)
+    flow = streamed(warmup) if stream else None
     profile = None
     if kernels:
-        shapes = {spec.name: array.shape for spec, array in zip(specs, arrays, strict=True)}
-        found = record_runs(opened, run, runs, 0)
+        shapes = {spec.name: np.shape(values[spec.name]) for spec in specs if spec.name in values}
+        found = record_runs(opened, own.run, runs, 0, own.begin)
         profile = profile_of(model, shapes, found)
     if trace is not None:
-        watched = partial(measure_stream, opened, arrays, runs, 0) if stream else run
+        own.begin()
+        watched = partial(streamed, 0) if stream else own.run
         write_files({trace: trace_events(opened, watched)})
     data = {"model": str(model), "threads": options.threads}
     data |= figures.to_json(opened.arena_bytes)

@@ -106,7 +106,17 @@ class ViewOptions:
 Explained = Annotated[
     CompileOptions,
     only(
-        *("partition", "pin", "use_profile", "shapes", "dims", "constants", "target", "cpu"),
+        *(
+            "partition",
+            "pin",
+            "use_profile",
+            "shapes",
+            "dims",
+            "constants",
+            "state",
+            "target",
+            "cpu",
+        ),
         *("emulate", "numerics", "precision"),
     ),
 ]

@@ -64,8 +64,13 @@ def _mebibytes(size: int) -> str:
     return f"{size / 2**20:.2f} MiB"
 
 
-def measure_runs(run: Callable[[], Sequence[NDArray[Any]]], runs: int, warmup: int) -> Figures:
-    """Call `run` `warmup` times, then `runs` times with a clock.
+def measure_runs(
+    run: Callable[[], Sequence[NDArray[Any]]],
+    runs: int,
+    warmup: int,
+    begin: Callable[[], None] = lambda: None,
+) -> Figures:
+    """Call `run` `warmup` times, then `runs` times with a clock, each after `begin`.
 
     The growth of the memory counts from before the first call, whatever the process had before.
     """
@@ -73,9 +78,11 @@ def measure_runs(run: Callable[[], Sequence[NDArray[Any]]], runs: int, warmup: i
     before = resident_memory()
     outputs = 0
     for _ in range(warmup):
+        begin()
         run()
     seconds: list[float] = []
     for _ in range(runs):
+        begin()
         start = time.perf_counter()
         results = run()
         seconds.append(time.perf_counter() - start)

@@ -44,16 +44,21 @@ class Observations:
         return replace(record, layouts=layouts, counters=total)
 
 
-def observe(opened: "Model", call: Callable[[], object]) -> Observations:
+def observe(
+    opened: "Model", call: Callable[[], object], begin: Callable[[], None] = lambda: None
+) -> Observations:
     """Run a model with profile counters a few times more, first traced, then counted.
 
-    Neither is part of the times that are measured: reading counters takes a while.
+    Each run is a `call` after `begin`. Neither is part of the times that are measured: reading
+    counters takes a while.
     """
     with opened.traced() as trace:
         for _ in range(_TRACED):
+            begin()
             call()
     with opened.counted() as counters:
         for _ in range(_COUNTED):
+            begin()
             call()
     report = counters.report()
     by_name: dict[str, dict[str, float]] = {}

@@ -24,7 +24,17 @@ def record(
     options: Annotated[
         CompileOptions,
         only(
-            *("threads", "shapes", "dims", "constants", "target", "gpu_arch", "jobs", "emulate"),
+            *(
+                "threads",
+                "shapes",
+                "dims",
+                "constants",
+                "state",
+                "target",
+                "gpu_arch",
+                "jobs",
+                "emulate",
+            ),
             *("numerics", "precision", "cache"),
         ),
     ],
@@ -44,7 +54,8 @@ def record(
     all, and the quartiles over the runs; the same of the model as a whole, by the clock, so that
     what is between kernels is known too. Runs after these are watched: the file has when each
     kernel of one of them ran on which thread, and what the hardware counted where this machine
-    lets it. --use-profile of braid compile and braid explain takes the file.
+    lets it. --use-profile of braid compile and braid explain takes the file. A run of a model with
+    a state is a step, as in braid bench.
     """
     import numpy as np
 
@@ -52,6 +63,7 @@ def record(
     from braid.tools.commands.models import likely_values, open_dims, open_model, ranges_of_inputs
     from braid.tools.commands.observing import observe, trace_events
     from braid.tools.commands.recording import lines_of, profile_of, record_runs, table_of
+    from braid.tools.commands.steps import runs_of, session_of, step_sizes
     from braid.tools.terminal.outputs import check_outputs, write_files
     from braid.tools.terminal.tables import print_table
 
@@ -60,14 +72,18 @@ def record(
     opened = open_model(model, replace(options, profile=True), interpret=False)
     specs = sized_inputs(opened.inputs, options.shapes or {}, open_dims(model, options), sizes)
     left = [spec for spec in specs if spec.name not in given]
-    ranges, likely = ranges_of_inputs(model, options, left), likely_values(model, options, left)
-    values = random_inputs(specs, seed, given, ranges, {**likely, **sizes})
-    found = record_runs(opened, lambda: opened.run_named(values), runs, warmup)
+    ranges, session = ranges_of_inputs(model, options, left), session_of(opened, options.state)
+    likely = step_sizes(specs, session and session.outputs)
+    likely |= {**likely_values(model, options, left), **sizes}
+    values = random_inputs(specs, seed, given, ranges, likely)
+    own = runs_of(opened, options.state, values)
+    found = record_runs(opened, own.run, runs, warmup, own.begin)
     made = profile_of(model, {name: np.shape(value) for name, value in values.items()}, found)
-    made = observe(opened, lambda: opened.run_named(values)).added_to(made)
+    made = observe(opened, own.run, own.begin).added_to(made)
     files = {output: made.to_bytes()}
     if trace is not None:
-        files[trace] = trace_events(opened, lambda: opened.run_named(values))
+        own.begin()
+        files[trace] = trace_events(opened, own.run)
     write_files(files)
     assert made.runs is not None
     data = {

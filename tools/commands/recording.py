@@ -23,18 +23,24 @@ BETWEEN = "between kernels"
 
 
 def record_runs(
-    opened: "Model", call: Callable[[], object], runs: int, warmup: int
+    opened: "Model",
+    call: Callable[[], object],
+    runs: int,
+    warmup: int,
+    begin: Callable[[], None] = lambda: None,
 ) -> list[tuple[float, "Mapping[str, ProfileEntry]"]]:
-    """Return the seconds of each run by the clock, and what its kernels took.
+    """Return the seconds of each run, after `begin`, by the clock, and what its kernels took.
 
     Raises:
         BraidError: the model has no counters.
 
     """
     for _ in range(warmup):
+        begin()
         call()
     found: list[tuple[float, Mapping[str, ProfileEntry]]] = []
     for _ in range(runs):
+        begin()
         opened.reset_profile()
         began = perf_counter()
         call()

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from braid.runtime.model import Model
     from braid.runtime.profile_entries import ProfileEntry
+    from braid.runtime.state_session import StateSession
 
 
 OutputDirOption = Annotated[
@@ -65,7 +66,17 @@ def run(
     options: Annotated[
         CompileOptions,
         only(
-            *("threads", "shapes", "dims", "constants", "target", "gpu_arch", "jobs", "emulate"),
+            *(
+                "threads",
+                "shapes",
+                "dims",
+                "constants",
+                "state",
+                "target",
+                "gpu_arch",
+                "jobs",
+                "emulate",
+            ),
             *("numerics", "precision", "cache"),
         ),
     ],
@@ -85,10 +96,16 @@ def run(
     What is compiled is kept, and loaded by the next run with the same options.
 
     A profile is of all runs but the one that warms up; waveforms are of the last one.
+
+    Runs of a model with a state (--state, or that with which it was compiled) are steps of a
+    session: each goes on from the state that the one before it left. The state begins empty where
+    no --input gives it and --random is not given. Outputs are those of the last step, and the state
+    after it.
     """
     from braid.runtime.interruption import limited_runs
     from braid.tools.commands.arrays import all_given, random_inputs, read_inputs, sized_inputs
     from braid.tools.commands.models import likely_values, open_dims, open_model, ranges_of_inputs
+    from braid.tools.commands.steps import session_of, step_sizes
     from braid.tools.terminal.outputs import check_directory, check_outputs
 
     check_outputs(profile, trace, model=model)
@@ -98,16 +115,23 @@ def run(
     options = replace(options, profile=profile is not None)
     opened = open_model(model, options, interpret=interpret)
     specs = sized_inputs(opened.inputs, options.shapes or {}, open_dims(model, options), sizes)
+    session = session_of(opened, options.state)
+    kept: Mapping[str, str] = {} if session is None else session.outputs
     if random:
         left = [spec for spec in specs if spec.name not in given]
-        ranges, likely = ranges_of_inputs(model, options, left), likely_values(model, options, left)
-        values = random_inputs(specs, seed, given, ranges, {**likely, **sizes})
+        ranges = ranges_of_inputs(model, options, left)
+        likely = {**step_sizes(specs, kept), **likely_values(model, options, left), **sizes}
+        values = random_inputs(specs, seed, given, ranges, likely)
     else:
-        values = all_given(specs, given, opened.drawn)
+        values = all_given(specs, given, opened.drawn | kept.keys())
     if trace is not None:
         _trace_to(trace, opened)
     with limited_runs(time_limit):
-        outputs = _run(opened, values, runs)
+        outputs = (
+            _run(opened, values, runs)
+            if session is None
+            else _run_steps(opened, session, values, runs)
+        )
     profiled = None if profile is None else _profile_json(model, values, opened.profile())
     files = _write(outputs, output_dir, profile, profiled)
     return _answer(model, opened, outputs, files)
@@ -187,6 +211,26 @@ def _run(
         opened.run_numbers(arrays)
     names = (spec.name for spec in opened.outputs)
     return dict(zip(names, opened.run_numbers(arrays), strict=True))
+
+
+def _run_steps(
+    opened: "Model", session: "StateSession", values: "Mapping[str, NDArray[Any]]", steps: int
+) -> "Mapping[str, NDArray[Any]]":
+    """Return the outputs of the last of several steps; of more than one, one more warms up first.
+
+    Each step has the same inputs, and the state of the one before it, first what is given.
+    """
+    kept = session.outputs
+    session.reset({name: each for name, each in values.items() if name in kept})
+    inputs = {name: each for name, each in values.items() if name not in kept}
+    if steps > 1:
+        session.fork()(inputs)
+        opened.reset_profile()
+    for _ in range(steps - 1):
+        session(inputs)
+    found = session.run_named(inputs)
+    found |= {kept[name]: array for name, array in session.state.items()}
+    return {spec.name: found[spec.name] for spec in opened.outputs}
 
 
 def _profile_json(

@@ -7,6 +7,7 @@ from itertools import chain, repeat
 
 from braid.runtime.device_arrays import Buffer
 from braid.runtime.model import Model
+from braid.runtime.state_session import StateSession
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,12 @@ class StreamFigures:
         return "\n".join([head, *lines])
 
 
-def measure_stream(model: Model, inputs: Sequence[Buffer], runs: int, warmup: int) -> StreamFigures:
+def measure_stream(
+    model: Model | StateSession, inputs: Sequence[Buffer], runs: int, warmup: int
+) -> StreamFigures:
     """Stream the same request again and again; time passes from the last result of the warm-up.
 
+    Of a session, each request is a step that goes on from the one before it.
     Behind the requests that are measured come as many as may be under way, so that the pipeline is
     full from the first to the last of them.
     """

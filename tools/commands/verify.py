@@ -63,6 +63,10 @@ NoFamiliesOption = Annotated[
     ),
 ]
 
+StepsOption = Annotated[
+    int, typer.Option(metavar="N", min=1, help="Steps that are compared of a model with a state.")
+]
+
 
 @grouped
 def verify(
@@ -70,7 +74,17 @@ def verify(
     options: Annotated[
         CompileOptions,
         only(
-            *("shapes", "dims", "constants", "threads", "target", "gpu_arch", "jobs", "emulate"),
+            *(
+                "shapes",
+                "dims",
+                "constants",
+                "state",
+                "threads",
+                "target",
+                "gpu_arch",
+                "jobs",
+                "emulate",
+            ),
             *("partition", "pin", "numerics", "precision"),
         ),
     ],
@@ -81,6 +95,7 @@ def verify(
     interpret: InterpretOption = False,
     per_cluster: PerClusterOption = False,
     no_families: NoFamiliesOption = False,
+    steps: StepsOption = 3,
 ) -> Answer:
     """Compare a model, op by op, with a reference.
 
@@ -93,14 +108,21 @@ def verify(
     cluster declares a tolerance, since its device computes in another type, that is allowed. Inputs
     that are not given are random. A model with open dims is compiled for any sizes and compared at
     those of --at, or at likely ones. The status is 1 if an op differs.
+    With a state (--state, or what the module says), --steps steps are compared: one at the sizes of
+    --at or likely ones, and then such of one new element. Each side goes on from its own state,
+    which begins empty where no --input gives it.
     """
+    from functools import partial
+
     from braid.driver.read_source import read_to_compile
     from braid.driver.sources.decision_sizes import decision_sizes
     from braid.passes.infrastructure.context import make_context
     from braid.support.settings import Kernels
     from braid.tools.commands.arrays import random_inputs, read_inputs, sized_inputs
     from braid.tools.commands.models import input_ranges
+    from braid.tools.commands.steps import session_of, step_sizes
     from braid.tools.comparison.layerwise import differences
+    from braid.tools.comparison.stepwise import compare_steps
 
     _check_options(interpret, no_families, per_cluster, options)
     given, sizes = read_inputs(inputs), parse_at(at)
@@ -116,14 +138,26 @@ def verify(
     order, alone, placements = _exposed(known, source.module, options, per_cluster, onnx_runtime)
     tested = _interpreted(source) if interpret else _compiled(source, options)
     specs = sized_inputs(tested.inputs, {}, {}, sizes)
-    values = random_inputs(specs, seed, given, input_ranges(source.module), {**likely, **sizes})
-    actual = tested.run_named(values)
+    draw = partial(random_inputs, specs, given=given, ranges=input_ranges(source.module))
     source = replace(source, module=alone.module)
-    expected, reference = _expected(source, onnx_runtime, alone.inputs(values, actual), order)
+    expect = partial(_expected, source, onnx_runtime)
+    session = session_of(tested, options.state)
+    if session is None:
+        values = draw(seed, likely={**likely, **sizes})
+        actual = tested.run_named(values)
+        expected, reference = expect(alone.inputs(values, actual), order)
+        found = differences(order, actual, expected)
+    else:
+        kept = session.outputs
+        session.reset({name: array for name, array in given.items() if name in kept})
+        prompt = {**likely, **sizes}
+        later = {**prompt, **step_sizes(specs, kept), **sizes}
+        drawn = (draw(seed + n, likely=later if n else prompt) for n in range(steps))
+        taken = ({n: a for n, a in each.items() if n not in kept} for each in drawn)
+        found, actual, reference = compare_steps(session, taken, expect, order)
     if tolerance is None:
         module = None if interpret else source.module
         tolerance = _default_tolerance(actual.values(), options.gpu_arch or "", module)
-    found = differences(order, actual, expected)
     return _report(found, tolerance, reference, placements, alone.tolerances)
 
 
@@ -189,6 +223,11 @@ def _check_options(
     if interpret and no_families:
         raise BraidError(
             "the interpreter has no kernel families", hint="leave out --no-families or --interpret"
+        )
+    if per_cluster and options.state:
+        raise BraidError(
+            "--per-cluster compares single runs, and --state is for steps",
+            hint="leave one of them out",
         )
     if not per_cluster and (options.partition is not None or options.pin):
         raise BraidError("--partition and --pin are for --per-cluster")
