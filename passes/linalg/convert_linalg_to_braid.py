@@ -34,6 +34,7 @@ from braid.dialects.braid.size_evaluation import as_array
 from braid.dialects.braid.sizes import has_open_dims
 from braid.passes.conversion.converters import INVALID_OP_ERRORS
 from braid.passes.conversion.refused import Refused
+from braid.passes.linalg.generated import GENERATE, generate_by_nest
 from braid.passes.linalg.index_values import index_value
 from braid.passes.linalg.nests import Nest, elementwise_results, product, reduced
 from braid.passes.linalg.node import NotConvertedError, UpstreamNode
@@ -77,6 +78,8 @@ class ConvertLinalgToBraidPass(ModulePass):
             UnsupportedNodesError: ops can neither be converted nor compiled by upstream's lowering.
 
         """
+        for inner in [inner for inner in op.walk() if op_name(inner) == GENERATE]:
+            generate_by_nest(inner)
         ops = [inner for inner in op.walk() if _is_of_tensors(inner)]
         nests = tensor_nests([op for op in ops if _needs_nest(op)])
         refused = Refused()

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 
+import braid
 from braid.analysis.interpreter.interpret import interpret
 from braid.analysis.structure.loop_nests import op_name
 from braid.analysis.structure.verification import verify_module
@@ -73,6 +74,42 @@ def test_an_op_is_one_of_braid_that_computes_the_same(text: str, expected: str) 
 
 def result(name: str, *inputs: Array) -> Array:
     return interpret(converted(CASES[name][0])[1], inputs)[0]
+
+
+_GENERATED = """
+func.func @main(%x: tensor<5x4xf32>) -> tensor<4x5xf32> {
+  %y = tensor.generate {
+  ^bb0(%a: index, %b: index):
+    %p = tensor.extract %x[%b, %a] : tensor<5x4xf32>
+    %k = arith.index_cast %a : index to i64
+    %f = arith.sitofp %k : i64 to f32
+    %s = arith.addf %p, %f : f32
+    tensor.yield %s : f32
+  } : tensor<4x5xf32>
+  return %y : tensor<4x5xf32>
+}"""
+
+
+def test_generated_elements() -> None:
+    """What is read at loop indices is an operand, so that nothing is left to upstream."""
+    module = converted(_GENERATED)[1]
+    assert not any(op_name(op).startswith(("linalg.", "tensor.")) for op in module.walk())
+    x = np.arange(20, dtype=np.float32).reshape(5, 4)
+    np.testing.assert_array_equal(interpret(module, [x])[0], x.T + np.arange(4)[:, None])
+
+
+def test_elements_generated_by_data() -> None:
+    """Places that are data are read by upstream's lowering; here by the compiled model."""
+    text = _GENERATED.replace("%x: tensor<5x4xf32>", "%x: tensor<5x4xf32>, %i: tensor<4xi64>")
+    text = text.replace(
+        "%p = tensor.extract %x[%b, %a]",
+        """%q = tensor.extract %i[%a] : tensor<4xi64>
+    %r = arith.index_cast %q : i64 to index
+    %p = tensor.extract %x[%b, %r]""",
+    )
+    x, i = np.arange(20, dtype=np.float32).reshape(5, 4), np.array([3, 0, 0, 1])
+    expected = x[:, i].T + np.arange(4)[:, None]
+    np.testing.assert_array_equal(braid.compile(text.encode())(x, i), expected)
 
 
 def test_loop_indices_and_unsigned_division() -> None:
