@@ -3,7 +3,6 @@
 import argparse
 import json
 import sys
-import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatch
@@ -17,6 +16,7 @@ from benchmarks.conformance.expectations import write_expected
 from benchmarks.conformance.outcomes import Outcome, Status
 from benchmarks.conformance.peers import missing_module
 from benchmarks.conformance.records import read_records, recorded
+from benchmarks.conformance.samples import sample
 from benchmarks.conformance.workers import run_in_workers
 from benchmarks.provenance import commit
 
@@ -86,16 +86,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.update and executor == "interpret":
             write_expected(outcomes)
     return int(failed)
-
-
-def sample(names: Sequence[str], count: int | None) -> list[str]:
-    """Return `count` of the names, in an order that looks random.
-
-    A larger sample begins with a smaller. All of them, as they come, if there is no count.
-    """
-    if count is None:
-        return list(names)
-    return sorted(names, key=lambda name: zlib.crc32(name.encode()))[:count]
 
 
 def run(names: Sequence[str], executor: str, options: argparse.Namespace) -> list[Outcome]:

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.conformance.__main__ import main, sample
+from benchmarks.conformance.__main__ import main
 from benchmarks.conformance.cases import load_cases
 from benchmarks.conformance.executors import EXECUTORS, by_interpreter
 from benchmarks.conformance.expectations import read_expected
 from benchmarks.conformance.outcomes import Outcome, Status, run_case
 from benchmarks.conformance.peers import missing_module
 from benchmarks.conformance.records import read_records, recorded
+from benchmarks.conformance.samples import sample
 
 # Cases are tried by their place among all, since ONNX takes many seconds to compute them: those
 # who only collect tests need none.
