@@ -24,7 +24,7 @@ class TextAttr(ParametrizedAttribute):
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        """Reads `<text>` of `#dialect.name<text>`, or the word of `#dialect<name word>`."""
+        """Parse `<text>` of `#dialect.name<text>`, or the word of `#dialect<name word>`."""
         text = parser.parse_optional_identifier()
         if text is None:
             text = parser._parse_dialect_symbol_body()  # pyright: ignore[reportPrivateUsage]
@@ -36,7 +36,7 @@ class TextAttr(ParametrizedAttribute):
         return cls.new([StringAttr(text)])
 
     def print_parameters(self, printer: Printer) -> None:
-        """Prints `<text>`."""
+        """Print `<text>`."""
         with printer.in_angle_brackets():
             printer.print_string(self.text.data)
 
@@ -48,16 +48,16 @@ class ForeignOp(Operation):
 
     @classmethod
     def short_name(cls) -> str:
-        """The name without that of the dialect."""
+        """Return the name without that of the dialect."""
         return cls.name.partition(".")[2]
 
     def field(self, name: str) -> Attribute | None:
-        """A property or attribute, None where there is none."""
+        """Return a property or attribute, None where there is none."""
         return self.properties.get(name, self.attributes.get(name))
 
 
 def foreign_ops(base: type[OpT], dialect: str, names: Iterable[str]) -> list[type[OpT]]:
-    """Classes for the ops `names` of `dialect`."""
+    """Return classes for the ops `names` of `dialect`."""
     return [
         cast(type[OpT], type(f"{dialect}_{name}", (base,), {"name": f"{dialect}.{name}"}))
         for name in names

@@ -52,7 +52,7 @@ UPSTREAM_NAMES = {name.strip('"'): attribute for attribute, name in _BASES.items
 
 
 def export_irdl(dialect: Dialect) -> str:
-    """The text of an `irdl.dialect` with all attributes and ops of `dialect`."""
+    """Return the text of an `irdl.dialect` with all attributes and ops of `dialect`."""
     bases = dict(_BASES)
     for attribute in dialect.attributes:
         bases[attribute] = f"@{dialect.name}::@{_own_name(attribute.name)}"
@@ -98,7 +98,7 @@ class _Definition:
             self.lines.append(f"{op} {brackets[0]}{listed}{brackets[1]}")
 
     def text(self, kind: str, name: str) -> list[str]:
-        """The whole definition."""
+        """Return the text of the whole definition."""
         return [f"{kind} @{name} {{", *(f"  {line}" for line in self.lines), "}"]
 
 

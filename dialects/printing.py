@@ -43,7 +43,7 @@ class CachingPrinter(Printer):
         return self._buffer.getvalue()
 
     def print_string(self, text: str, *, indent: int | None = None) -> None:
-        """As `Printer.print_string`, which counts lines in every piece of text."""
+        """Print `text` as `Printer.print_string` does; count lines only where it has several."""
         if "\n" in text:
             super().print_string(text, indent=indent)
             return
@@ -78,7 +78,7 @@ class CachingPrinter(Printer):
 
 
 def module_text(module: Operation, *, generic: bool = False, debuginfo: bool = False) -> str:
-    """The text of a module, without a newline at its end."""
+    """Return the text of a module, without a newline at its end."""
     printer = CachingPrinter(generic=generic, debuginfo=debuginfo)
     printer.print_op(module)
     return printer.text

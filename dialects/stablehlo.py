@@ -154,7 +154,7 @@ class StablehloOp(ForeignOp):
 
     @classmethod
     def parse(cls, parser: Parser) -> "StablehloOp":
-        """Leaves the custom form to upstream."""
+        """Raise a parse error: the custom form is left to upstream."""
         parser.raise_error(f"expected the generic form, '\"{cls.name}\"(…)'")
 
 

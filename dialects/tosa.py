@@ -36,12 +36,12 @@ class ShapeType(ParametrizedAttribute, TypeAttribute):
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        """Reads `<N>`."""
+        """Parse `<N>`."""
         with parser.in_angle_brackets():
             return [IntegerAttr(parser.parse_integer(), i64)]
 
     def print_parameters(self, printer: Printer) -> None:
-        """Prints `<N>`."""
+        """Print `<N>`."""
         with printer.in_angle_brackets():
             printer.print_int(self.rank.value.data)
 
@@ -79,7 +79,7 @@ class TosaOp(ForeignOp):
 
     @classmethod
     def parse(cls, parser: Parser) -> "TosaOp":
-        """Reads `operands attr-dict : functional-type`."""
+        """Parse `operands attr-dict : functional-type`."""
         operands = parser.parse_optional_undelimited_comma_separated_list(
             parser.parse_optional_unresolved_operand, parser.parse_unresolved_operand
         )
@@ -103,7 +103,7 @@ class YieldOp(TosaOp):
 
     @classmethod
     def parse(cls, parser: Parser) -> "YieldOp":
-        """Reads `values : types`."""
+        """Parse `values : types`."""
         values = parser.parse_optional_undelimited_comma_separated_list(
             parser.parse_optional_unresolved_operand, parser.parse_unresolved_operand
         )
@@ -123,7 +123,7 @@ class CondIfOp(TosaOp):
 
     @classmethod
     def parse(cls, parser: Parser) -> "CondIfOp":
-        """Reads `cond (args = values) : type (types) -> types { … } else { … }`."""
+        """Parse `cond (args = values) : type (types) -> types { … } else { … }`."""
         condition = parser.parse_unresolved_operand()
         names, values = _parse_bindings(parser)
         parser.parse_punctuation(":")
@@ -149,7 +149,7 @@ class WhileLoopOp(TosaOp):
 
     @classmethod
     def parse(cls, parser: Parser) -> "WhileLoopOp":
-        """Reads `(args = values) : (types) -> types { … } do { … }`."""
+        """Parse `(args = values) : (types) -> types { … } do { … }`."""
         names, values = _parse_bindings(parser)
         parser.parse_punctuation(":")
         inputs, outputs = _parse_optional_function_type(parser)
@@ -164,7 +164,10 @@ class WhileLoopOp(TosaOp):
 
 
 def _parse_dictionary(parser: Parser) -> dict[str, Attribute]:
-    """An attribute dictionary, in which a mode may be a mere word; foreign names have a dot."""
+    """Parse an attribute dictionary, in which a mode may be a mere word.
+
+    Names of other dialects have a dot.
+    """
 
     def entry() -> tuple[str, Attribute]:
         key = parser.parse_identifier()
@@ -178,7 +181,7 @@ def _parse_dictionary(parser: Parser) -> dict[str, Attribute]:
 
 
 def _parse_bindings(parser: Parser) -> tuple[list[UnresolvedOperand], list[UnresolvedOperand]]:
-    """`(%a = %x, …)`: the block arguments, and the values they get."""
+    """Parse `(%a = %x, …)` and return the block arguments, and the values they get."""
 
     def binding() -> tuple[UnresolvedOperand, UnresolvedOperand]:
         argument = parser.parse_unresolved_operand()
@@ -192,7 +195,10 @@ def _parse_bindings(parser: Parser) -> tuple[list[UnresolvedOperand], list[Unres
 def _parse_optional_function_type(
     parser: Parser,
 ) -> tuple[Sequence[Attribute], Sequence[Attribute]]:
-    """`(types) -> types`, or `-> types` for no inputs; nothing at all for no results too."""
+    """Parse `(types) -> types`, or `-> types` where there are no inputs.
+
+    Nothing is written where there are no results either.
+    """
     if parser.parse_optional_punctuation("->") is not None:
         results = parser.parse_optional_comma_separated_list(
             parser.Delimiter.PAREN, parser.parse_type
@@ -207,7 +213,7 @@ def _parse_optional_function_type(
 def _parse_region(
     parser: Parser, arguments: Sequence[UnresolvedOperand], types: Sequence[Attribute]
 ) -> Region:
-    """A region whose entry block has the arguments, unless it has a label with its own."""
+    """Parse a region whose entry block has the arguments, unless it has a label with its own."""
     text = parser.lexer.input.content
     if text[parser.pos + 1 :].lstrip().startswith("^"):
         return parser.parse_region()

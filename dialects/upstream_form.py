@@ -49,12 +49,12 @@ def has_mixed_form(operation: type[Operation]) -> bool:
 
 
 def mixed_name(name: str) -> str:
-    """`braid.concat` as `braid.mixed_concat`."""
+    """Return the name of the mixed form, such as `braid.mixed_concat` for `braid.concat`."""
     return _MIXED + name.removeprefix(_DIALECT)
 
 
 def plain_name(name: str) -> str:
-    """`braid.mixed_concat` as `braid.concat`; any other name as it is."""
+    """Return the name of the plain form, such as `braid.concat`; any other name as it is."""
     return _DIALECT + name.removeprefix(_MIXED) if name.startswith(_MIXED) else name
 
 
@@ -92,7 +92,7 @@ def _is_mixed(op: Operation) -> bool:
 
 
 def _restore_segments(op: Operation) -> None:
-    """Says again how many operands each list has, of an op with several lists of them."""
+    """Restore the number of operands in each list, for an op with several lists."""
     assert isinstance(op, IRDLOperation)
     lists = len(op.get_irdl_definition().operands)
     sizes = op.properties.get(_OPERANDS)  # where xDSL's parser puts what is so called

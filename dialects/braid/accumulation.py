@@ -24,7 +24,7 @@ class AccumulatingOp(IRDLOperation):
     accumulator = opt_attr_def(IntegerType | Float32Type)
 
     def sum_type(self, *operands: Attribute) -> Attribute:
-        """The element type of the result for operands of these types.
+        """Return the element type of the result for operands of these types.
 
         Raises VerifyException where they are not of one type, or not narrower integers.
         """
@@ -58,12 +58,12 @@ class AccumulatingOp(IRDLOperation):
         return wider
 
     def addend(self, index: int) -> Scalar:
-        """Argument `index` as it is multiplied or added."""
+        """Return argument `index` in the type in which it is multiplied or added."""
         wider = self.accumulator
         return Argument(index) if wider is None else Apply("cast", (Argument(index),), wider)
 
     def widened(self, array: Array) -> Array:
-        """An operand as numpy computes sums of it.
+        """Return an operand in the type in which numpy computes sums of it.
 
         Sums of products of up to 16 bits are exact in f64, which numpy multiplies faster.
         """
@@ -72,7 +72,7 @@ class AccumulatingOp(IRDLOperation):
         return array.astype(np.float64 if array.dtype.itemsize <= 2 else np.int64)
 
     def narrowed(self, array: Array, operand: Array) -> Array:
-        """A sum of what `widened` made of an operand, in the element type of the result."""
+        """Return a sum of what `widened` made of an operand, in the element type of the result."""
         if self.accumulator is None:
             return np.asarray(array).astype(operand.dtype)
         if isinstance(self.accumulator, Float32Type):

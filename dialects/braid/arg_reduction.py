@@ -54,7 +54,7 @@ class ArgReduceOp(StructuredOp):
     def get(
         input: SSAValue | Operation, kind: str, dim: int, *, select_last: bool = False
     ) -> "ArgReduceOp":
-        """Builds the search for an extreme element from plain values."""
+        """Build the search for an extreme element from plain values."""
         return ArgReduceOp.on(
             input,
             kind=StringAttr(kind),
@@ -73,7 +73,7 @@ class ArgReduceOp(StructuredOp):
         return [tensor_type(i64, shape)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """numpy's argmax and argmin; the last of equals is the first from the other end."""
+        """Return numpy's argmax or argmin; the last of equals is the first from the other end."""
         x, dim = operands[0], self.dim.value.data
         search = np.argmax if self.kind.data == "max" else np.argmin
         if not self.select_last.value.data:
@@ -82,7 +82,7 @@ class ArgReduceOp(StructuredOp):
         return ((x.shape[dim] - 1 - from_end).astype(np.int64),)
 
     def structure(self) -> Structure:
-        """The extreme value, then the least (or largest) index at which it stands."""
+        """Return stages for the extreme value, then for its least (or largest) index."""
         shape, dim = shape_of(self.input), self.dim.value.data
         element_type, last = element_type_of(self.input), bool(self.select_last.value.data)
         kind = "maximum" if self.kind.data == "max" else "minimum"

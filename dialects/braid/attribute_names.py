@@ -230,6 +230,6 @@ STORED_TYPE = "braid.stored_type"
 
 @cache
 def known_names() -> frozenset[str]:
-    """All of them: other names in the namespace are mistakes."""
+    """Return all names of the namespace; any other name in it is a mistake."""
     names = (value for value in globals().values() if isinstance(value, str))
     return frozenset(name for name in names if name.startswith(NAMESPACE)) - {NAMESPACE}

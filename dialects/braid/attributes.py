@@ -34,7 +34,7 @@ class LayoutAttr(ParametrizedAttribute):
 
     @staticmethod
     def of(layout: Layout) -> "LayoutAttr":
-        """The attribute for a layout."""
+        """Return the attribute for a layout."""
         return LayoutAttr(StringAttr(layout.tag))
 
     @property
@@ -44,7 +44,7 @@ class LayoutAttr(ParametrizedAttribute):
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
-        """Reads `<"tag">` and replaces an alias by its tag."""
+        """Parse `<"tag">` and replace an alias by its tag."""
         with parser.in_angle_brackets():
             text = parser.parse_str_literal("layout tag")
         try:
@@ -53,12 +53,12 @@ class LayoutAttr(ParametrizedAttribute):
             parser.raise_error(str(error))
 
     def print_parameters(self, printer: Printer) -> None:
-        """Prints `<"tag">`."""
+        """Print `<"tag">`."""
         with printer.in_angle_brackets():
             printer.print_attribute(self.tag)
 
     def verify(self) -> None:
-        """Fails for a tag that means nothing."""
+        """Raise VerifyException for a tag that names no layout."""
         try:
             Layout.named(self.tag.data)
         except InvalidLayout as error:
@@ -84,17 +84,17 @@ class TargetAttr(ParametrizedAttribute):
 
     @staticmethod
     def of(target: str, options: Mapping[str, str]) -> "TargetAttr":
-        """The attribute for a target with options."""
+        """Return the attribute for a target with options."""
         entries = {key: StringAttr(value) for key, value in sorted(options.items())}
         return TargetAttr(StringAttr(target), DictionaryAttr(entries))
 
     def strings(self) -> dict[str, str]:
-        """The options by name."""
+        """Return the options by name."""
         return {key: cast(StringAttr, value).data for key, value in self.options.data.items()}
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
-        """Reads `<"name">` or `<"name", {option = "value"}>`."""
+        """Parse `<"name">` or `<"name", {option = "value"}>`."""
         with parser.in_angle_brackets():
             target = StringAttr(parser.parse_str_literal("name of a target"))
             if parser.parse_optional_punctuation(",") is None:
@@ -102,21 +102,21 @@ class TargetAttr(ParametrizedAttribute):
             return [target, parser.parse_attribute()]
 
     def print_parameters(self, printer: Printer) -> None:
-        """Prints `<"name", {…}>`."""
+        """Print `<"name", {…}>`."""
         with printer.in_angle_brackets():
             printer.print_attribute(self.target)
             printer.print_string(", ")
             printer.print_attribute(self.options)
 
     def verify(self) -> None:
-        """Fails for an option that is not a string."""
+        """Raise VerifyException for an option that is not a string."""
         for key, value in self.options.data.items():
             if not isinstance(value, StringAttr):
                 raise VerifyException(f"option '{key}' is {value}, expected a string")
 
 
 def layout_of(tensor: Attribute) -> Layout:
-    """The layout in which a tensor of this type is stored: row-major if it does not say."""
+    """Return the layout of a tensor of this type, row-major where the type does not say."""
     tensor_type = cast("TensorType[Any]", tensor)
     encoding = tensor_type.encoding
     # Asked first, since it is by far the cheapest to say no to: no other class inherits from it.

@@ -44,14 +44,14 @@ class TensorOp(IRDLOperation, ABC):
 
     @abstractmethod
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """The logical result types.
+        """Return the logical result types.
 
         Raises VerifyException where operands and attributes do not fit together.
         """
 
     @abstractmethod
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """The results for operands given as logical arrays, whatever the layouts are.
+        """Return the results for operands given as logical arrays, whatever the layouts are.
 
         This is the meaning of the op. It is written in numpy alone, independently of
         `structure` and of every lowering.
@@ -59,7 +59,7 @@ class TensorOp(IRDLOperation, ABC):
 
     @classmethod
     def on(cls, *operands: SSAValue | Operation, **attributes: Attribute | None) -> Self:
-        """Builds the op with the result types inferred; attributes that are None are left out."""
+        """Build the op with the result types inferred; attributes that are None are left out."""
         present = {name: value for name, value in attributes.items() if value is not None}
         values = [SSAValue.get(operand) for operand in operands]
         op = cls.create(operands=values, attributes=present)
@@ -107,7 +107,7 @@ class TensorOp(IRDLOperation, ABC):
             require(is_element_type(type), "element type {} is not supported", type)
 
     def iteration_domain(self) -> list[IterationDim]:
-        """The dims of the loop nest: those of the (first) result, then reduced ones."""
+        """Return the dims of the loop nest: those of the (first) result, then reduced ones."""
         return [IterationDim(extent) for extent in self.result_type().get_shape()]
 
     def tile(self, box: Box) -> Tile | None:
@@ -118,7 +118,7 @@ class TensorOp(IRDLOperation, ABC):
         return None
 
     def tiled(self, tile: Tile, box: Box, operands: Sequence[SSAValue]) -> Operation:
-        """The op of this kind that computes `tile`, not inserted; its types have no layouts.
+        """Return the op of this kind that computes `tile`, not inserted; its types have no layouts.
 
         `operands` are the slices of those that are read. Partial results of reduced dims are as
         large as the whole ones.
@@ -133,11 +133,11 @@ class TensorOp(IRDLOperation, ABC):
         return op
 
     def operand_type(self, index: int) -> AnyTensor:
-        """The type of operand `index`."""
+        """Return the type of operand `index`."""
         return cast(AnyTensor, self.operands[index].type)
 
     def result_type(self, index: int = 0) -> AnyTensor:
-        """The type of result `index`."""
+        """Return the type of result `index`."""
         return cast(AnyTensor, self.results[index].type)
 
 
@@ -159,14 +159,17 @@ class StructuredOp(TensorOp, ABC):
 
     @abstractmethod
     def structure(self) -> Structure:
-        """The stages that compute the results, on logical indices."""
+        """Return the stages that compute the results, on logical indices."""
 
     def iteration_domain(self) -> list[IterationDim]:
-        """The iterations of the last stage."""
+        """Return the iterations of the last stage."""
         return domain_of(self._known_structure().structure)
 
     def tile(self, box: Box) -> Tile | None:
-        """The slices that the structure reads, where the op computes just the box from them."""
+        """Return the slices that the structure reads for `box`.
+
+        The result is None where the op cannot compute the box from them alone.
+        """
         known = self._known_structure()
         reads = structured_reads(known.structure, [shape_of(value) for value in self.operands], box)
         if reads is None or len(reads.operands) != len(self.operands):
@@ -182,7 +185,7 @@ class StructuredOp(TensorOp, ABC):
         return tile if known.computes[key] else None
 
     def _known_structure(self) -> "_KnownStructure":
-        """The structure, and of which tiles is known whether they are computed."""
+        """Return the structure, with the tiles of which is known whether the op computes them."""
         facts = (*self.operand_types, *self.result_types, *self.attributes.values())
         known = _STRUCTURES.get(self)
         if known is None or known.facts != facts:
@@ -190,7 +193,7 @@ class StructuredOp(TensorOp, ABC):
         return known
 
     def tile_attributes(self, box: Box, reads: Reads) -> Mapping[str, Attribute] | None:
-        """The attributes that are others in the op that computes `box`; None where none does."""
+        """Return the attributes that the op for `box` has instead; None where no op computes it."""
         return {}
 
     def _computes(self, tile: Tile, box: Box, structure: Structure, reads: Reads) -> bool:
@@ -220,7 +223,7 @@ class StructuredOp(TensorOp, ABC):
         )
 
     def verify_(self) -> None:
-        """The types; in ops of other packages, also whether the structure fits the op."""
+        """Check the types; in ops of other packages, also whether the structure fits the op."""
         super().verify_()
         if not type(self).__module__.startswith("braid."):
             _verify_structure(self)
@@ -235,10 +238,10 @@ class IndirectOp(TensorOp, ABC):
 
     @abstractmethod
     def structure(self) -> Structure:
-        """The stages that compute the results, on logical indices."""
+        """Return the stages that compute the results, on logical indices."""
 
     def verify_(self) -> None:
-        """As `StructuredOp.verify_`."""
+        """Check what `StructuredOp.verify_` checks."""
         super().verify_()
         if not type(self).__module__.startswith("braid."):
             _verify_structure(self)
@@ -249,7 +252,7 @@ class DecomposableOp(TensorOp, ABC):
 
     @abstractmethod
     def decompose(self, builder: Builder) -> Sequence[SSAValue]:
-        """Inserts ops that compute the results, and returns one value per result.
+        """Insert ops that compute the results, and return one value per result.
 
         The op itself stays; `decomposition.decompose_op` replaces it.
         """
@@ -266,12 +269,12 @@ def _verify_structure(op: StructuredOp | IndirectOp) -> None:
 
 
 def set_result_types(op: Operation, types: Sequence[Attribute]) -> None:
-    """Gives an op that was built without results results of these types."""
+    """Give an op that was built without results results of these types."""
     op.results = SSAValues(OpResult(type, op, index) for index, type in enumerate(types))
 
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:
-    """Logical shape of a tensor value, DYNAMIC for open dims."""
+    """Return the logical shape of a tensor value, DYNAMIC for open dims."""
     return cast(AnyTensor, value.type).get_shape()
 
 
@@ -281,7 +284,7 @@ def extents_of(value: SSAValue) -> tuple[Extent, ...]:
 
 
 def element_type_of(value: SSAValue) -> Attribute:
-    """Element type of a tensor value."""
+    """Return the element type of a tensor value."""
     return cast(AnyTensor, value.type).element_type
 
 
@@ -299,7 +302,7 @@ def verify_extents(value: SSAValue) -> None:
 
 
 def verify_layout_rank(value: SSAValue) -> None:
-    """Raises VerifyException if a tensor's layout is for another rank."""
+    """Raise VerifyException if a tensor's layout is for another rank."""
     type = value.type
     if not isinstance(type, TensorType):
         return
@@ -314,7 +317,7 @@ def verify_layout_rank(value: SSAValue) -> None:
 
 
 def verify_logical_type(what: str, expected: AnyTensor, actual: Attribute) -> None:
-    """Raises VerifyException unless shapes (open dims fit all) and element types agree."""
+    """Raise VerifyException unless shapes (open dims fit all) and element types agree."""
     if isinstance(actual, TensorType):
         tensor = cast(AnyTensor, actual)
         if tensor.element_type == expected.element_type and fits(
@@ -341,7 +344,7 @@ def _tensor_type(element_type: Attribute, shape: tuple[Extent, ...]) -> AnyTenso
 
 
 def require(condition: bool, message: str, *values: object) -> None:
-    """Raises VerifyException with `message` unless `condition` holds; `values` replace each `{}`.
+    """Raise VerifyException with `message` unless `condition` holds; `values` replace each `{}`.
 
     Attributes are given as values: to print one takes longer than to check an op.
     """
@@ -350,17 +353,17 @@ def require(condition: bool, message: str, *values: object) -> None:
 
 
 def integers(values: Sequence[int]) -> DenseArrayBase[IntegerType]:
-    """`array<i64: …>`, the form of all integer lists of the dialect."""
+    """Return `array<i64: …>`, the form of all integer lists of the dialect."""
     return DenseArrayBase.from_list(i64, list(values))
 
 
 def integer(value: int) -> IntegerAttr[IntegerType]:
-    """`value : i64`, the form of all integers of the dialect."""
+    """Return `value : i64`, the form of all integers of the dialect."""
     return IntegerAttr(value, i64)
 
 
 def require_summable(element_type: Attribute) -> None:
-    """Raises VerifyException for bools, whose sum may mean a count, a parity or an or."""
+    """Raise VerifyException for bools, whose sum may mean a count, a parity or an or."""
     require(element_type != i1, "values of element type i1 cannot be added up; cast them")
 
 
@@ -374,11 +377,11 @@ def require_computed(element_type: Attribute) -> None:
 
 
 def require_dim(dim: int, rank: int) -> None:
-    """Raises VerifyException unless `dim` is a dim of a tensor of rank `rank`."""
+    """Raise VerifyException unless `dim` is a dim of a tensor of rank `rank`."""
     require(0 <= dim < rank, f"dim is {dim}, expected 0 to {rank - 1}")
 
 
 def require_one_of(what: str, actual: str, expected: Iterable[str]) -> None:
-    """Raises VerifyException unless `actual` is one of the names `expected`."""
+    """Raise VerifyException unless `actual` is one of the names `expected`."""
     names = list(expected)
     require(actual in names, f"{what} is '{actual}', expected one of {names}")

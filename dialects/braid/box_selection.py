@@ -98,7 +98,7 @@ class NonMaxSuppressionOp(TensorOp):
         return [tensor_type(i64, [*scores[:2], result[2]]), tensor_type(i64, scores[:2])]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """Box by box."""
+        """Return the indices of the selected boxes, best first, and their counts."""
         boxes, scores, overlap, least = operands
         corners = _corners(boxes, centered=bool(self.centered.value.data))
         most = self.indices.type.get_shape()[2]

@@ -11,12 +11,12 @@ Box = tuple[Range, ...]
 
 
 def whole(shape: Sequence[int]) -> Box:
-    """All elements of a tensor of this shape."""
+    """Return the box with all elements of a tensor of this shape."""
     return tuple((0, extent) for extent in shape)
 
 
 def sizes(box: Box) -> tuple[int, ...]:
-    """The shape of the tensor that holds the elements of `box`."""
+    """Return the shape of the tensor that holds the elements of `box`."""
     return tuple(size for _, size in box)
 
 
@@ -26,7 +26,7 @@ def count(box: Box) -> int:
 
 
 def hull(first: Box, second: Box) -> Box:
-    """The smallest box around two boxes of one tensor."""
+    """Return the smallest box around two boxes of one tensor."""
     ranges: list[Range] = []
     for (a, a_size), (b, b_size) in zip(first, second, strict=True):
         start = min(a, b)
@@ -35,7 +35,7 @@ def hull(first: Box, second: Box) -> Box:
 
 
 def within(inner: Box, outer: Box) -> Box:
-    """`inner` counted from the first element of `outer`."""
+    """Return `inner` counted from the first element of `outer`."""
     return tuple((a - b, size) for (a, size), (b, _) in zip(inner, outer, strict=True))
 
 
@@ -48,9 +48,9 @@ def is_contiguous(box: Box, shape: Sequence[int]) -> bool:
 
 
 def reshaped(box: Box, shape: Sequence[int], source: Sequence[int]) -> Box | None:
-    """The box of a tensor of shape `source` whose elements are `box` of it as `shape`.
+    """Return the box of a tensor of shape `source` that becomes `box` when reshaped to `shape`.
 
-    Both are row-major. None where these elements are not a box.
+    Both are row-major. The result is None where these elements are not a box.
     """
     found: list[Range] = []
     for own, others in shared_dims(shape, source):
@@ -63,9 +63,9 @@ def reshaped(box: Box, shape: Sequence[int], source: Sequence[int]) -> Box | Non
 
 
 def shared_dims(a: Sequence[int], b: Sequence[int]) -> list[tuple[list[int], list[int]]]:
-    """Consecutive dims of two shapes of equally many elements that hold the same elements.
+    """Group consecutive dims of two shapes so that the dims of a group hold the same elements.
 
-    All dims are one group where there are no elements.
+    Both shapes have equally many elements. All dims are one group where there are no elements.
     """
     if 0 in a:
         return [(list(range(len(a))), list(range(len(b))))]
@@ -89,7 +89,10 @@ def shared_dims(a: Sequence[int], b: Sequence[int]) -> list[tuple[list[int], lis
 
 
 def _as_run(box: Sequence[Range], shape: Sequence[int]) -> Range | None:
-    """First element and number of the elements of a box that are neighbours in memory."""
+    """Return the first element and the number of elements of a box, which is contiguous.
+
+    The result is None where its elements are apart in memory.
+    """
     if not is_contiguous(tuple(box), shape):
         return None
     start = 0
@@ -99,7 +102,7 @@ def _as_run(box: Sequence[Range], shape: Sequence[int]) -> Range | None:
 
 
 def _as_box(run: Range, shape: Sequence[int]) -> list[Range] | None:
-    """The box with the elements of a run, None if there is none."""
+    """Return the box with the elements of a run, None if there is none."""
     start, size = run
     if not shape:
         return []

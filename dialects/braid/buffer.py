@@ -34,7 +34,7 @@ _SPACE = re.compile(
 
 
 def aligned(bytes: int) -> int:
-    """The next multiple of the alignment."""
+    """Return the next multiple of the alignment."""
     return -(-bytes // ALIGNMENT) * ALIGNMENT
 
 
@@ -61,17 +61,17 @@ class BufferAttr(ParametrizedAttribute):
 
     @staticmethod
     def of(space: str, offset: int = 0) -> "BufferAttr":
-        """The buffer at `offset` of `space`."""
+        """Return the buffer at `offset` of `space`."""
         return BufferAttr(StringAttr(space), IntAttr(offset))
 
     @staticmethod
     def input(number: int) -> "BufferAttr":
-        """The memory of a model's input."""
+        """Return the memory of a model's input."""
         return BufferAttr.of(f"input:{number}")
 
     @staticmethod
     def output(number: int) -> "BufferAttr":
-        """The memory of a model's output."""
+        """Return the memory of a model's output."""
         return BufferAttr.of(f"output:{number}")
 
     @staticmethod
@@ -86,28 +86,28 @@ class BufferAttr(ParametrizedAttribute):
         return int(number.partition(":")[0]) if kind == "output" else None
 
     def aligned(self) -> "BufferAttr":
-        """The same offset from the first multiple of the alignment in an output on."""
+        """Return the same offset, counted from the first aligned address in an output."""
         return BufferAttr.of(f"output:{self.output_number}:aligned", self.offset.data)
 
     def after(self, offset: int) -> "BufferAttr":
-        """The buffer that begins `offset` bytes into this one."""
+        """Return the buffer that begins `offset` bytes into this one."""
         return BufferAttr.of(self.space.data, self.offset.data + offset)
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
-        """Reads `<"space", offset>`."""
+        """Parse `<"space", offset>`."""
         with parser.in_angle_brackets():
             space = parser.parse_str_literal("memory space")
             parser.parse_punctuation(",")
             return [StringAttr(space), IntAttr(parser.parse_integer(allow_negative=False))]
 
     def print_parameters(self, printer: Printer) -> None:
-        """Prints `<"space", offset>`."""
+        """Print `<"space", offset>`."""
         with printer.in_angle_brackets():
             printer.print_string(f'"{self.space.data}", {self.offset.data}')
 
     def verify(self) -> None:
-        """The space must be known."""
+        """Check that the space is known."""
         if _SPACE.fullmatch(self.space.data) is None:
             raise VerifyException(
                 f"the memory space is '{self.space.data}', expected one of {list(SPACES)}"
@@ -115,7 +115,7 @@ class BufferAttr(ParametrizedAttribute):
 
 
 def in_place_attribute(pairs: Sequence[tuple[int, int]]) -> ArrayAttr[DenseArrayBase[IntegerType]]:
-    """The pairs as an attribute."""
+    """Return the pairs as an attribute."""
     return ArrayAttr([DenseArrayBase.from_list(i64, list(pair)) for pair in pairs])
 
 

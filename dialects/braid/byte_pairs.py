@@ -31,7 +31,7 @@ _MOST = 128
 
 
 def columns_of_chunk(positions: int) -> int:
-    """Columns with an order of their own: whole blocks of one to three vectors.
+    """Return the columns with an order of their own: whole blocks of one to three vectors.
 
     There are fewer where an order has to do for several positions of a window.
     """
@@ -39,18 +39,18 @@ def columns_of_chunk(positions: int) -> int:
 
 
 def order_bytes(columns: int, positions: int, depth: int) -> int:
-    """Of the orders of all chunks, each in whole blocks."""
+    """Return the bytes of the orders of all chunks, each in whole blocks."""
     chunks = -(-columns // columns_of_chunk(positions))
     return chunks * shuffle_bytes(depth)
 
 
 def shuffle_bytes(depth: int) -> int:
-    """Of the order of a chunk."""
+    """Return the bytes of the order of a chunk."""
     return -(-depth // SHUFFLED) * SHUFFLED
 
 
 def pair_orders(weight: Array) -> Array | None:
-    """The place of the byte to take for every place, per chunk of columns; None where none fits.
+    """Return for every place the byte to take, per chunk of columns; None where no order fits.
 
     `weight` is int8[columns, positions, depth], with an even depth; bytes of a pair have the
     places 2i and 2i + 1. The result is int64[chunks, depth]; bytes of less than a block have none.
@@ -74,7 +74,7 @@ def pair_orders(weight: Array) -> Array | None:
 
 
 def shuffles(orders: Array) -> Array:
-    """The orders as operands of `pshufb`: uint8[chunks, shuffle_bytes(depth)].
+    """Return the orders as operands of `pshufb`: uint8[chunks, shuffle_bytes(depth)].
 
     The last block is of the last 16 bytes, of which those that belong to it come first, and
     then zeros.
@@ -103,7 +103,7 @@ def _conflicts(rows: Array) -> Matrix:
 
 
 def _pairs(conflicts: Matrix) -> Array | None:
-    """Perfect matchings without `conflicts`: int64[blocks, size], partners next to each other."""
+    """Return perfect matchings without `conflicts`: int64[blocks, size], partners side by side."""
     orders, is_right = _likely_pairs(~conflicts)
     for block in range(len(orders)):
         if not is_right[block]:
@@ -115,9 +115,9 @@ def _pairs(conflicts: Matrix) -> Array | None:
 
 
 def _likely_pairs(free: Matrix) -> tuple[Array, Array]:
-    """Pairs of all blocks at once, and whether they are right, as most are.
+    """Return pairs of all blocks at once, and whether they are right, as most are.
 
-    Those with the fewest partners get one first.
+    Bytes with the fewest partners get one first.
     """
     count, size = len(free), len(free[0])
     orders = np.empty((count, size), np.int64)
@@ -139,12 +139,15 @@ def _likely_pairs(free: Matrix) -> tuple[Array, Array]:
 
 
 def _bits(row: Array) -> int:
-    """A number whose bits are the entries."""
+    """Return a number whose bits are the entries."""
     return sum(1 << place for place, entry in enumerate(row.tolist()) if entry)
 
 
 def _matching(partners: list[int]) -> list[int] | None:
-    """A perfect matching by depth-first search; bit j of `partners[i]`: j may be that of i."""
+    """Return a perfect matching, found by depth-first search.
+
+    Bit j of `partners[i]` says whether j may be the partner of i.
+    """
     failed: set[int] = set()
 
     def search(left: int) -> list[int] | None:

@@ -39,7 +39,7 @@ MARKS = (CLUSTER, DEVICE, REPLICAS)
 
 
 def device_name(op: Operation) -> str | None:
-    """The device that `op`, or the function `op`, is for; None where it does not say."""
+    """Return the device that `op`, or the function `op`, is for; None where it does not say."""
     device = op.attributes.get(DEVICE)
     return device.data if isinstance(device, StringAttr) else None
 
@@ -53,7 +53,7 @@ def placement_of(op: Operation) -> Placement | None:
 
 
 def replicas_of(op: Operation) -> tuple[str, ...]:
-    """The devices that take turns with the device of `op`, or of the function `op`."""
+    """Return the devices that take turns with the device of `op`, or of the function `op`."""
     names = op.attributes.get(REPLICAS)
     if not isinstance(names, ArrayAttr):
         return ()
@@ -61,7 +61,7 @@ def replicas_of(op: Operation) -> tuple[str, ...]:
 
 
 def set_device(op: Operation, device: str, replicas: Iterable[str] = ()) -> None:
-    """Lets `op`, or the function `op`, run on a device, with those that take turns with it."""
+    """Let `op`, or the function `op`, run on a device, with those that take turns with it."""
     op.attributes[DEVICE] = StringAttr(device)
     op.attributes.pop(REPLICAS, None)
     if others := [StringAttr(name) for name in replicas]:
@@ -69,31 +69,31 @@ def set_device(op: Operation, device: str, replicas: Iterable[str] = ()) -> None
 
 
 def set_placement(op: Operation, placement: Placement) -> None:
-    """Makes `op` one of the cluster."""
+    """Make `op` part of the cluster, and set its devices."""
     op.attributes[CLUSTER] = IntegerAttr(placement.cluster, i64)
     set_device(op, placement.device, placement.replicas)
 
 
 def tolerance_of(op: Operation) -> float:
-    """By how much results of `op`, or of the function `op`, may differ; 0 where it does not say."""
+    """Return by how much results of `op`, or of the function `op`, may differ; 0 by default."""
     tolerance = op.attributes.get(TOLERANCE)
     return tolerance.value.data if isinstance(tolerance, FloatAttr) else 0.0
 
 
 def set_tolerance(op: Operation, tolerance: float) -> None:
-    """Notes it on `op`, unless it is 0."""
+    """Set the tolerance of `op`, unless it is 0."""
     if tolerance:
         op.attributes[TOLERANCE] = FloatAttr(tolerance, f64)
 
 
 def clear_placement(op: Operation) -> None:
-    """Removes cluster and devices, and what holds because of them."""
+    """Remove the cluster, the devices and the tolerance from `op`."""
     for name in (*MARKS, TOLERANCE):
         op.attributes.pop(name, None)
 
 
 def _marks(ops: Iterable[Operation]) -> dict[tuple[Attribute | None, ...], None]:
-    """Clusters and devices of those that have any of it."""
+    """Return the different clusters and devices of those `ops` that have any."""
     found = (tuple(op.attributes.get(name) for name in MARKS) for op in ops)
     return dict.fromkeys(mark for mark in found if any(each is not None for each in mark))
 
@@ -107,7 +107,7 @@ def run_together(*ops: Operation) -> bool:
 
 
 def union_placements(into: Operation, *replaced: Operation) -> None:
-    """Gives `into` the cluster, the device and the largest tolerance of the ops that it replaces.
+    """Give `into` the cluster, the device and the largest tolerance of the ops that it replaces.
 
     Control flow is the host's, and has none. Raises ValueError where these, or `into`, are in
     different clusters: no op is part of two.

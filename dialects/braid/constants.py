@@ -50,20 +50,20 @@ class ConstantOp(TensorOp):
 
     @staticmethod
     def of(array: Array | float | int | bool, dtype: Any = None) -> "ConstantOp":
-        """The constant that holds `array`."""
+        """Return the constant that holds `array`."""
         return ConstantOp.on(value=dense_from_numpy(np.asarray(array, dtype)))
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """The type of the value."""
+        """Return the type of the value."""
         return [cast(AnyTensor, self.value.type)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """The value."""
+        """Return the value."""
         return (numpy_from_dense(self.value),)
 
 
 def splat_value(constant: ConstantOp) -> float | int | bool | None:
-    """The number that all elements of `constant` are, None if they differ."""
+    """Return the number that all elements of `constant` are, None if they differ."""
     if not dense_is_splat(constant.value):
         return None
     return numpy_from_dense(constant.value).flat[0].item()
@@ -89,15 +89,15 @@ class ParameterOp(TensorOp):
 
     @staticmethod
     def of(key: str, type: AnyTensor) -> "ParameterOp":
-        """The parameter `key` of this type."""
+        """Return the parameter `key` of this type."""
         return ParameterOp.declared(type, key=StringAttr(key))
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """Whatever it is declared as."""
+        """Return the declared type."""
         return [self.result_type()]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """Raises BraidError: only who holds the parameter source knows the value."""
+        """Raise BraidError: only who holds the parameter source knows the value."""
         raise BraidError(
             f"parameter '{self.key.data}' has no value",
             hint="give the file with the parameters (the module's 'braid.parameters')",
@@ -124,24 +124,24 @@ class IotaOp(StructuredOp):
 
     @staticmethod
     def of(dim: int, type: AnyTensor) -> "IotaOp":
-        """The indices along `dim` as a tensor of this type."""
+        """Return the indices along `dim` as a tensor of this type."""
         return IotaOp.declared(type, dim=IntegerAttr(dim, i64))
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """Whatever it is declared as."""
+        """Return the declared type, which must have the dim."""
         rank, dim = self.result_type().get_num_dims(), self.dim.value.data
         require_computed(self.result_type().element_type)
         require(0 <= dim < rank, f"dim is {dim}, expected 0 to {rank - 1}")
         return [self.result_type()]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """numpy's index grid."""
+        """Return numpy's index grid."""
         result = self.result_type()
         indices = np.indices(result.get_shape())[self.dim.value.data]
         return (indices.astype(to_numpy(result.element_type)),)
 
     def structure(self) -> Structure:
-        """One stage that reads nothing."""
+        """Return one stage that reads nothing."""
         result = self.result_type()
         rank, shape, element_type = (
             result.get_num_dims(),

@@ -96,7 +96,7 @@ class ConvOp(AccumulatingOp, WindowedOp, StructuredOp):
         groups: int = 1,
         accumulator: IntegerType | Float32Type | None = None,
     ) -> "ConvOp":
-        """Builds a convolution from plain integers."""
+        """Build a convolution from plain integers."""
         return ConvOp.on(
             input,
             weight,
@@ -146,7 +146,10 @@ class ConvOp(AccumulatingOp, WindowedOp, StructuredOp):
         return [tensor_type(element_type, (x[0], w[0], *spatial))]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """Sums of products of windows, group by group; 16-bit floats are summed in 32 bits."""
+        """Return sums of products of windows, group by group.
+
+        Floats of 16 bits are summed in 32 bits.
+        """
         x, w = map(self.widened, operands)
         groups = self.groups.value.data
         windows = padded_windows(x, self.windows, 0)
@@ -163,7 +166,10 @@ class ConvOp(AccumulatingOp, WindowedOp, StructuredOp):
         return (self.narrowed(np.concatenate(outputs, axis=1), operands[0]),)
 
     def structure(self) -> Structure:
-        """Dims: n, o, output spatial…, then input channel of the group and window…"""
+        """Return one stage.
+
+        Its dims are n, o, output spatial…, then input channel of the group and window….
+        """
         x, w = shape_of(self.input), shape_of(self.weight)
         result = self.result_type()
         rank, out, win = len(x) - 2, result.get_shape(), self.windows
@@ -195,15 +201,18 @@ class ConvOp(AccumulatingOp, WindowedOp, StructuredOp):
         return Structure((stage,), (0,))
 
     def iteration_domain(self) -> list[IterationDim]:
-        """Output channels in whole groups."""
+        """Return the dims of the loop nest, with output channels in whole groups."""
         dims = super().iteration_domain()
         if (groups := self.groups.value.data) > 1:
             dims[1] = replace(dims[1], unit=dims[1].extent // groups)
         return dims
 
     def tile_attributes(self, box: Box, reads: Reads) -> Mapping[str, Attribute] | None:
-        """The padding that is left, and the number of whole groups; no zeros, so that tiles are
-        computed alike."""
+        """Return the padding that is left and the number of whole groups.
+
+        The result is None where a group is cut. Zeros are left out, so that tiles are computed
+        alike.
+        """
         left = {**padding_of(reads), **self._without_zeros}
         if (groups := self.groups.value.data) == 1:
             return left

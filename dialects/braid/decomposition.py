@@ -9,9 +9,9 @@ from braid.dialects.braid.names import inherit_names
 
 
 def decompose_op(op: DecomposableOp) -> list[Operation]:
-    """Replaces `op` by its decomposition, which inherits its names, its place and its location.
+    """Replace `op` by its decomposition, which inherits its names, its place and its location.
 
-    Returns the new ops in order; those that are decomposable themselves are not decomposed.
+    Return the new ops in order; those that are decomposable themselves are not decomposed.
     """
     inserted: list[Operation] = []
     builder = Builder(InsertPoint.before(op), operation_insertion_handler=[inserted.append])
@@ -22,7 +22,7 @@ def decompose_op(op: DecomposableOp) -> list[Operation]:
 
 
 def decompose_all(top: Operation) -> int:
-    """Decomposes every decomposable op in `top`, to the end; returns how many there were."""
+    """Decompose every decomposable op in `top`, to the end; return how many there were."""
     pending = [op for op in top.walk() if isinstance(op, DecomposableOp)]
     count = 0
     while pending:

@@ -139,7 +139,7 @@ def is_stored_only(element_type: Attribute) -> bool:
 
 
 def to_numpy(element_type: Attribute) -> np.dtype:
-    """numpy's name for an element type. Raises UnsupportedError if it has none."""
+    """Return numpy's type for an element type. Raises UnsupportedError if there is none."""
     dtype = _ALL_FLOATS.get(type(element_type))
     if dtype is None and isinstance(element_type, IntegerType):
         width = cast(IntegerType, element_type).width.data
@@ -150,7 +150,7 @@ def to_numpy(element_type: Attribute) -> np.dtype:
 
 
 def from_numpy(dtype: npt.DTypeLike) -> Attribute:
-    """The element type of a numpy array. Raises UnsupportedError if there is none."""
+    """Return the element type of a numpy array. Raises UnsupportedError if there is none."""
     dtype = np.dtype(dtype)
     for float_type, candidate in _ALL_FLOATS.items():
         if np.dtype(candidate) == dtype:
@@ -162,21 +162,24 @@ def from_numpy(dtype: npt.DTypeLike) -> Attribute:
 
 
 def bytes_of(element_type: Attribute) -> int:
-    """Bytes of one element in memory; a bool takes a whole byte."""
+    """Return the bytes of one element in memory; a bool takes a whole byte."""
     return to_numpy(element_type).itemsize
 
 
 def number_attribute(
     value: float, element_type: Attribute
 ) -> FloatAttr[AnyFloat] | IntegerAttr[IntegerType]:
-    """`value` as an attribute of this element type."""
+    """Return `value` as an attribute of this element type."""
     if isinstance(element_type, AnyFloat):
         return FloatAttr(float(value), element_type)
     return IntegerAttr(int(value), cast(IntegerType, element_type))
 
 
 def dense_from_numpy(array: Array) -> DenseIntOrFPElementsAttr:
-    """`array` as an elements attribute. Meant for small arrays: weights stay outside the IR."""
+    """Return `array` as an elements attribute.
+
+    It is meant for small arrays: weights stay outside the IR.
+    """
     array = np.asarray(array)
     tensor_type = TensorType(from_numpy(array.dtype), array.shape)
     if array.size and array.tobytes() == array.reshape(-1)[:1].tobytes() * array.size:
@@ -211,7 +214,7 @@ def dense_is_splat(dense: DenseIntOrFPElementsAttr) -> bool:
 
 
 def numpy_from_dense(dense: DenseIntOrFPElementsAttr) -> Array:
-    """The array that an elements attribute holds; a splat is spread out."""
+    """Return the array that an elements attribute holds; a splat is spread out."""
     element_type = dense.get_element_type()
     if isinstance(element_type, AnyFloat):
         values = np.frombuffer(dense.data.data, to_numpy(element_type)).copy()

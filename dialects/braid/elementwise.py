@@ -123,7 +123,7 @@ class ElementwiseOp(StructuredOp):
     output = result_def(TensorType)
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """Shape after repeating dims of size 1; element type as the table says."""
+        """Return the shape after repeating dims of size 1, with the element type of the table."""
         row = self.ROW
         count = len(self.inputs)
         require(count == row.arity, f"expected {row.arity} operands, got {count}")
@@ -167,7 +167,7 @@ class ElementwiseOp(StructuredOp):
             )
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """The numpy function of the row, in the element type of the result."""
+        """Return what the row's numpy function gives, in the element type of the result."""
         dtype = to_numpy(self.result_type().element_type)
         if self.ROW.name == "bitcast":
             return (np.ascontiguousarray(operands[0]).view(dtype).reshape(operands[0].shape),)
@@ -176,7 +176,7 @@ class ElementwiseOp(StructuredOp):
             return (fn.convert(np.asarray(value), dtype),)
 
     def structure(self) -> Structure:
-        """One stage over the result's dims; repeated dims are read at 0."""
+        """Return one stage over the result's dims; repeated dims are read at 0."""
         result = self.result_type()
         rank, shape = result.get_num_dims(), result.get_shape()
         reads = tuple(
@@ -222,7 +222,7 @@ def _open_extent(extents: Sequence[Extent]) -> Extent:
 
 
 def repeated_map(shape: Sequence[int], target: Sequence[int]) -> AffineMap:
-    """Identity from `target`'s index, with 0 at the dims that `shape` repeats."""
+    """Return the identity from `target`'s index, with 0 at the dims that `shape` repeats."""
     return AffineMap(
         len(target),
         0,
@@ -243,7 +243,7 @@ def _kind_of(element_type: Attribute) -> str:
 
 
 def _example(row: Elementwise) -> str:
-    """One line of IR with this op."""
+    """Return one line of IR with this op."""
     plain = "tensor<2x4xf32>" if "f" in row.kinds else "tensor<2x4xi32>"
     types = [plain] * row.arity
     if row.name == "select":
@@ -279,7 +279,7 @@ ELEMENTWISE: dict[str, type[ElementwiseOp]] = {row.name: _define(row) for row in
 
 
 def elementwise(name: str, *operands: Any, element_type: Attribute | None = None) -> ElementwiseOp:
-    """Builds `braid.<name>`; `element_type` is the result's, for casts alone."""
+    """Build `braid.<name>`; `element_type` is the result's, for casts alone."""
     if element_type is None:
         return ELEMENTWISE[name].on(*operands)
     type = tensor_type(element_type, extents_of(SSAValue.get(operands[0])))

@@ -191,7 +191,7 @@ class FoldOp(DecomposableOp):
             yield np.broadcast_to(places, shape)
 
     def tile(self, box: Box) -> Tile | None:
-        """Images are independent of each other, and whole."""
+        """Return the slice of whole images, None where the box cuts one."""
         if tuple(box[2:]) != tuple((0, extent) for extent in self.image.get_values()):
             return None
         elements = math.prod(self.block.get_values())

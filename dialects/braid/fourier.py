@@ -106,12 +106,15 @@ class FftOp(DecomposableOp):
         return (np.stack(parts, axis=-1).astype(x.dtype),)
 
     def decompose(self, builder: Builder) -> Sequence[SSAValue]:
-        """Small products with matrices; see `fourier_decomposition`."""
+        """Insert small products with matrices; see `fourier_decomposition`."""
         dim, length = self.dim.value.data, self.length.value.data
         return [FourierDecomposition(builder, self.input, self.kind.data, dim, length).result()]
 
     def tile(self, box: Box) -> Tile | None:
-        """All elements along `dim`, and both parts."""
+        """Return the slice of all elements along `dim`, with both parts.
+
+        The result is None where the box cuts either.
+        """
         result, operand = list(self.result_type().get_shape()), list(shape_of(self.input))
         read = list(box)
         for dim in (self.dim.value.data, len(result) - 1):

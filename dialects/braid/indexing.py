@@ -34,7 +34,7 @@ from braid.support.sizes.operators import minimum, product_of
 
 
 def require_index_type(indices: SSAValue) -> None:
-    """Raises VerifyException unless the tensor's elements are integers."""
+    """Raise VerifyException unless the tensor's elements are integers."""
     element_type = element_type_of(indices)
     require(
         isinstance(element_type, IntegerType) and element_type != i1,
@@ -46,7 +46,7 @@ def require_index_type(indices: SSAValue) -> None:
 def loading_stage(
     result: AnyTensor, reads: Sequence[Sequence[AffineExpr]], indices: Sequence[Scalar]
 ) -> Structure:
-    """One stage over the result's dims that loads from operand 0 at `indices`.
+    """Return one stage over the result's dims that loads from operand 0 at `indices`.
 
     `reads` are the indices into operand 1 at which the arguments of the body are read.
     """
@@ -86,7 +86,7 @@ class GatherOp(GatherBase):
 
     @staticmethod
     def get(data: SSAValue | Operation, indices: SSAValue | Operation, dim: int) -> "GatherOp":
-        """Builds a gather along `dim`."""
+        """Build a gather along `dim`."""
         return GatherOp.on(data, indices, dim=integer(dim))
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
@@ -99,12 +99,12 @@ class GatherOp(GatherBase):
         return [tensor_type(element_type_of(self.data), shape)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """numpy's take."""
+        """Return what numpy's take gives."""
         (data, indices), dim = operands, self.dim.value.data
         return (np.take(data, nearest_index(indices, data.shape[dim]), axis=dim),)
 
     def structure(self) -> Structure:
-        """One stage over the result's dims."""
+        """Return one stage over the result's dims."""
         dim, count = self.dim.value.data, len(shape_of(self.indices))
         rank = self.result_type().get_num_dims()
         d = [AffineExpr.dimension(i) for i in range(rank)]
@@ -113,7 +113,7 @@ class GatherOp(GatherBase):
         return loading_stage(self.result_type(), [d[dim : dim + count]], index)
 
     def tile(self, box: Box) -> Tile:
-        """The dim that is gathered along is needed whole."""
+        """Return the slices that are read; the dim that is gathered along is read whole."""
         dim, rank = self.dim.value.data, len(shape_of(self.indices))
         data = (*box[:dim], (0, shape_of(self.data)[dim]), *box[dim + rank :])
         return Tile((data, box[dim : dim + rank]))
@@ -141,7 +141,7 @@ class GatherElementsOp(GatherBase):
     def get(
         data: SSAValue | Operation, indices: SSAValue | Operation, dim: int
     ) -> "GatherElementsOp":
-        """Builds a gather of elements along `dim`."""
+        """Build a gather of elements along `dim`."""
         return GatherElementsOp.on(data, indices, dim=integer(dim))
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
@@ -159,7 +159,7 @@ class GatherElementsOp(GatherBase):
         return (data[element_index(data, indices, self.dim.value.data)],)
 
     def structure(self) -> Structure:
-        """One stage over the result's dims."""
+        """Return one stage over the result's dims."""
         rank, dim = self.result_type().get_num_dims(), self.dim.value.data
         index: list[Scalar] = [Position(i, i64) for i in range(rank)]
         index[dim] = Argument(0)
@@ -199,7 +199,7 @@ class GatherNdOp(GatherBase):
     def get(
         data: SSAValue | Operation, indices: SSAValue | Operation, batch_dims: int = 0
     ) -> "GatherNdOp":
-        """Builds a gather at index tuples."""
+        """Build a gather at index tuples."""
         return GatherNdOp.on(data, indices, batch_dims=integer(batch_dims))
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
@@ -224,7 +224,7 @@ class GatherNdOp(GatherBase):
         return (data[tuple_index(data, indices, self.batch_dims.value.data)],)
 
     def structure(self) -> Structure:
-        """One stage over the result's dims."""
+        """Return one stage over the result's dims."""
         indices, batch = shape_of(self.indices), self.batch_dims.value.data
         outer, rank = len(indices) - 1, self.result_type().get_num_dims()
         d = [AffineExpr.dimension(i) for i in range(outer)]
@@ -235,7 +235,10 @@ class GatherNdOp(GatherBase):
         return loading_stage(self.result_type(), reads, index)
 
     def tile(self, box: Box) -> Tile:
-        """Tuples of indices are needed whole, and so are the dims that they address."""
+        """Return the slices that are read.
+
+        Tuples of indices are whole, and so are the dims that they address.
+        """
         batch, shape = self.batch_dims.value.data, shape_of(self.indices)
         outer, length = len(shape) - 1, shape[-1]
         addressed = whole(shape_of(self.data))[batch : batch + length]
@@ -243,7 +246,7 @@ class GatherNdOp(GatherBase):
 
 
 def require_elements_fit(data: Sequence[Extent], indices: Sequence[Extent], dim: int) -> None:
-    """Raises VerifyException unless indices of this shape can address `data` along `dim`."""
+    """Raise VerifyException unless indices of this shape can address `data` along `dim`."""
     inside = len(data) == len(indices) and all(
         other == dim or may_be_at_most(extent, most)
         for other, (extent, most) in enumerate(zip(indices, data, strict=True))
@@ -277,14 +280,17 @@ def nearest_index(indices: Array, extent: int) -> Array:
 
 
 def element_index(data: Array, indices: Array, dim: int) -> tuple[Array, ...]:
-    """numpy index of the elements of `data` that `indices` addresses along `dim`."""
+    """Return numpy's index of the elements of `data` that `indices` addresses along `dim`."""
     grid: list[Array] = list(np.indices(indices.shape, sparse=True))
     grid[dim] = nearest_index(indices, data.shape[dim])
     return tuple(grid)
 
 
 def tuple_index(data: Array, indices: Array, batch_dims: int) -> tuple[Array, ...]:
-    """numpy index of the slices of `data` that the tuples in the last dim of `indices` address."""
+    """Return numpy's index of the slices of `data` that the tuples in `indices` address.
+
+    A tuple is a row along the last dim of `indices`.
+    """
     outer = indices.shape[:-1]
     grid = cast(Sequence[Array], np.indices(outer, sparse=True))[:batch_dims]
     batches = tuple(np.broadcast_to(g, outer) for g in grid)
@@ -293,8 +299,10 @@ def tuple_index(data: Array, indices: Array, batch_dims: int) -> tuple[Array, ..
 
 
 def slab_rank(value: SSAValue) -> int | None:
-    """The rank of the slabs that `value` is gathered as, from a table all of whose dims before
-    these are indexed; None where it is gathered otherwise, or not at all."""
+    """Return the rank of the slabs as which `value` is gathered, None where it is not.
+
+    The table must be indexed along all dims before those of a slab.
+    """
     match value.owner:
         case GatherOp() as gather if gather.dim.value.data == 0:
             return len(shape_of(gather.data)) - 1

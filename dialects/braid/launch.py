@@ -46,7 +46,10 @@ class _CalleeHasADevice(SymbolUserOpInterface):
     """A launch names a function of the module that is for a device."""
 
     def verify(self, op: Operation) -> None:
-        """Fails for an unknown function, one for no device, and other types than its own."""
+        """Raise VerifyException for a function that cannot be launched.
+
+        It is unknown, is for no device, or has other types than the op.
+        """
         assert isinstance(op, LaunchOp)
         callee = SymbolTable.lookup_symbol(op, op.callee)
         if not isinstance(callee, FuncOp):
@@ -103,7 +106,7 @@ class LaunchOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        """Each result has its number of slots, where there are any."""
+        """Check that each result has its number of slots, where there are any."""
         slots = self.attributes.get(SLOTS)
         if slots is None:
             return
@@ -143,6 +146,6 @@ class AwaitOp(IRDLOperation):
         super().__init__(operands=[tokens, inputs], result_types=[[value.type for value in inputs]])
 
     def verify_(self) -> None:
-        """Each result has the type of its operand."""
+        """Check that each result has the type of its operand."""
         if tuple(self.outputs.types) != tuple(self.inputs.types):
             raise VerifyException("the results differ in type from the operands")

@@ -107,7 +107,7 @@ class Layout:
     @staticmethod
     @lru_cache(maxsize=4096)
     def parse(text: str) -> "Layout":
-        """The layout that `text` (a tag or an alias) names.
+        """Return the layout that `text` (a tag or an alias) names.
 
         Raises InvalidLayout for anything else.
         """
@@ -138,7 +138,9 @@ class Layout:
     @staticmethod
     @lru_cache(maxsize=4096)
     def abstract(name: str) -> "Layout":
-        """A layout of which only the name is known, such as `l0`, for ops that declare costs.
+        """Return a layout of which only the name is known, such as `l0`.
+
+        Ops that declare their costs use it.
 
         Raises InvalidLayout unless `name` is an identifier that ends in a digit.
         """
@@ -149,7 +151,7 @@ class Layout:
     @staticmethod
     @lru_cache(maxsize=4096)
     def named(text: str) -> "Layout":
-        """The layout that `text` names: a tag, an alias, or an abstract layout.
+        """Return the layout that `text` names: a tag, an alias, or an abstract layout.
 
         Raises InvalidLayout for anything else.
         """
@@ -158,19 +160,22 @@ class Layout:
     @staticmethod
     @lru_cache
     def row_major(rank: int) -> "Layout":
-        """The layout of a tensor without encoding."""
+        """Return the layout of a tensor without encoding."""
         return Layout.parse(_letters(0, rank))
 
     @staticmethod
     @lru_cache
     def channels_last(rank: int) -> "Layout":
-        """Feature maps with channels innermost: `acb`, `acdb` (NHWC), `acdeb`."""
+        """Return the layout of feature maps with channels innermost, such as `acdb` (NHWC)."""
         return Layout.parse(f"a{_letters(2, rank)}b")
 
     @staticmethod
     @lru_cache
     def channel_blocks(rank: int, channels: int) -> "Layout":
-        """Feature maps in blocks of `channels`, as many as a vector has lanes: `aBcd16b`."""
+        """Return the layout of feature maps in blocks of `channels`: `aBcd16b`.
+
+        A block has as many channels as a vector has lanes.
+        """
         return Layout.parse(f"aB{_letters(2, rank)}{channels}b")
 
     @property
@@ -237,7 +242,7 @@ class Layout:
         return tuple(d.dim for d in self._stored if d.extent is None)
 
     def block(self, dim: int) -> int:
-        """Elements of logical dim `dim` in one block, 1 if it is not split."""
+        """Return the elements of logical dim `dim` in one block, 1 if it is not split."""
         return math.prod(d.extent for d in self._stored if d.dim == dim and d.extent is not None)
 
     def storage_shape(self, shape: Sequence[ExtentT]) -> tuple[ExtentT, ...]:
@@ -267,11 +272,11 @@ class Layout:
         return cast(tuple[ExtentT, ...], strides)
 
     def with_strides(self, strides: tuple[int, ...] | None) -> "Layout":
-        """The same layout of a tensor that lies inside a larger one; None: on its own."""
+        """Return the same layout for a tensor inside a larger one; None for one on its own."""
         return replace(self, strides=strides)
 
     def storage_index(self, index: Sequence[AffineExpr]) -> tuple[AffineExpr, ...]:
-        """Storage index of the element at logical `index`."""
+        """Return the storage index of the element at logical `index`."""
         return tuple(_storage_expr(d, index[d.dim]) for d in self.dims)
 
     @cached_property
@@ -285,12 +290,12 @@ class Layout:
 
 
 def _letters(begin: int, end: int) -> str:
-    """The dims from `begin` to `end`."""
+    """Return the letters of the dims from `begin` to `end`."""
     return "".join(chr(ord("a") + dim) for dim in range(begin, end))
 
 
 def _storage_dims(outer: str, inner: Sequence[tuple[int, str]]) -> tuple[StorageDim, ...]:
-    """Outer dims first, then the blocks; a block's step is the product of those after it."""
+    """Return outer dims, then blocks; a block's step is the product of those after it."""
     steps = dict.fromkeys(outer.lower(), 1)
     blocks: list[StorageDim] = []
     for size, letter in reversed(inner):

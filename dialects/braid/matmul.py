@@ -69,11 +69,11 @@ class MatmulOp(AccumulatingOp, StructuredOp):
         return [tensor_type(element_type, (*batch, a[-2], b[-1]))]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """numpy's matmul; 16-bit floats are summed in 32 bits."""
+        """Return what numpy's matmul gives; 16-bit floats are summed in 32 bits."""
         return (self.narrowed(np.matmul(*map(self.widened, operands)), operands[0]),)
 
     def structure(self) -> Structure:
-        """Dims: batch…, m, n, then k."""
+        """Return one stage, whose dims are batch…, m, n, then k."""
         a, b = shape_of(self.lhs), shape_of(self.rhs)
         result = self.result_type()
         shape, rank = result.get_shape(), result.get_num_dims()

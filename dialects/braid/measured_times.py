@@ -16,7 +16,7 @@ from braid.dialects.braid.names import names_of
 
 
 def measured_names(op: Operation) -> frozenset[str]:
-    """The names of the ops whose runs the times of `op` are of."""
+    """Return the names of the ops that ran together when the times of `op` were measured."""
     attribute = op.attributes.get(MEASURED_WITH)
     if not isinstance(attribute, ArrayAttr):
         return frozenset(names_of(op))
@@ -25,7 +25,7 @@ def measured_names(op: Operation) -> frozenset[str]:
 
 
 def set_measured(op: Operation, names: Iterable[str]) -> None:
-    """Notes that the times of `op` are those of the ops of these names."""
+    """Record that the times of `op` are those of the ops of these names."""
     names = dict.fromkeys(names)
     if names.keys() <= set(names_of(op)):
         op.attributes.pop(MEASURED_WITH, None)
@@ -39,17 +39,17 @@ def was_measured(op: Operation) -> bool:
 
 
 def drop_measured(op: Operation) -> None:
-    """`op` now does something else than what was measured."""
+    """Remove measured times from `op`, which now does something else."""
     for name in (SECONDS, LAYOUT_SECONDS, MEASURED_WITH):
         op.attributes.pop(name, None)
 
 
 def sum_measured(into: Operation, members: Sequence[Operation]) -> None:
-    """Gives `into`, which has the names of its `members`, their times: each kernel's once.
+    """Give `into`, which has the names of its `members`, their times: each kernel's once.
 
-    It gets none where one of those with names was not measured, or a kernel did more than they do
-    together. Members without names came by rewriting, as parts of the others. Times in layouts are
-    those of a kernel as a whole, and do not add up.
+    It gets none where a member with a name was not measured, or where a kernel did more than the
+    members do together. Members without names came by rewriting, as parts of the others. Times in
+    layouts are those of a kernel as a whole, and do not add up.
     """
     kernels: dict[frozenset[str], Operation] = {}
     for op in members:

@@ -58,7 +58,7 @@ from braid.support.sizes.operators import product_of
 
 
 def moved(op: TensorOp, map: AffineMap, padding: Padding | None = None) -> Structure:
-    """The structure of an op whose result at i is its operand at `map`(i)."""
+    """Return the structure of an op whose result at i is its operand at `map`(i)."""
     result = op.result_type()
     rank, shape = result.get_num_dims(), result.get_shape()
     read = Access(OperandSource(0), map, padding)
@@ -94,7 +94,7 @@ class TransposeOp(StructuredOp):
 
     @staticmethod
     def get(input: SSAValue | Operation, permutation: Sequence[int]) -> "TransposeOp":
-        """Builds a transpose from plain integers."""
+        """Build a transpose from plain integers."""
         return TransposeOp.on(input, permutation=integers(permutation))
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
@@ -107,11 +107,11 @@ class TransposeOp(StructuredOp):
         return [tensor_type(element_type_of(self.input), [shape[p] for p in permutation])]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """numpy's transpose."""
+        """Return what numpy's transpose gives."""
         return (operands[0].transpose(self.permutation.get_values()),)
 
     def structure(self) -> Structure:
-        """One stage that reads through the inverse permutation."""
+        """Return one stage that reads through the inverse permutation."""
         inverse = np.argsort(self.permutation.get_values())
         dims = tuple(AffineExpr.dimension(int(i)) for i in inverse)
         return moved(self, AffineMap(len(dims), 0, dims))
@@ -125,7 +125,7 @@ class DeclaredShapeOp(TensorOp):
 
     @classmethod
     def get(cls, input: SSAValue | Operation, shape: Sequence[Extent]) -> Self:
-        """Builds the op with a result of `shape`."""
+        """Build the op with a result of `shape`."""
         value = SSAValue.get(input)
         return cls.declared(tensor_type(element_type_of(value), shape), value)
 
@@ -144,7 +144,7 @@ class BroadcastOp(DeclaredShapeOp, StructuredOp):
     name = "braid.broadcast"
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """The declared shape, which must fit the operand."""
+        """Return the declared shape, which must fit the operand."""
         source, target = extents_of(self.input), extents_of(self.output)
         require(
             len(source) == len(target)
@@ -154,13 +154,13 @@ class BroadcastOp(DeclaredShapeOp, StructuredOp):
         return [tensor_type(element_type_of(self.input), target)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """numpy's broadcast."""
+        """Return what numpy's broadcast gives."""
         extents = zip(operands[0].shape, self.result_type().get_shape(), strict=True)
         shape = [actual if declared == DYNAMIC else declared for actual, declared in extents]
         return (np.broadcast_to(operands[0], shape),)
 
     def structure(self) -> Structure:
-        """One stage; repeated dims are read at 0."""
+        """Return one stage; repeated dims are read at 0."""
         return moved(self, repeated_map(shape_of(self.input), self.result_type().get_shape()))
 
 
@@ -179,7 +179,7 @@ class ReshapeOp(DeclaredShapeOp):
     name = "braid.reshape"
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """The declared shape, which must hold as many elements."""
+        """Return the declared shape, which must hold as many elements."""
         source, target = extents_of(self.input), extents_of(self.output)
         open_dims = target.count(DYNAMIC)  # those whose size is not known
         require(open_dims <= 1, f"the result has {open_dims} open dims, expected at most one")
@@ -189,12 +189,12 @@ class ReshapeOp(DeclaredShapeOp):
         return [tensor_type(element_type_of(self.input), target)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """numpy's reshape."""
+        """Return what numpy's reshape gives."""
         shape = self.result_type().get_shape()
         return (operands[0].reshape([-1 if extent == DYNAMIC else extent for extent in shape]),)
 
     def tile(self, box: Box) -> Tile | None:
-        """The same elements; None where these are not a box of the operand."""
+        """Return the slice with the same elements; None where they are not a box of the operand."""
         needed = reshaped(box, shape_of(self.output), shape_of(self.input))
         return None if needed is None else Tile((needed,))
 
@@ -243,14 +243,14 @@ class SliceOp(StructuredOp):
         sizes: Sequence[int],
         strides: Sequence[int] | None = None,
     ) -> "SliceOp":
-        """Builds a slice from plain integers."""
+        """Build a slice from plain integers."""
         strides = strides if strides is not None else [1] * len(offsets)
         return SliceOp.on(
             input, offsets=integers(offsets), sizes=integers(sizes), strides=integers(strides)
         )
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """The sizes; every element must exist in the operand."""
+        """Return the declared sizes; every element must exist in the operand."""
         sizes = self.sizes.get_values()
         require_sliced(
             extents_of(self.input), self.offsets.get_values(), sizes, self.strides.get_values()
@@ -271,7 +271,7 @@ class SliceOp(StructuredOp):
         return (operands[0][np.ix_(*ranges)] if ranges else operands[0],)
 
     def structure(self) -> Structure:
-        """One stage that reads at offset + i · stride."""
+        """Return one stage that reads at offset + i · stride."""
         dims = tuple(
             AffineExpr.dimension(i) * step + low
             for i, (low, step) in enumerate(
@@ -281,7 +281,10 @@ class SliceOp(StructuredOp):
         return moved(self, AffineMap(len(dims), 0, dims))
 
     def tile(self, box: Box) -> Tile:
-        """From the first to the last element that is read; the slice begins at one of these."""
+        """Return the slice from the first to the last element that is read.
+
+        The op then begins at one end of it.
+        """
         needed: list[Range] = []
         offsets: list[int] = []
         lows, steps = self.offsets.get_values(), self.strides.get_values()
@@ -320,7 +323,7 @@ class PadOp(StructuredOp):
     def get(
         input: SSAValue | Operation, low: Sequence[int], high: Sequence[int], value: float
     ) -> "PadOp":
-        """Builds a padding from plain numbers."""
+        """Build a padding from plain numbers."""
         element_type = element_type_of(SSAValue.get(input))
         number = number_attribute(value, element_type)
         return PadOp.on(input, low=integers(low), high=integers(high), value=number)
@@ -333,17 +336,17 @@ class PadOp(StructuredOp):
         return [tensor_type(element_type_of(self.input), extents)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """numpy's pad."""
+        """Return what numpy's pad gives."""
         widths = list(zip(self.low.get_values(), self.high.get_values(), strict=True))
         return (np.pad(operands[0], widths, constant_values=self.value.value.data),)
 
     def structure(self) -> Structure:
-        """One stage that reads the padded operand."""
+        """Return one stage that reads the padded operand."""
         padding = Padding(self.low.get_values(), self.high.get_values(), self.value.value.data)
         return moved(self, AffineMap.identity(self.result_type().get_num_dims()), padding)
 
     def tile_attributes(self, box: Box, reads: Reads) -> Mapping[str, Attribute]:
-        """The padding that is left."""
+        """Return the padding that is left."""
         pads = reads.pads[0]
         return {"low": integers([a for a, _ in pads]), "high": integers([b for _, b in pads])}
 
@@ -368,7 +371,7 @@ class ConcatOp(TensorOp):
 
     @staticmethod
     def get(inputs: Sequence[SSAValue | Operation], dim: int) -> "ConcatOp":
-        """Builds a concatenation."""
+        """Build a concatenation."""
         return ConcatOp.on(*inputs, dim=IntegerAttr(dim, i64))
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
@@ -390,11 +393,11 @@ class ConcatOp(TensorOp):
         return [tensor_type(types.pop(), first)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """numpy's concatenate."""
+        """Return what numpy's concatenate gives."""
         return (np.concatenate(operands, axis=self.dim.value.data),)
 
     def tile(self, box: Box) -> Tile:
-        """Of every operand the elements that are in the box."""
+        """Return of every operand the slice that is in the box."""
         dim, begin = self.dim.value.data, 0
         start, size = box[dim]
         needed: list[Box | None] = []

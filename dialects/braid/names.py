@@ -16,7 +16,7 @@ from braid.dialects.braid.clusters import run_together, union_placements
 
 
 def names_of(op: Operation) -> tuple[str, ...]:
-    """The stable names of `op`, without duplicates, in order; empty where it has none."""
+    """Return the stable names of `op`, without duplicates, in order; empty where it has none."""
     attribute = op.attributes.get(NAME)
     if isinstance(attribute, StringAttr):
         return (attribute.data,)
@@ -50,7 +50,7 @@ def union_names(into: Operation, *replaced: Operation) -> None:
 
 
 def derive_names(new: Operation, source: Operation, what: str) -> None:
-    """Names `new`, which does a part of the work of `source` and runs where that does, after it."""
+    """Name `new`, which does a part of the work of `source` and runs where that does, after it."""
     union_placements(new, source)
     set_names(new, [f"{name}/{what}" for name in names_of(source)])
 
@@ -71,7 +71,7 @@ def may_stand_for(values: Iterable[SSAValue | None], op: Operation) -> bool:
 def inherit_names(
     op: Operation, values: Iterable[SSAValue | None], inserted: Iterable[Operation] = ()
 ) -> None:
-    """Gives the names of `op` to all ops that make `values`, by which it is replaced.
+    """Give the names of `op` to all ops that make `values`, by which it is replaced.
 
     The ops that were `inserted` for it run where it does, and have its location unless they have
     one. An op that was there before and runs elsewhere does not get the names.

@@ -53,14 +53,17 @@ def pointwise_stage(
     body: Scalar,
     element_type: Attribute,
 ) -> Stage:
-    """A stage over `shape` without reduction; reads are (source, its shape), repeating 1s."""
+    """Return a stage over `shape` without reduction.
+
+    Reads are pairs of a source and its shape, of which dims of extent 1 are repeated.
+    """
     accesses = tuple(Access(source, repeated_map(extents, shape)) for source, extents in reads)
     extents, identity = tuple(shape), AffineMap.identity(len(shape))
     return Stage(parallel(len(extents)), extents, accesses, identity, extents, element_type, body)
 
 
 def require_float(element_type: Attribute) -> None:
-    """Raises VerifyException unless this is a floating-point type."""
+    """Raise VerifyException unless this is a floating-point type."""
     require_computed(element_type)
     require(is_float(element_type), "element type is {}, expected a float type", element_type)
 
@@ -85,18 +88,18 @@ class SoftmaxOp(StructuredOp):
 
     @staticmethod
     def get(input: SSAValue | Operation, dim: int) -> "SoftmaxOp":
-        """Builds a softmax along `dim`."""
+        """Build a softmax along `dim`."""
         return SoftmaxOp.on(input, dim=integer(dim))
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """The operand's type."""
+        """Return the operand's type."""
         shape, element_type = extents_of(self.input), element_type_of(self.input)
         require_float(element_type)
         require_dim(self.dim.value.data, len(shape))
         return [tensor_type(element_type, shape)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """By the formula; 16-bit floats are computed in 32 bits."""
+        """Return the softmax by its formula; 16-bit floats are computed in 32 bits."""
         x, dim = wide(operands[0]), self.dim.value.data
         if x.size == 0:
             return (operands[0],)
@@ -104,7 +107,7 @@ class SoftmaxOp(StructuredOp):
         return ((powers / powers.sum(axis=dim, keepdims=True)).astype(operands[0].dtype),)
 
     def structure(self) -> Structure:
-        """Stages: maximum, exp(x - maximum), sum, quotient."""
+        """Return stages for the maximum, exp(x - maximum), their sum, and the quotient."""
         shape, t, dims = shape_of(self.input), element_type_of(self.input), [self.dim.value.data]
         maximum = reduce_stage("maximum", OperandSource(0), shape, dims, t)
         row = maximum.result_shape
@@ -158,7 +161,7 @@ class LayerNormOp(StructuredOp):
         first_dim: int,
         epsilon: float,
     ) -> "LayerNormOp":
-        """Builds a layer normalization from plain numbers."""
+        """Build a layer normalization from plain numbers."""
         return LayerNormOp.on(
             input, scale, bias, first_dim=integer(first_dim), epsilon=FloatAttr(epsilon, f64)
         )
@@ -192,7 +195,7 @@ class LayerNormOp(StructuredOp):
         return [tensor_type(element_type, shape)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """By the formula; 16-bit floats are computed in 32 bits."""
+        """Return the normalized input by the formula; 16-bit floats are computed in 32 bits."""
         x, scale, bias = map(wide, operands)
         centered = x - x.mean(axis=self.dims, keepdims=True)
         variance = np.square(centered).mean(axis=self.dims, keepdims=True)
@@ -207,7 +210,7 @@ class LayerNormOp(StructuredOp):
         return Apply("reciprocal", (SizeNumber(count, type),), type)
 
     def structure(self) -> Structure:
-        """Stages: sum, x - mean, sum of squares, normalized and scaled."""
+        """Return stages for the sum, x - mean, the sum of squares, and the scaled result."""
         shape, t = shape_of(self.input), element_type_of(self.input)
         share = self._share(t)
         total = reduce_stage("add", OperandSource(0), shape, self.dims, t)

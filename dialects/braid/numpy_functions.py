@@ -15,13 +15,13 @@ _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
 def wide(array: Array) -> Array:
-    """`array` with floats narrower than 32 bits widened, in which sums are computed."""
+    """Return `array` with narrow floats widened to the 32 bits in which sums are computed."""
     is_narrow_float = array.dtype.itemsize < 4 and holds_floats(array.dtype)
     return array.astype(np.float32) if is_narrow_float else array
 
 
 def convert(a: Array, dtype: np.dtype[Any]) -> Array:
-    """a in another element type.
+    """Return `a` in another element type.
 
     A float becomes the integer next to it toward zero, the least or largest of the type where
     that lies outside of it, and 0 where it is NaN. Integers wrap around. What becomes a 16-bit
@@ -35,7 +35,10 @@ def convert(a: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _saturated(a: Array, dtype: np.dtype[Any]) -> Array:
-    """Doubles as integers; the bounds of comparisons are powers of two, which doubles have."""
+    """Return doubles as integers, the nearest of the type where they lie outside of it.
+
+    The bounds of comparisons are powers of two, which doubles hold exactly.
+    """
     least, largest = np.iinfo(dtype).min, np.iinfo(dtype).max
     above, below = a >= 2.0 ** largest.bit_length(), a < least
     inside = np.where(above | below | np.isnan(a), 0, a).astype(dtype)
@@ -44,12 +47,12 @@ def _saturated(a: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def sign(a: Array) -> Array:
-    """-1, 0 or 1; a zero stays as it is, with its sign."""
+    """Return -1, 0 or 1; a zero stays as it is, with its sign."""
     return np.where(a == 0, a, np.sign(a))
 
 
 def divide(a: Array, b: Array) -> Array:
-    """a / b; integers round toward zero, and a division by zero gives 0."""
+    """Return a / b; integers round toward zero, and a division by zero gives 0."""
     if not np.issubdtype(a.dtype, np.integer):
         return np.divide(a, b)
     floor, rest = np.divmod(a, np.where(b == 0, 1, b))
@@ -57,7 +60,7 @@ def divide(a: Array, b: Array) -> Array:
 
 
 def remainder(a: Array, b: Array) -> Array:
-    """Remainder with the sign of the dividend, as C's fmod and `arith.remsi`."""
+    """Return the remainder with the sign of the dividend, as C's fmod and `arith.remsi`."""
     return np.fmod(a, b)
 
 
@@ -118,15 +121,15 @@ def _reflected(bits: Array) -> Array:
 
 
 def reciprocal_sqrt(a: Array) -> Array:
-    """1 / sqrt(a)."""
+    """Return 1 / sqrt(a)."""
     return 1 / np.sqrt(a)
 
 
 def erf(a: Array) -> Array:
-    """Gauss error function, computed in double precision."""
+    """Return the Gauss error function, computed in double precision."""
     return _erf(a.astype(np.float64)) if a.size else a
 
 
 def identity(a: Array) -> Array:
-    """a itself; the conversion to the result's element type is the work."""
+    """Return `a` itself; the conversion to the result's element type is the work."""
     return a

@@ -81,7 +81,7 @@ class OpaqueOp(TensorOp):
         cost: Cost | None = None,
         attributes: Mapping[str, Attribute] | None = None,
     ) -> "OpaqueOp":
-        """Builds an opaque op; `attributes` are added as they are."""
+        """Build an opaque op; `attributes` are added as they are."""
         data = {"kind": StringAttr(kind), **(attributes or {})}
         if cost is not None:
             data["cost"] = cost_attribute(cost)
@@ -103,7 +103,7 @@ class OpaqueOp(TensorOp):
         return any(fact is not None for fact in facts)
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """Whatever they are declared as; checks the form of the declared facts."""
+        """Return the declared types, and check the form of the declared facts."""
         self._verify_names()
         if self.cost is not None:
             plain_cost(self.cost)
@@ -125,13 +125,16 @@ class OpaqueOp(TensorOp):
         """Accept any element type, since the op is not computed."""
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """Raises UnsupportedError: what the op computes is not known."""
+        """Raise UnsupportedError: what the op computes is not known."""
         raise UnsupportedError(
             f"opaque op '{self.kind.data}' cannot be run: only its declared costs are known"
         )
 
     def _verify_names(self) -> None:
-        """An attribute of any other name is allowed, but not one that was meant to declare."""
+        """Raise VerifyException for a name that looks like a misspelled declaration.
+
+        Attributes of any other name are allowed.
+        """
         if self.attributes.keys() <= _FACTS:
             return
         for name in sorted(self.attributes.keys() - _FACTS):
@@ -169,14 +172,14 @@ _CHOICE_FIELDS = frozenset({"operands", "results", "cost"})
 
 
 def cost_attribute(cost: Cost) -> FloatAttr[Float64Type] | DictionaryAttr:
-    """The attribute that declares this cost."""
+    """Return the attribute that declares this cost."""
     if isinstance(cost, Mapping):
         return DictionaryAttr({name: FloatAttr(value, f64) for name, value in cost.items()})
     return FloatAttr(cost, f64)
 
 
 def plain_cost(cost: Attribute) -> Cost:
-    """A declared cost as plain numbers. Raises VerifyException for another form."""
+    """Return a declared cost as plain numbers. Raises VerifyException for another form."""
     if isinstance(cost, DictionaryAttr):
         return {name: _amount(value) for name, value in cost.data.items()}
     return _amount(cost)
@@ -194,7 +197,7 @@ def _amount(attribute: Attribute) -> float:
 
 @lru_cache(maxsize=4096)
 def _layouts(names: ArrayAttr[Attribute]) -> tuple[Layout, ...]:
-    """The layouts of these names. Raises VerifyException for what is not a name of one."""
+    """Return the layouts of these names. Raises VerifyException for what is not a name of one."""
     layouts: list[Layout] = []
     for name in names.data:
         if not isinstance(name, StringAttr):

@@ -12,12 +12,12 @@ from braid.dialects.braid.launch import AwaitOp, LaunchOp
 
 
 def blocks_of(op: Operation) -> list[Block]:
-    """The blocks that `op` owns, of all its regions."""
+    """Return the blocks that `op` owns, of all its regions."""
     return [block for region in op.regions for block in region.blocks]
 
 
 def ordered_ops(block: Block) -> list[Operation]:
-    """The ops of `block` that have a position: all but the terminator."""
+    """Return the ops of `block` that have a position: all but the terminator."""
     return [op for op in block.ops if not op.has_trait(IsTerminator)]
 
 
@@ -34,7 +34,7 @@ def has_fixed_place(op: Operation) -> bool:
 
 
 def set_ordered_ops(block: Block, ops: Sequence[Operation]) -> None:
-    """Puts `ops`, of which some may be new, in the place of those that have a position."""
+    """Replace the ops of `block` that have a position by `ops`, of which some may be new."""
     for op in ordered_ops(block):
         op.detach()
     terminator = block.last_op
@@ -45,12 +45,12 @@ def set_ordered_ops(block: Block, ops: Sequence[Operation]) -> None:
 
 
 def order_attribute(orders: Sequence[Sequence[int]]) -> Attribute:
-    """The attribute for the orders of all blocks of an op."""
+    """Return the attribute for the orders of all blocks of an op."""
     return ArrayAttr([DenseArrayBase.from_list(i64, list(order)) for order in orders])
 
 
 def plain_orders(attribute: Attribute) -> list[tuple[int, ...]] | None:
-    """The orders that `attribute` holds, None where it has another form."""
+    """Return the orders that `attribute` holds, None where it has another form."""
     if not isinstance(attribute, ArrayAttr):
         return None
     orders: list[tuple[int, ...]] = []
@@ -65,5 +65,5 @@ def plain_orders(attribute: Attribute) -> list[tuple[int, ...]] | None:
 
 
 def mark_key_node(op: Operation) -> None:
-    """Marks `op` as a key node of its block."""
+    """Mark `op` as a key node of its block."""
     op.attributes[KEY_NODE] = UnitAttr()

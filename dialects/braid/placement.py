@@ -20,11 +20,11 @@ class CopyingOp(TensorOp):
     output = result_def(TensorType)
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """The operand's logical type."""
+        """Return the operand's logical type."""
         return [tensor_type(element_type(self.input), extents_of(self.input))]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """The operand."""
+        """Return the operand."""
         return operands
 
 
@@ -43,7 +43,7 @@ class ReorderOp(CopyingOp):
 
     @staticmethod
     def to(input: SSAValue | Operation, layout: Layout) -> "ReorderOp":
-        """Builds the reorder to `layout`."""
+        """Build the reorder to `layout`."""
         value = SSAValue.get(input)
         return ReorderOp.declared(with_layout(value.type, layout), value)
 

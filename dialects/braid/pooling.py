@@ -90,7 +90,7 @@ class PoolOp(AccumulatingOp, WindowedOp, StructuredOp):
         dilations: Sequence[int],
         accumulator: IntegerType | Float32Type | None = None,
     ) -> "PoolOp":
-        """Builds a pooling from plain values."""
+        """Build a pooling from plain values."""
         return PoolOp.on(
             input,
             kind=StringAttr(kind),
@@ -128,7 +128,7 @@ class PoolOp(AccumulatingOp, WindowedOp, StructuredOp):
         return [tensor_type(element_type, (*shape[:2], *spatial))]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """numpy's reduction of a view of all windows."""
+        """Return numpy's reduction of a view of all windows."""
         x = operands[0]
         windows = self.windows.clipped(x.shape[2:])
         views = padded_windows(self.widened(x), windows, self.padding_value)
@@ -137,7 +137,10 @@ class PoolOp(AccumulatingOp, WindowedOp, StructuredOp):
         return (self.narrowed(from_order(result, views.dtype), x),)
 
     def structure(self) -> Structure:
-        """Dims: n, c, output spatial…, then window…"""
+        """Return one stage.
+
+        Its dims are n, c, output spatial…, then window….
+        """
         result, win = self.result_type(), self.windows
         out, rank = result.get_shape(), result.get_num_dims() - 2
         d = [AffineExpr.dimension(i) for i in range(2 + 2 * rank)]
@@ -159,5 +162,5 @@ class PoolOp(AccumulatingOp, WindowedOp, StructuredOp):
         return Structure((stage,), (0,))
 
     def tile_attributes(self, box: Box, reads: Reads) -> Mapping[str, Attribute]:
-        """The padding that is left."""
+        """Return the padding that is left."""
         return padding_of(reads)

@@ -25,17 +25,17 @@ Kind: TypeAlias = tuple[str | int, ...] | str | None
 
 
 def input_names(function: func.FuncOp) -> tuple[str, ...]:
-    """Names of the inputs in order; `input<i>` where one has none."""
+    """Return the names of the inputs in order; `input<i>` where one has none."""
     return _names(function.arg_attrs, len(function.function_type.inputs), "input")
 
 
 def output_names(function: func.FuncOp) -> tuple[str, ...]:
-    """Names of the outputs in order; `output<i>` where one has none."""
+    """Return the names of the outputs in order; `output<i>` where one has none."""
     return _names(function.res_attrs, len(function.function_type.outputs), "output")
 
 
 def name_dictionaries(names: Iterable[str]) -> ArrayAttr[DictionaryAttr]:
-    """The `arg_attrs` or `res_attrs` that hold these names."""
+    """Return the `arg_attrs` or `res_attrs` that hold these names."""
     return ArrayAttr(DictionaryAttr({NAME: StringAttr(name)}) for name in names)
 
 

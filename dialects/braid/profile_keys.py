@@ -20,7 +20,7 @@ _SUFFIX = "/region"
 
 
 def profile_keys(op: Operation) -> Mapping[str, str]:
-    """The names under which the control flow of `op` is counted, by key."""
+    """Return the names under which the control flow of `op` is counted, by key."""
     keys = op.attributes.get(PROFILE_KEYS)
     if not isinstance(keys, DictionaryAttr):
         return {}
@@ -28,7 +28,10 @@ def profile_keys(op: Operation) -> Mapping[str, str]:
 
 
 def region_counter(op: Operation, key: str) -> str | None:
-    """The counter of how often the region of `op` that `key` stands for was entered."""
+    """Return the counter of entries into the region of `op` that `key` stands for.
+
+    The result is None where `op` has no name.
+    """
     name = profile_keys(op).get(key)
     if name is None and (own := names_of(op)):
         name = f"{own[0]}/{key}"

@@ -35,10 +35,10 @@ class QuantizationOp(ElementwiseOp):
 
     @abstractmethod
     def body(self) -> Scalar:
-        """One element of the result."""
+        """Return the expression of one element of the result."""
 
     def structure(self) -> Structure:
-        """As of every elementwise op, with the op's own body."""
+        """Return the stage of an elementwise op, with the op's own body."""
         (stage,) = super().structure().stages
         return Structure((replace(stage, body=self.body()),), (0,))
 
@@ -58,14 +58,14 @@ def is_byte(element_type: Attribute) -> bool:
 
 
 def require_quantized(what: str, element_type: Attribute) -> None:
-    """Raises VerifyException unless quantized numbers may have this type."""
+    """Raise VerifyException unless quantized numbers may have this type."""
     fits = is_quantized(element_type)
     message = "{} has element type {}, expected i8, ui8, i16 or ui16"
     require(fits, message, what, element_type)
 
 
 def limits_of(element_type: Attribute) -> tuple[int, int]:
-    """The least and the largest number of an integer type."""
+    """Return the least and the largest number of an integer type."""
     info = np.iinfo(to_numpy(element_type))
     return int(info.min), int(info.max)
 
@@ -192,7 +192,7 @@ class RequantizeOp(QuantizationOp):
         zero: SSAValue,
         rounding: str = "half_even",
     ) -> "RequantizeOp":
-        """Builds the op from a plain name."""
+        """Build the op from a plain name."""
         return RequantizeOp.on(x, multiplier, shift, zero, rounding=StringAttr(rounding))
 
     def _verify_element_types(self) -> None:
@@ -202,7 +202,7 @@ class RequantizeOp(QuantizationOp):
         require_quantized("the zero point", element_type_of(self.inputs[3]))
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """Quotient and remainder of the exact product; see the class."""
+        """Return the rounded quotient of the exact product; see the class."""
         x, multiplier, shift, zero = (operand.astype(np.int64) for operand in operands)
         with np.errstate(all="ignore"):
             unit = np.left_shift(np.int64(1), np.clip(shift, 1, MOST_SHIFT))
@@ -216,7 +216,10 @@ class RequantizeOp(QuantizationOp):
         return (np.clip(value, limits.min, limits.max).astype(operands[3].dtype),)
 
     def body(self) -> Scalar:
-        """Shifts: half a unit is added first, less the last bit of what it is to round to even."""
+        """Return an expression with shifts.
+
+        Half a unit is added first, less the last bit of the quotient where it is rounded to even.
+        """
 
         def number(value: int) -> Scalar:
             return Literal(value, i64)

@@ -57,13 +57,13 @@ UFUNCS: dict[str, np.ufunc] = {
 
 
 def neutral_of(kind: str, element_type: Attribute) -> float | int | bool:
-    """The neutral element of reduction `kind` on values of this type."""
+    """Return the neutral element of reduction `kind` on values of this type."""
     bits = 1 if element_type == i1 else 8 * bytes_of(element_type)
     return neutral_element(kind, is_float(element_type), bits, is_unsigned(element_type))
 
 
 def require_reducible(kind: str, element_type: Attribute) -> None:
-    """Raises VerifyException unless `kind` is a reduction of values of this type."""
+    """Raise VerifyException unless `kind` is a reduction of values of this type."""
     require_one_of("kind", kind, UFUNCS)
     require_computed(element_type)
     bitwise = kind in ("and", "or")
@@ -78,7 +78,7 @@ def require_reducible(kind: str, element_type: Attribute) -> None:
 
 
 def require_sum(kind: str, accumulator: IntegerType | Float32Type | None) -> None:
-    """Raises VerifyException for an accumulator of what is not a sum of integers."""
+    """Raise VerifyException for an accumulator of what is not a sum of integers."""
     require(
         not isinstance(accumulator, Float32Type),
         "accumulator f32, expected an integer type: sums of floats are cast before",
@@ -97,7 +97,7 @@ def reduce_stage(
     element_type: Attribute,
     body: Scalar | None = None,
 ) -> Stage:
-    """The stage that reduces `dims` of `source`, of this shape, to 1 each.
+    """Return the stage that reduces `dims` of `source`, of this shape, to 1 each.
 
     Dims: those of the result (the reduced ones are there with one iteration), then the reduced
     dims in the order of `dims`. `body` is on the element read, the element itself by default.
@@ -149,7 +149,7 @@ class ReduceOp(AccumulatingOp, StructuredOp):
         dims: Sequence[int],
         accumulator: IntegerType | None = None,
     ) -> "ReduceOp":
-        """Builds a reduction from plain values."""
+        """Build a reduction from plain values."""
         return ReduceOp.on(
             input, kind=StringAttr(kind), dims=integers(dims), accumulator=accumulator
         )
@@ -167,7 +167,10 @@ class ReduceOp(AccumulatingOp, StructuredOp):
         return [tensor_type(self.sum_type(element_type), shape)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """numpy's reduction. Floats are summed in f64: numpy adds those apart one by one."""
+        """Return numpy's reduction; floats are summed in f64.
+
+        In f32 numpy would add elements that lie apart one by one.
+        """
         x, kind = operands[0], self.kind.data
         initial: Any = neutral_of(kind, self.result_type().element_type)
         wide = self.widened(x)
@@ -184,7 +187,7 @@ class ReduceOp(AccumulatingOp, StructuredOp):
         return (self.narrowed(from_order(result, wide.dtype), x),)
 
     def structure(self) -> Structure:
-        """One stage, see `reduce_stage`."""
+        """Return one stage; see `reduce_stage`."""
         stage = reduce_stage(
             self.kind.data,
             OperandSource(0),

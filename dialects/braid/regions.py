@@ -62,7 +62,7 @@ class GroupOp(IRDLOperation):
         return last
 
     def verify_(self) -> None:
-        """Types inside must be the types outside."""
+        """Check that the types inside are the types outside."""
         last = self.body.block.last_op
         if not isinstance(last, YieldOp):
             raise VerifyException(f"the body of {self.name} must end in braid.yield")

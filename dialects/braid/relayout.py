@@ -16,7 +16,7 @@ Array = npt.NDArray[Any]
 
 
 def to_storage(array: Array, layout: Layout) -> Array:
-    """`array` (logical shape) as `layout` stores it; the tails of padded blocks are zero.
+    """Return `array` (logical shape) as `layout` stores it; the tails of padded blocks are zero.
 
     Raises BraidError where bytes cannot be ordered in pairs.
     """
@@ -26,7 +26,7 @@ def to_storage(array: Array, layout: Layout) -> Array:
 
 
 def store(array: Array, layout: Layout, out: Array) -> None:
-    """As `to_storage`, written to `out`, which has the shape of storage.
+    """Write what `to_storage` returns to `out`, which has the shape of storage.
 
     Raises BraidError where bytes cannot be ordered in pairs.
     """
@@ -54,7 +54,7 @@ larger products numpy's library wakes others, which then wait for the next one i
 
 
 def _store_transformed(array: Array, layout: Layout, out: Array) -> None:
-    """In the order of storage, in which `out` is written from its begin to its end."""
+    """Write transformed windows to `out`, in the order of storage from its begin to its end."""
     plain, places = layout.untransformed, window_places(layout)
     windows = np.moveaxis(view_as_stored(array, plain), places, (0, 1))
     transformed = np.moveaxis(out, places, (0, 1))
@@ -66,7 +66,7 @@ def _store_transformed(array: Array, layout: Layout, out: Array) -> None:
 
 
 def view_as_stored(array: Array, layout: Layout) -> Array:
-    """Elements where they are stored, by strides: only what is padded is copied."""
+    """Return the elements where they are stored, by strides: only what is padded is copied."""
     padding = [(0, -size % layout.block(dim)) for dim, size in enumerate(array.shape)]
     padded = np.pad(array, padding) if any(high for _, high in padding) else array
     split = padded.reshape(_split_shape(array.shape, layout))
@@ -74,7 +74,7 @@ def view_as_stored(array: Array, layout: Layout) -> Array:
 
 
 def _in_pairs(array: Array, layout: Layout) -> Array:
-    """The bytes in the blocks of the layout, each chunk in its order, and then the orders."""
+    """Return the bytes in the blocks of the layout, each chunk in its order, then the orders."""
     columns, depth = layout.pair_dims
     padding = [(0, 0)] * array.ndim
     padding[depth] = (0, -array.shape[depth] % layout.block(depth))
@@ -98,7 +98,7 @@ def _in_pairs(array: Array, layout: Layout) -> Array:
 
 
 def _parts(layout: Layout) -> list[int]:
-    """All storage dims in logical order, the coarsest part of a dim first."""
+    """Return all storage dims in logical order, the coarsest part of a dim first."""
     dims = layout.dims
     return sorted(range(len(dims)), key=lambda place: (dims[place].dim, -dims[place].step))
 

@@ -54,7 +54,10 @@ class Taps:
     offset: Floats
 
     def of(self, first: int, count: int, skipped: int) -> "Taps":
-        """Those of `count` outputs from `first` on, from an input without its first elements."""
+        """Return the taps of `count` outputs from `first` on.
+
+        They are for an input without its first `skipped` elements.
+        """
         wanted = slice(first, first + count)
         return Taps(self.indices[:, wanted] - skipped, self.weights[:, wanted], self.offset[wanted])
 
@@ -78,7 +81,10 @@ def _pytorch_half_pixel(x: Floats, dim: Dim) -> Floats:
 
 
 def _align_corners(x: Floats, dim: Dim) -> Floats:
-    """With scales that leave a rest, the output's extent is the one before it is rounded down."""
+    """Return input coordinates such that the corners of input and output coincide.
+
+    Where the scale leaves a remainder, the output's extent is taken before it is rounded down.
+    """
     return x * (dim.input - 1) / (dim.scale * dim.input - 1) if dim.output > 1 else np.zeros_like(x)
 
 
@@ -121,7 +127,10 @@ MODES = ("nearest", "linear", "cubic")
 
 
 def resampling_taps(dim: Dim, how: Resampling) -> Taps:
-    """The taps of one dim; indices are in the input, and the weights of an output sum to 1."""
+    """Return the taps of one dim.
+
+    Indices are in the input, and the weights of an output sum to 1.
+    """
     position = COORDINATES[how.coordinates](np.arange(dim.output, dtype=np.float64), dim)
     if how.mode == "nearest":
         indices = NEAREST[how.nearest_mode](position).astype(np.int64)[None, :]
@@ -152,7 +161,7 @@ def filter_steps(scale: float, how: Resampling) -> range:
 def _filter_taps(
     position: Floats, scale: float, how: Resampling
 ) -> tuple[npt.NDArray[np.int64], Floats]:
-    """Indices (also outside of the input) and weights of a linear or cubic filter."""
+    """Return indices (also outside of the input) and weights of a linear or cubic filter."""
     radius = 1 if how.mode == "linear" else 2
     shrink = min(scale, 1.0) if how.antialias else 1.0
     base = np.floor(position)

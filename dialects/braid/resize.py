@@ -106,7 +106,7 @@ class ResizeOp(DecomposableOp):
         how: Resampling,
         region: Sequence[float] = (),
     ) -> "ResizeOp":
-        """Builds a resize to extents `sizes`."""
+        """Build a resize to extents `sizes`."""
         value = SSAValue.get(input)
         return ResizeOp.declared(
             tensor_type(element_type_of(value), sizes),
@@ -136,7 +136,7 @@ class ResizeOp(DecomposableOp):
         )
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """The declared shape."""
+        """Return the declared shape."""
         rank, sizes = len(extents_of(self.input)), extents_of(self.output)
         require(len(sizes) == rank, f"the result has rank {len(sizes)}, expected {rank}")
         require_one_of("mode", self.mode.data, MODES)
@@ -207,7 +207,7 @@ class ResizeOp(DecomposableOp):
             )
 
     def _places(self) -> list[tuple[Range, Range]]:
-        """Per dim the extents of the whole input and output, and where the op's begin in them."""
+        """Return per dim the extents of the whole input and output, and the op's begin in them."""
         if self.part is None:
             shapes = zip(shape_of(self.input), self.result_type().get_shape(), strict=True)
             return [((extent, 0), (size, 0)) for extent, size in shapes]
@@ -215,7 +215,7 @@ class ResizeOp(DecomposableOp):
         return [((a, b), (c, d)) for a, b, c, d in zip(*[entries] * 4, strict=True)]
 
     def taps(self) -> dict[int, Taps]:
-        """The taps of every dim that changes. Raises UnsupportedError if one is open."""
+        """Return the taps of every dim that changes. Raises UnsupportedError if one is open."""
         shape, sizes = shape_of(self.input), self.result_type().get_shape()
         scales, region = self.scales.get_values(), self.region.get_values()
         how, rank = self.resampling, len(shape)
@@ -234,7 +234,7 @@ class ResizeOp(DecomposableOp):
         return found
 
     def tile(self, box: Box) -> Tile:
-        """The elements under the taps."""
+        """Return the slice with the elements under the taps."""
         shape = self.result_type().get_shape()
         needed, places = list(box), self._places()
         alike: list[tuple[int, bytes, bytes, bytes]] = []
@@ -255,7 +255,7 @@ class ResizeOp(DecomposableOp):
         return Tile((tuple(needed),), {"part": integers(entries)}, tuple(alike))
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """Sums of weighted taps per dim, in double precision."""
+        """Return sums of weighted taps per dim, computed in double precision."""
         y = operands[0] if self.mode.data == "nearest" else operands[0].astype(np.float64)
         taps_of, is_rounded = self._taps_in_order(), self._is_rounded()
         for dim, taps in taps_of.items():
@@ -282,7 +282,7 @@ class ResizeOp(DecomposableOp):
         return dict(reversed(taps.items())) if self._is_rounded() else taps
 
     def decompose(self, builder: Builder) -> Sequence[SSAValue]:
-        """Per dim, a gather for every tap, times its weights, summed.
+        """Insert, per dim, a gather for every tap, times its weights, summed.
 
         Raises UnsupportedError if a dim that changes is open.
         """
@@ -316,7 +316,7 @@ def _rounded(builder: Builder, value: SSAValue, element_type: Attribute) -> SSAV
 
 
 def _weighted(y: Array, dim: int, taps: Taps) -> Array:
-    """The sums of the taps along `dim`; one that weighs nothing anywhere is not read."""
+    """Return the sums of the taps along `dim`; taps whose weights are all 0 are not read."""
     column = [-1 if other == dim else 1 for other in range(y.ndim)]
     total: Array | None = None
     for indices, weights in zip(taps.indices, taps.weights, strict=True):
@@ -328,7 +328,7 @@ def _weighted(y: Array, dim: int, taps: Taps) -> Array:
 
 
 def resample(builder: Builder, value: SSAValue, dim: int, taps: Taps) -> SSAValue:
-    """`value` resampled along `dim`; weights that are all 1 and offsets of 0 take no op."""
+    """Return `value` resampled along `dim`; weights that are all 1 and offsets of 0 take no op."""
     dtype = to_numpy(element_type_of(value))
     column = [-1 if other == dim else 1 for other in range(len(shape_of(value)))]
 

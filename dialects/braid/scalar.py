@@ -70,14 +70,14 @@ Scalar: TypeAlias = Argument | Literal | SizeNumber | Position | Apply | Load
 
 
 def walk(body: Scalar) -> Iterator[Scalar]:
-    """Every node of the expression, arguments before what uses them."""
+    """Yield every node of the expression, arguments before what uses them."""
     for inner in _inner(body):
         yield from walk(inner)
     yield body
 
 
 def substitute(body: Scalar, arguments: tuple[Scalar, ...]) -> Scalar:
-    """`body` with every `Argument(i)` replaced by `arguments[i]`."""
+    """Return `body` with every `Argument(i)` replaced by `arguments[i]`."""
     if isinstance(body, Argument):
         return arguments[body.index]
     inner = tuple(substitute(argument, arguments) for argument in _inner(body))

@@ -63,7 +63,7 @@ class ScanOp(DecomposableOp):
         exclusive: bool = False,
         reverse: bool = False,
     ) -> "ScanOp":
-        """Builds a cumulative reduction from plain values."""
+        """Build a cumulative reduction from plain values."""
         return ScanOp.on(
             input,
             kind=StringAttr(kind),
@@ -73,14 +73,14 @@ class ScanOp(DecomposableOp):
         )
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """The operand's type."""
+        """Return the operand's type."""
         shape, element_type = extents_of(self.input), element_type_of(self.input)
         require_reducible(self.kind.data, element_type)
         require_dim(self.dim.value.data, len(shape))
         return [tensor_type(element_type, shape)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """numpy's accumulate; 16-bit floats are summed in 32 bits."""
+        """Return what numpy's accumulate gives; 16-bit floats are summed in 32 bits."""
         x, dim = operands[0], self.dim.value.data
         source = np.flip(wide(x), dim) if self.reverse.value.data else wide(x)
         keys = by_order(self.kind.data, source)
@@ -95,7 +95,7 @@ class ScanOp(DecomposableOp):
         return ((np.flip(result, dim) if self.reverse.value.data else result).astype(x.dtype),)
 
     def decompose(self, builder: Builder) -> Sequence[SSAValue]:
-        """Shifts by 1, 2, 4, … (Hillis and Steele, "Data parallel algorithms", 1986).
+        """Insert shifts by 1, 2, 4, … (Hillis and Steele, "Data parallel algorithms", 1986).
 
         Raises UnsupportedError if the extent of `dim` is open.
         """
@@ -113,12 +113,12 @@ class ScanOp(DecomposableOp):
         return [value]
 
     def tile(self, box: Box) -> Tile | None:
-        """All elements along `dim`."""
+        """Return the slice of all elements along `dim`, None where the box cuts it."""
         dim = self.dim.value.data
         return Tile((box,)) if box[dim] == (0, shape_of(self.input)[dim]) else None
 
     def _shifted(self, builder: Builder, value: SSAValue, step: int) -> SSAValue:
-        """`value` moved by `step`, with neutral elements where it has moved away."""
+        """Return `value` moved by `step`, with neutral elements where it has moved away."""
         shape, dim, zeros = shape_of(value), self.dim.value.data, [0] * len(shape_of(value))
         neutral = neutral_of(self.kind.data, element_type_of(self.input))
         if shape[dim] <= step:

@@ -53,7 +53,7 @@ class ScatterOp(TensorOp):
     output = result_def(TensorType)
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """The type of the data."""
+        """Return the type of the data."""
         require_one_of("reduction", self.reduction.data, REDUCTIONS)
         require_index_type(self.indices)
         if self.reduction.data != "none":
@@ -66,7 +66,7 @@ class ScatterOp(TensorOp):
         return [tensor_type(element_type, extents_of(self.data))]
 
     def require_updates(self, expected: Sequence[Extent]) -> None:
-        """Raises VerifyException unless the updates have this shape."""
+        """Raise VerifyException unless the updates have this shape."""
         actual = extents_of(self.updates)
         require(
             fits(actual, expected),
@@ -74,7 +74,7 @@ class ScatterOp(TensorOp):
         )
 
     def combined(self, data: Array, index: tuple[Array, ...], updates: Array) -> Array:
-        """A copy of `data` with the updates at `index`."""
+        """Return a copy of `data` with the updates at `index`."""
         result = data.copy()
         if self.reduction.data == "none":
             result[index] = updates
@@ -113,7 +113,7 @@ class ScatterElementsOp(ScatterOp):
         dim: int,
         reduction: str = "none",
     ) -> "ScatterElementsOp":
-        """Builds a scatter of elements along `dim`."""
+        """Build a scatter of elements along `dim`."""
         return ScatterElementsOp.on(
             data, indices, updates, dim=integer(dim), reduction=StringAttr(reduction)
         )
@@ -133,7 +133,10 @@ class ScatterElementsOp(ScatterOp):
         return (self.combined(data, element_index(data, indices, self.dim.value.data), updates),)
 
     def tile(self, box: Box) -> Tile | None:
-        """Of all operands the same, along dims in which no element moves and all are written."""
+        """Return the same slice of all operands, None where elements move along a dim that is cut.
+
+        All elements must be written along such a dim.
+        """
         shape, indices = shape_of(self.data), shape_of(self.indices)
         cut = [dim for dim, part in enumerate(box) if part != (0, shape[dim])]
         if any(dim == self.dim.value.data or indices[dim] != shape[dim] for dim in cut):
@@ -166,7 +169,7 @@ class ScatterNdOp(ScatterOp):
         updates: SSAValue | Operation,
         reduction: str = "none",
     ) -> "ScatterNdOp":
-        """Builds a scatter at index tuples."""
+        """Build a scatter at index tuples."""
         return ScatterNdOp.on(data, indices, updates, reduction=StringAttr(reduction))
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
@@ -186,7 +189,10 @@ class ScatterNdOp(ScatterOp):
         return (self.combined(data, tuple_index(data, indices, 0), updates),)
 
     def tile(self, box: Box) -> Tile | None:
-        """Of data and updates a part of the slices that are written, which tuples address whole."""
+        """Return the slices, None where the box cuts a dim that tuples address.
+
+        Data and updates are cut within the slices that are written.
+        """
         indices = whole(shape_of(self.indices))
         addressed = indices[-1][1]
         if box[:addressed] != whole(shape_of(self.data))[:addressed]:

@@ -97,7 +97,7 @@ class SizeValuesOp(SizedOp):
         return SizeValuesOp.declared(tensor_type(i64, shape), values=SizesAttr.of(values))
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """The declared shape, which must have an element for each size."""
+        """Return the declared shape, which must have an element for each size."""
         shape, count = self.result_type().get_shape(), len(self.values.texts)
         require(math.prod(shape) == count, f"{count} sizes cannot take shape {list(shape)}")
         return [tensor_type(i64, shape)]
@@ -134,7 +134,7 @@ class SizedSliceOp(SizedOp):
     output = result_def(TensorType)
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """The sizes; every element must exist in the operand at some sizes."""
+        """Return the declared sizes; every element must exist in the operand at some sizes."""
         sizes, strides = self.sizes.get_values(), self.strides.get_values()
         require_sliced(extents_of(self.input), self.offsets.get_values(), sizes, strides)
         return [tensor_type(element_type_of(self.input), sizes)]

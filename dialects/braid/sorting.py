@@ -57,7 +57,7 @@ class TopKOp(TensorOp):
 
     @staticmethod
     def get(input: SSAValue | Operation, k: int, dim: int, *, largest: bool = True) -> "TopKOp":
-        """Builds the selection from plain values."""
+        """Build the selection from plain values."""
         return TopKOp.on(
             input, k=integer(k), dim=integer(dim), largest=IntegerAttr(int(largest), i1)
         )
@@ -76,7 +76,7 @@ class TopKOp(TensorOp):
         return [tensor_type(element_type_of(self.input), shape), tensor_type(i64, shape)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """A stable sort; the largest come out last and are turned round.
+        """Return the first `k` of a stable sort; the largest come out last and are turned round.
 
         Narrow floats are widened: where numpy has their types from elsewhere, it sorts no NaN.
         """
@@ -91,7 +91,10 @@ class TopKOp(TensorOp):
         return np.take_along_axis(x, indices, axis=dim), indices
 
     def tile(self, box: Box) -> Tile | None:
-        """All elements along `dim`, for all of those that are selected."""
+        """Return the slice of all elements along `dim`.
+
+        The result is None where the box has not all that are selected.
+        """
         dim = self.dim.value.data
         if box[dim] != (0, self.k.value.data):
             return None

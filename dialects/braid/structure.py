@@ -101,7 +101,7 @@ class Structure:
 def neutral_element(
     combine: str, is_float: bool, bits: int, is_unsigned: bool = False
 ) -> float | int | bool:
-    """The value that `combine` leaves every other value unchanged by.
+    """Return the value that leaves every other value unchanged under `combine`.
 
     `bits` is the width of integers. Raises ValueError for a `combine` that is not a reduction.
     """
@@ -126,12 +126,12 @@ def neutral_element(
 
 
 def parallel(count: int) -> tuple[IteratorKind, ...]:
-    """`count` parallel dims."""
+    """Return `count` parallel dims."""
     return (IteratorKind.PARALLEL,) * count
 
 
 def reduction(count: int) -> tuple[IteratorKind, ...]:
-    """`count` reduction dims."""
+    """Return `count` reduction dims."""
     return (IteratorKind.REDUCTION,) * count
 
 

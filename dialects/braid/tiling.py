@@ -72,9 +72,9 @@ class Reads:
 
 
 def domain_of(structure: Structure) -> list[IterationDim]:
-    """The dims of the result, then those that are reduced.
+    """Return the dims of the result, then those that are reduced.
 
-    Of these only such can be cut as operands are indexed by as they are, in an op of one stage:
+    A reduced dim can be cut only in an op of one stage, whose operands are indexed by it as it is:
     partial results of others are not joined by one op.
     """
     stage = structure.stages[structure.results[0]]
@@ -139,7 +139,7 @@ def _is_movable(stage: Stage, cut: set[int]) -> bool:
 def _slice(
     access: Access, ranges: Box, cut: set[int], shape: Sequence[int]
 ) -> tuple[Box, Pads] | None:
-    """The box of a source of this shape that is read, and how much padding on either side."""
+    """Return the box of a source of this shape that is read, and the padding on either side."""
     first = [start for start, _ in ranges]
     last = [start + size - 1 for start, size in ranges]
     lows = access.padding.low if access.padding else (0,) * len(shape)

@@ -79,7 +79,7 @@ class ConvTransposeOp(WindowedOp, DecomposableOp):
         groups: int = 1,
         finite_weight: bool = False,
     ) -> "ConvTransposeOp":
-        """Builds a transposed convolution from plain integers."""
+        """Build a transposed convolution from plain integers."""
         known = {"finite_weight": UnitAttr()} if finite_weight else {}
         return ConvTransposeOp.on(
             input,
@@ -134,7 +134,7 @@ class ConvTransposeOp(WindowedOp, DecomposableOp):
         )
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """Adds the products of every window position at strided slices of the result."""
+        """Add the products of every window position at strided slices of the result."""
         x, w = map(wide, operands)
         groups, spatial = self.groups.value.data, x.shape[2:]
         windows = self.windows
@@ -163,7 +163,10 @@ class ConvTransposeOp(WindowedOp, DecomposableOp):
         )
 
     def iteration_domain(self) -> list[IterationDim]:
-        """Output channels in whole groups, positions in whole steps where these divide them."""
+        """Return the dims of the loop nest, in units.
+
+        Output channels come in whole groups, and positions in whole steps where these divide them.
+        """
         shape, groups = self.result_type().get_shape(), self.groups.value.data
         units = (1, shape[1] // groups if groups > 1 else 1, *self.strides.get_values())
         return [
@@ -172,7 +175,10 @@ class ConvTransposeOp(WindowedOp, DecomposableOp):
         ]
 
     def tile(self, box: Box) -> Tile | None:
-        """The channels of whole groups, and the elements whose windows reach into the box."""
+        """Return the channels of whole groups, and the elements whose windows reach into the box.
+
+        None where the box cuts a group.
+        """
         w, groups = shape_of(self.weight), self.groups.value.data
         (first, count), outputs = box[1], box[1]
         channels = (0, w[0])
@@ -193,7 +199,7 @@ class ConvTransposeOp(WindowedOp, DecomposableOp):
         return Tile(((box[0], channels, *spatial), (channels, outputs, *window)), attributes)
 
     def _reaching(self, dim: int, part: Range) -> tuple[Range, int, int, int]:
-        """The elements that add to a part of spatial dim `dim`, the padding and output padding."""
+        """Return the elements that add to a part of spatial dim `dim`, and both paddings."""
         windows = self.windows
         fields = (windows.cut_low, windows.cut_high, windows.extra, windows.strides)
         low, high, extra, stride = (field[dim] for field in fields)
@@ -208,7 +214,7 @@ class ConvTransposeOp(WindowedOp, DecomposableOp):
         return (first, last - first + 1), cut, max(rest, 0), max(-rest, 0)
 
     def decompose(self, builder: Builder) -> Sequence[SSAValue]:
-        """Convolutions and rearrangements; see `transposed_decomposition`.
+        """Insert convolutions and rearrangements; see `transposed_decomposition`.
 
         Raises UnsupportedError for open dims without sizes.
         """

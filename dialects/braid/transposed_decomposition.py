@@ -40,12 +40,12 @@ class TransposedWindows:
         return tuple(d * (k - 1) + 1 for k, d in zip(self.size, self.dilations, strict=True))
 
     def full_extent(self, dim: int, extent: ExtentT) -> ExtentT:
-        """Output elements along spatial dim `dim` before the edges are cut off."""
+        """Return the output elements along spatial dim `dim` before the edges are cut off."""
         full = self.strides[dim] * (extent - 1) + self.reach[dim] + self.extra[dim]
         return cast("ExtentT", full)
 
     def kept_extent(self, dim: int, extent: ExtentT) -> ExtentT:
-        """Output elements along spatial dim `dim` of an input of `extent` elements."""
+        """Return the output elements along spatial dim `dim` of an input of `extent` elements."""
         kept = self.full_extent(dim, extent) - self.cut_low[dim] - self.cut_high[dim]
         return cast("ExtentT", kept)
 
@@ -73,11 +73,12 @@ class TransposedConvolution:
     groups: int
 
     def decomposed(self, is_finite: bool) -> SSAValue:
-        """The result `[N, O, …]`: by phases, unless windows are dilated or steps of one element.
+        """Return the result `[N, O, …]`.
 
-        These and `_dilated` multiply zeros that are not there, so where a weight may be infinite
-        or NaN (not `is_finite`) what 1×1 convolutions make is spread out instead, unless windows
-        are disjoint.
+        It is computed by phases, unless windows are dilated or all steps are of one element. Phases
+        and `_dilated` multiply zeros that are not there, so where a weight may be infinite or NaN
+        (not `is_finite`) what 1×1 convolutions make is spread out instead, unless windows are
+        disjoint.
         """
         windows = self.windows
         is_dense = set(windows.dilations) == {1}
@@ -99,7 +100,7 @@ class TransposedConvolution:
         ]
 
     def _phases(self) -> SSAValue:
-        """Convolutions that make whole strides of the result at once, one per number of taps.
+        """Insert convolutions that make whole strides of the result, one per number of taps.
 
         With strides s, element s · q + r of the result is the sum over m of x[q - m] · w[s · m +
         r]: for every r, its phase, a convolution of x with every s-th element of the window.
@@ -133,7 +134,7 @@ class TransposedConvolution:
     def _phase(
         self, phases: Sequence[_Phases], first: Sequence[int], steps: Sequence[Extent]
     ) -> SSAValue:
-        """`[N, O, phases…, steps…]` of some phases, from steps `first` on."""
+        """Return `[N, O, phases…, steps…]` of some phases, from steps `first` on."""
         b, ones = self.builder, [1] * len(phases)
         low = [p.taps - 1 - begin for p, begin in zip(phases, first, strict=True)]
         ends = zip(first, steps, self._spatial, strict=True)
@@ -155,7 +156,10 @@ class TransposedConvolution:
         return b.insert(ReshapeOp.get(b.insert(conv), shape)).output
 
     def _phase_weight(self, phases: Sequence[_Phases]) -> SSAValue:
-        """`[O · phases …, C / groups, taps…]`: every stride-th element of the window, reversed."""
+        """Return every stride-th element of the window, reversed.
+
+        Its shape is `[O · phases…, C / groups, taps…]`.
+        """
         b, w, strides, rank = self.builder, shape_of(self.weight), self.windows.strides, len(phases)
         # Whole strides, of which only what lies in the window is taken.
         whole = [p.taps * stride for p, stride in zip(phases, strides, strict=True)]
@@ -176,7 +180,7 @@ class TransposedConvolution:
         return _reversed_window(b, b.insert(ReshapeOp.get(turned, joined)).output)
 
     def _joined(self, parts: Sequence[SSAValue], dim: int) -> SSAValue:
-        """All phases of a spatial dim, with zeros for those that see nothing of a window."""
+        """Return all phases of a spatial dim, with zeros for those that see nothing of a window."""
         b, place = self.builder, 2 + dim
         whole = parts[0] if len(parts) == 1 else b.insert(ConcatOp.get(parts, place)).output
         shape = shape_of(whole)  # of which the phases are known
@@ -208,7 +212,7 @@ class TransposedConvolution:
         return b.insert(ReshapeOp.get(b.insert(blocks), shape)).output
 
     def _summed(self) -> SSAValue:
-        """For each place in the window its products, spread out with zeros in between, added up."""
+        """Return the sum of the products of each place in the window, spread out with zeros."""
         b, windows, spatial = self.builder, self.windows, self._spatial
         products = self._window_products()
         shape = extents_of(products)
@@ -232,7 +236,7 @@ class TransposedConvolution:
         return total
 
     def _dilated(self) -> SSAValue:
-        """Convolution of the input with zeros in between, with the flipped weight.
+        """Insert a convolution of the input with zeros in between, with the flipped weight.
 
         Dumoulin and Visin, "A guide to convolution arithmetic for deep learning", section 4.
         """
@@ -257,7 +261,7 @@ class TransposedConvolution:
         return b.insert(conv).output
 
     def _flipped_weight(self) -> SSAValue:
-        """The weight as one of a convolution: `[O, C / groups, window…]`, window reversed."""
+        """Return the weight of a convolution: `[O, C / groups, window…]`, window reversed."""
         b, w, groups = self.builder, shape_of(self.weight), self.groups
         grouped = b.insert(ReshapeOp.get(self.weight, (groups, w[0] // groups, *w[1:])))
         turned = b.insert(TransposeOp.get(grouped, (0, 2, 1, *range(3, 1 + len(w)))))
@@ -272,14 +276,14 @@ def _number(extent: Extent) -> int:
 
 
 def _kinds(window: int, stride: int) -> list[_Phases]:
-    """The phases of a dim by what they see of the window; those that see nothing are left out."""
+    """Return the phases of a dim by what they see of the window, without those that see nothing."""
     taps, more = divmod(window, stride)
     kinds = [_Phases(0, more, taps + 1), _Phases(more, stride - more, taps)]
     return [kind for kind in kinds if kind.count and kind.taps]
 
 
 def _reversed_window(builder: Builder, weight: SSAValue) -> SSAValue:
-    """The weight of a convolution with every window back to front."""
+    """Return the weight of a convolution with every window back to front."""
     shape = shape_of(weight)
     if all(extent == 1 for extent in shape[2:]):
         return weight
@@ -289,7 +293,7 @@ def _reversed_window(builder: Builder, weight: SSAValue) -> SSAValue:
 
 
 def _with_zeros_between(builder: Builder, value: SSAValue, strides: Sequence[int]) -> SSAValue:
-    """`value` with stride - 1 zeros after every element along its spatial dims."""
+    """Return `value` with stride - 1 zeros after every element along its spatial dims."""
     if all(stride == 1 for stride in strides):
         return value
     shape, rank = extents_of(value), len(strides)
@@ -304,7 +308,7 @@ def _with_zeros_between(builder: Builder, value: SSAValue, strides: Sequence[int
 def _with_edges(
     builder: Builder, value: SSAValue, low: Sequence[int], high: Sequence[int]
 ) -> SSAValue:
-    """`value` with zeros around its spatial dims, or elements cut off where it says less than 0.
+    """Return `value` with zeros around its spatial dims; a negative number cuts elements off.
 
     The zeros come first, since more may be cut off at one end than there are elements.
     """

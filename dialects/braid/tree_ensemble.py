@@ -168,7 +168,7 @@ class TreeEnsembleOp(IndirectOp):
         return (total.astype(to_numpy(self.result_type().element_type)),)
 
     def structure(self) -> Structure:
-        """One stage for each step of all walks, then one that combines the weights."""
+        """Return one stage for each step of all walks, then one that combines the weights."""
         type, rows = element_type_of(self.features), shape_of(self.features)[0]
         word, (groups, trees) = WORDS[type], shape_of(self.roots)
         place, d = Argument(0), [AffineExpr.dimension(i) for i in range(4)]
@@ -213,7 +213,7 @@ class TreeEnsembleOp(IndirectOp):
         return Apply("select", (holds, word_of(2), word_of(3)), word)
 
     def tile(self, box: Box) -> Tile | None:
-        """Rows are independent of each other; groups and weights are whole."""
+        """Return the slices for some rows, None where the box cuts groups or weights."""
         groups, classes = self.result_type().get_shape()[1:]
         if tuple(box[1:]) != ((0, groups), (0, classes)):
             return None

@@ -25,29 +25,29 @@ from braid.dialects.braid.attribute_names import DEVICE, DIMS, PADDED_FROM, SPEC
 
 
 def public_functions(module: ModuleOp) -> list[func.FuncOp]:
-    """The functions that are the model: one, or its variants."""
+    """Return the functions that are the model: one, or its variants."""
     return [op for op in module.ops if isinstance(op, func.FuncOp) and op.sym_visibility is None]
 
 
 def free_symbols(module: ModuleOp, prefix: str) -> Iterator[str]:
-    """Names for new functions: the prefix with the numbers that no function has."""
+    """Return names for new functions: the prefix with the numbers that no function has."""
     taken = {op.sym_name.data for op in module.ops if isinstance(op, func.FuncOp)}
     return (name for number in count() if (name := f"{prefix}{number}") not in taken)
 
 
 def device_functions(module: ModuleOp) -> list[func.FuncOp]:
-    """The functions that the model launches on its devices."""
+    """Return the functions that the model launches on its devices."""
     functions = (op for op in module.ops if isinstance(op, func.FuncOp))
     return [op for op in functions if op.sym_visibility is not None and DEVICE in op.attributes]
 
 
 def program_functions(module: ModuleOp) -> list[func.FuncOp]:
-    """The functions that are programs of kernels: the model, and what it launches."""
+    """Return the functions that are programs of kernels: the model, and what it launches."""
     return [*public_functions(module), *device_functions(module)]
 
 
 def variant_sizes(function: func.FuncOp) -> dict[str, int]:
-    """Sizes of the open dims that the function is for; empty if the model has none."""
+    """Return the sizes of the open dims that the function is for; empty if the model has none."""
     return _sizes(function, VARIANT)
 
 
@@ -57,22 +57,22 @@ def specialized_sizes(function: func.FuncOp) -> dict[str, int]:
 
 
 def padded_from(module: ModuleOp) -> dict[str, int]:
-    """The least sizes of open dims that may be padded; dims that must not be are left out."""
+    """Return the least sizes of open dims that may be padded, without dims that must not be."""
     return _sizes(module, PADDED_FROM)
 
 
 def sizes_attribute(sizes: Mapping[str, int]) -> DictionaryAttr:
-    """The form of `braid.variant` and `braid.padded_from`."""
+    """Return the attribute `braid.variant` or `braid.padded_from` with these sizes."""
     return DictionaryAttr({name: IntegerAttr(size, i64) for name, size in sizes.items()})
 
 
 def dims_attribute(names: Sequence[str]) -> ArrayAttr[StringAttr]:
-    """The form of `braid.dims`."""
+    """Return the attribute `braid.dims` with these names."""
     return ArrayAttr([StringAttr(name) for name in names])
 
 
 def port_dims(dictionaries: ArrayAttr[DictionaryAttr] | None, index: int) -> tuple[str, ...]:
-    """The names in `braid.dims` of argument or result `index`; empty if it has none."""
+    """Return the names in `braid.dims` of argument or result `index`; empty if it has none."""
     if dictionaries is None:
         return ()
     names = dictionaries.data[index].data.get(DIMS)

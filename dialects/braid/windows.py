@@ -75,7 +75,7 @@ class Windows:
         return cast("ExtentT", (padded - reach) // self.strides[dim] + 1)
 
     def clipped(self, spatial: Sequence[int]) -> "Windows":
-        """These windows without what only ever reads padding, at both ends of every dim.
+        """Return these windows without what only ever reads padding, at both ends of every dim.
 
         They have as many positions. A window larger than the padded input becomes one of its
         size; a window of padding alone keeps one element.
@@ -85,7 +85,7 @@ class Windows:
         return replace(self, size=size, pad_low=low, pad_high=high)
 
     def _clipped(self, dim: int, extent: int) -> tuple[int, int, int]:
-        """Size and padding of `clipped` along one dim."""
+        """Return size and padding of `clipped` along one dim."""
         size, low, high = self.size[dim], self.pad_low[dim], self.pad_high[dim]
         if extent == DYNAMIC:
             return size, low, high
@@ -120,7 +120,7 @@ def _count(limit: int, holds: Callable[[int], bool]) -> int:
 
 
 def padded_windows(x: Array, windows: Windows, value: float) -> Array:
-    """All windows of `x` `[N, C, spatial…]`, as `[N, C, positions…, window…]` (a view)."""
+    """Return all windows of `x` `[N, C, spatial…]`, as `[N, C, positions…, window…]` (a view)."""
     pads = [(0, 0), (0, 0), *zip(windows.pad_low, windows.pad_high, strict=True)]
     padded = np.pad(x, pads, constant_values=value) if windows.is_padded else x
     reach = [d * (s - 1) + 1 for d, s in zip(windows.dilations, windows.size, strict=True)]
@@ -141,7 +141,7 @@ class WindowedOp(IRDLOperation):
     pad_high = attr_def(DenseArrayBase[IntegerType])
 
     def windows_of(self, size: Sequence[int]) -> Windows:
-        """The windows of this op if they are `size` elements large."""
+        """Return the windows of this op if they are `size` elements large."""
         return Windows(
             tuple(size),
             self.strides.get_values(),
@@ -152,7 +152,7 @@ class WindowedOp(IRDLOperation):
 
 
 def padding_of(reads: Reads) -> Mapping[str, Attribute]:
-    """The attributes with the padding that a part of the input has around it."""
+    """Return the attributes with the padding that a part of the input has around it."""
     if 0 not in reads.pads:
         return {}
     low, high = zip(*reads.pads[0][2:], strict=True)
@@ -160,7 +160,7 @@ def padding_of(reads: Reads) -> Mapping[str, Attribute]:
 
 
 def require_products(input: SSAValue, weight: SSAValue) -> None:
-    """Raises VerifyException unless input and weight have one element type, of numbers."""
+    """Raise VerifyException unless input and weight have one element type, of numbers."""
     given, other = element_type_of(input), element_type_of(weight)
     require(given == other, "the input has element type {}, the weight {}", given, other)
     require_computed(given)
@@ -173,7 +173,7 @@ def window_attributes(
     pad_low: Sequence[int],
     pad_high: Sequence[int],
 ) -> dict[str, DenseArrayBase[IntegerType]]:
-    """The attributes of `WindowedOp` from plain integers."""
+    """Return the attributes of `WindowedOp` from plain integers."""
     return {
         "strides": integers(strides),
         "dilations": integers(dilations),

@@ -41,7 +41,7 @@ class Transforms:
 
     @staticmethod
     def at(*points: Fraction) -> "Transforms":
-        """Those of the algorithm by A. L. Toom and S. Cook for these points and infinity.
+        """Return the algorithm by A. L. Toom and S. Cook for these points and infinity.
 
         The transpose of multiplying polynomials by their values: the window's values, and those
         of results, are multiplied, and inputs stand for coefficients of Lagrange's polynomials.
@@ -64,7 +64,7 @@ class Transforms:
 
 
 def _with_roots(roots: Iterable[Fraction]) -> list[Fraction]:
-    """The coefficients of Π (x - root), of x⁰ first."""
+    """Return the coefficients of Π (x - root), of x⁰ first."""
     product = [Fraction(1)]
     for root in roots:
         shifted, scaled = [Fraction(0), *product], [*(-root * c for c in product), Fraction(0)]
@@ -93,7 +93,7 @@ more even size. All entries of Aᵀ and Bᵀ are exact in f32.
 
 
 def transformed_windows(windows: npt.NDArray[Any], results: int) -> npt.NDArray[Any]:
-    """G g Gᵀ of every window `[3, 3, …]`, for `results` along each dim: `[tile, tile, …]`.
+    """Return G g Gᵀ of every window `[3, 3, …]`, for `results` along each dim: `[tile, tile, …]`.
 
     Computed in f64, not rounded.
     """

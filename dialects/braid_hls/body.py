@@ -63,7 +63,7 @@ def lanes_of(value: SSAValue) -> int:
 
 
 def bits_of(value: SSAValue) -> int:
-    """Of each number of a value."""
+    """Return the bits of each number of a value."""
     return cast(IntegerType, cast(VectorType[Attribute], value.type).element_type).width.data
 
 
@@ -73,7 +73,7 @@ def lanes_type(lanes: int, bits: int) -> VectorType[IntegerType]:
 
 
 def bits_for(low: int, high: int) -> int:
-    """The fewest bits of signed numbers from `low` to `high`."""
+    """Return the fewest bits of signed numbers from `low` to `high`."""
     return (
         max(
             int(low if low >= 0 else ~low).bit_length(),
@@ -120,13 +120,13 @@ def _scheduled(
 
 
 def dense(values: Integers) -> DenseIntOrFPElementsAttr:
-    """A table of numbers as an attribute."""
+    """Return a table of numbers as an attribute."""
     kind = TensorType(i64, values.shape)
     return DenseIntOrFPElementsAttr(kind, BytesAttr(values.astype("<i8").tobytes()))
 
 
 def rows_of_table(attribute: DenseIntOrFPElementsAttr) -> Integers:
-    """The numbers of a table, [rows, lanes]."""
+    """Return the numbers of a table, [rows, lanes]."""
     shape = attribute.get_shape()
     if attribute.get_element_type() == i64:
         return np.frombuffer(attribute.data.data, "<i8").astype(np.int64).reshape(shape)
@@ -164,7 +164,7 @@ class TableOp(ScheduledOp):
         return rows_of_table(self.values)
 
     def verify_(self) -> None:
-        """Fails for another `by`, lanes that are not the result's, and numbers that do not fit."""
+        """Raise for another `by`, lanes that are not the result's, and numbers that do not fit."""
         _require(self.by.data in FOLDS, f"by is '{self.by.data}', expected one of {FOLDS}")
         rows = self.rows
         _require(
@@ -205,7 +205,7 @@ class SelectOp(ScheduledOp):
         return rows_of_table(self.indices)
 
     def verify_(self) -> None:
-        """Fails for another `by`, and for lanes that the operand has not."""
+        """Raise for another `by`, and for lanes that the operand does not have."""
         _require(self.by.data in FOLDS, f"by is '{self.by.data}', expected one of {FOLDS}")
         rows, count = self.rows, lanes_of(self.input)
         _require(
@@ -234,7 +234,7 @@ class JoinOp(ScheduledOp):
         super().__init__(operands=[inputs], attributes=_scheduled(start, 0), result_types=[kind])
 
     def verify_(self) -> None:
-        """Fails for operands that are not windows, other lanes than theirs, and too few bits."""
+        """Raise for operands that are not windows, other lanes than theirs, and too few bits."""
         _require(
             all(isinstance(value.owner, Block) for value in self.inputs),
             "joins what is computed, expected windows alone",
@@ -275,7 +275,7 @@ class ComputeOp(ScheduledOp):
         )
 
     def verify_(self) -> None:
-        """Fails for another kind, number of operands, or lanes that differ."""
+        """Raise for another kind or number of operands, and for lanes that differ."""
         arity = COMPUTATIONS.get(self.kind.data)
         _require(
             arity is not None, f"kind is '{self.kind.data}', expected one of {(*COMPUTATIONS,)}"
@@ -320,7 +320,7 @@ class CombineOp(ReducingOp):
         super().__init__(kind, input, lanes, bits, start, levels(lanes_of(input) // lanes))
 
     def verify_(self) -> None:
-        """Fails for another kind, lanes that do not divide, and another latency than the tree's."""
+        """Raise for another kind, lanes that do not divide, and another latency than the tree's."""
         self._verify_kind()
         given, lanes = lanes_of(self.input), lanes_of(self.output)
         _require(given % lanes == 0, f"{given} lanes do not become {lanes}")
@@ -352,7 +352,7 @@ class AccumulateOp(ReducingOp):
         super().__init__(kind, input, lanes_of(input), bits, start, 1)
 
     def verify_(self) -> None:
-        """Fails for another kind or latency, and lanes that differ."""
+        """Raise for another kind or latency, and lanes that differ."""
         self._verify_kind()
         _require(lanes_of(self.input) == lanes_of(self.output), "lanes differ")
         latency = self.latency.value.data

@@ -62,20 +62,20 @@ class StreamType(ParametrizedAttribute, TypeAttribute):
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        """Reads `<8 x ui8>`."""
+        """Parse `<8 x ui8>`."""
         with parser.in_angle_brackets():
             lanes = parser.parse_integer(allow_boolean=False, allow_negative=False)
             parser.parse_keyword("x")
             return [IntAttr(lanes), parser.parse_type()]
 
     def print_parameters(self, printer: Printer) -> None:
-        """Prints `<8 x ui8>`."""
+        """Print `<8 x ui8>`."""
         with printer.in_angle_brackets():
             printer.print_string(f"{self.lanes.data} x ")
             printer.print_attribute(self.element)
 
     def verify(self) -> None:
-        """Fails for a beat without lanes."""
+        """Raise VerifyException for a stream without lanes."""
         if self.lanes.data < 1:
             raise VerifyException(f"a stream has {self.lanes.data} lanes, expected at least 1")
 
@@ -193,7 +193,7 @@ def _is_memory(value: SSAValue) -> bool:
 
 
 def only_design(module: ModuleOp) -> DesignOp:
-    """Of a module; raises BraidError where there are none or several."""
+    """Return the design of a module. Raises BraidError where there are none or several."""
     designs = [design for design in module.ops if isinstance(design, DesignOp)]
     if len(designs) != 1:
         raise BraidError(
@@ -204,5 +204,5 @@ def only_design(module: ModuleOp) -> DesignOp:
 
 
 def stream_of(value: SSAValue) -> StreamType:
-    """The type of a value that is a stream."""
+    """Return the type of a value that is a stream."""
     return cast(StreamType, value.type)

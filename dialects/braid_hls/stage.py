@@ -72,7 +72,7 @@ class Loops:
         return rows, columns
 
     def end_of(self, row: int, column: int) -> int:
-        """The position of the last pixel of an output's window, maybe behind the image."""
+        """Return the position of the last pixel of an output's window, maybe after the image."""
         y = row * self.strides[0] - self.pad_low[0] + self.reach[0]
         x = column * self.strides[1] - self.pad_low[1] + self.reach[1]
         return y * self.image[1] + x
@@ -99,7 +99,7 @@ class Loops:
         return self.positions + outputs * (self.folds[0] * self.folds[1] - 1)
 
     def folded(self, folds: Pair) -> "Loops":
-        """The same in other folds."""
+        """Return the same loops in other folds."""
         return replace(self, folds=folds)
 
     def fault(self) -> str:
@@ -279,12 +279,12 @@ class StageOp(IRDLOperation):
 
 
 def window_bits(element: IntegerType) -> int:
-    """Bits of an element of a stream as a signed number."""
+    """Return the bits of an element of a stream as a signed number."""
     return element.width.data + (element.signedness.data == Signedness.UNSIGNED)
 
 
 def ready_cycle(value: SSAValue) -> int:
-    """The cycle of an iteration in which a value is there."""
+    """Return the cycle of an iteration in which a value is available."""
     return value.owner.ready if isinstance(value.owner, ScheduledOp) else WINDOW_START
 
 

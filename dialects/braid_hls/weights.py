@@ -48,7 +48,7 @@ class WeightsOp(IRDLOperation):
     assembly_format = "attr-dict `:` type($output)"
 
     def __init__(self, values: Integers, numbers: Mapping[str, int]) -> None:
-        """`numbers` are the other attributes."""
+        """Take `values` and, in `numbers`, the other attributes."""
         bits = bits_for(int(values.min()), int(values.max()))
         super().__init__(
             attributes={
@@ -65,7 +65,7 @@ class WeightsOp(IRDLOperation):
 
     @property
     def words(self) -> int:
-        """In memory."""
+        """Words in memory."""
         return self.values.get_shape()[0]
 
     @property
