@@ -83,7 +83,7 @@ def read_npy(path: Path) -> Array:
 
 
 def _check_length(file: IO[bytes]) -> None:
-    """Raises ValueError for a file that is too short for its array, before that has memory."""
+    """Raise ValueError for a file that is too short for its array, before memory is allocated."""
     version = np.lib.format.read_magic(file)
     read = {
         (1, 0): np.lib.format.read_array_header_1_0,
@@ -301,5 +301,5 @@ def file_stem(name: str) -> str:
 
 
 def _portable(array: Array) -> Array:
-    """`.npy` files know numpy's own types only: bfloat16 is written as float32."""
+    """Return bfloat16 as float32, since `.npy` files know numpy's own types only."""
     return array.astype(np.float32) if array.dtype == ml_dtypes.bfloat16 else array

@@ -150,7 +150,7 @@ def _files() -> Iterator[tuple[str, list[Path]]]:
 
 
 def _verdicts() -> Iterator[tuple[str, str | None]]:
-    """Every entry and measurement, and what is wrong with it; None for what holds."""
+    """Yield every entry and measurement, and what is wrong with it; None for what is valid."""
     from braid.runtime.artifact_cache import default_artifacts
     from braid.support.object_cache import Kind, default_cache
     from braid.support.records.record_store import default_store

@@ -54,7 +54,7 @@ VerifyDecisionsOption = Annotated[
 
 
 def _stages_to_complete(incomplete: str) -> list[str]:
-    """Shells offer these behind `--emit`: every target has them."""
+    """Return the stages that shells offer after `--emit`: those that every target has."""
     from braid.lowering.host.stages import stages_of
     from braid.targets.machines.load import load_target
 
@@ -136,7 +136,7 @@ def files_written(output: Path | None, emit: str) -> tuple[Path | None, ...]:
 
 
 def check_binary(output: Path | None, emit: str) -> None:
-    """Raises BraidError where an artifact or a library would go to standard output."""
+    """Raise BraidError where an artifact or a library would go to standard output."""
     from braid.tools.terminal.outputs import STANDARD_OUTPUT
 
     if output == STANDARD_OUTPUT and emit in {ARTIFACT, LIBRARY}:

@@ -353,7 +353,7 @@ def _circuits(model: Path, options: CompileOptions, walk: "Walk") -> "tuple[Time
 
 
 def _measured(model: Path, requests: int, options: CompileOptions) -> dict[str, float]:
-    """Seconds of one run of each function that is a stage of a stream on this machine."""
+    """Return the seconds of one run of each function that is a stage of a stream."""
     from braid.driver.compile import compile_or_load
     from braid.runtime.binding import bind_inputs
     from braid.tools.commands.arrays import random_inputs

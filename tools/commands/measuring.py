@@ -29,12 +29,12 @@ class Figures:
     output_bytes: int
 
     def other_bytes(self, arena_bytes: int) -> int:
-        """Growth that is neither the arena, nor results, nor pages of files; 0 at least."""
+        """Return growth that is neither the arena, nor results, nor pages of files; 0 at least."""
         known = arena_bytes + self.output_bytes + self.mapped_bytes
         return max(0, self.rss_growth_bytes - known)
 
     def to_json(self, arena_bytes: int) -> dict[str, object]:
-        """Everything with its unit in its name, of a model with so large an arena."""
+        """Return all figures with units in their names, for a model with an arena of this size."""
         return {
             "runs": self.runs,
             "median_seconds": self.median,
@@ -48,7 +48,7 @@ class Figures:
         }
 
     def describe(self, arena_bytes: int) -> str:
-        """The same as three lines of text."""
+        """Return the same as three lines of text."""
         return (
             f"median {self.median * 1e3:.3f} ms, p90 {self.p90 * 1e3:.3f} ms, "
             f"minimum {self.minimum * 1e3:.3f} ms over {self.runs} runs\n"

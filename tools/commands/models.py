@@ -128,7 +128,7 @@ def compile_model(path: Path, options: CompileOptions) -> Model:
 
 
 def _check_target(path: Path, target: str) -> None:
-    """Raises BraidError for an artifact that was compiled for another target."""
+    """Raise BraidError for an artifact that was compiled for another target."""
     from braid.runtime.artifact import read_artifact
     from braid.targets.machines.load import load_target
 
@@ -141,7 +141,7 @@ def _check_target(path: Path, target: str) -> None:
 
 
 def _refuse_stream(path: Path) -> None:
-    """Raises BraidError for an instruction stream, which no processor here executes."""
+    """Raise BraidError for an instruction stream, which no processor here executes."""
     try:
         with open_regular(path) as file:
             is_stream = file.read(len(MAGIC)) == MAGIC

@@ -33,7 +33,7 @@ def only(*names: str) -> Only:
 
 
 def grouped(command: Callable[..., _Result]) -> Callable[..., _Result]:
-    """`command` as typer is to see it.
+    """Return `command` with the signature that typer is to see.
 
     Fields have the types and defaults of options; those without a default are required. Of
     `CompileOptions`, these are the options of commands that it says, or `only` some of them.
@@ -98,7 +98,7 @@ def _compile_parameters(names: tuple[str, ...] | None) -> Iterator[inspect.Param
 
 
 def _compile_options(names: list[str], values: dict[str, Any]) -> CompileOptions:
-    """Raises BraidError for a text that is no value of its option."""
+    """Return the options with these values. Raises BraidError for a text that is not valid."""
     given = {name: values.pop(name) for name in names}
     return CompileOptions(**{n: _PARSERS.get(n, lambda text: text)(v) for n, v in given.items()})
 

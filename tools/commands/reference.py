@@ -85,7 +85,7 @@ class OnnxReference:
         return None
 
     def _session(self) -> Any:
-        """The model loaded without optimizations, so that every op of the graph is one that runs.
+        """Return the model loaded without optimizations, so that every op of the graph runs.
 
         Raises what ONNX Runtime raises.
         """

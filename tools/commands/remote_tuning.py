@@ -67,9 +67,10 @@ def _answer(client: "Client", task: str) -> None:
 
 
 def order_of(line: str) -> str:
-    """A line as servers take it, of printable ASCII; the search says of others what is wrong.
+    """Return a line as servers take it, of printable ASCII.
 
-    An empty line goes on, and the end of the input ends the search, as without a server.
+    The search says what is wrong with other lines. An empty line goes on, and the end of the input
+    ends the search, as without a server.
     """
     if not line:
         return "quit"

@@ -179,7 +179,7 @@ def _write(
 
 
 def _trace_to(path: Path, model: "Model") -> None:
-    """Lets circuits write waveforms. Raises BraidError where the model has none."""
+    """Let circuits write waveforms. Raises BraidError where the model has none."""
     import os
 
     from braid.support.errors import BraidError

@@ -25,7 +25,7 @@ class StageFigures:
     busy: float
 
     def describe(self) -> str:
-        """One line."""
+        """Return one line for the stage."""
         where = f"@{self.name}" + (f" on {self.device}" if self.device else "")
         said = f", expected {1e3 * self.expected_seconds:.3f} ms" if self.expected_seconds else ""
         return f"  {where}: {1e3 * self.seconds:.3f} ms{said}, busy {self.busy:.0%}"
@@ -41,7 +41,7 @@ class StreamFigures:
     stages: tuple[StageFigures, ...]
 
     def describe(self) -> str:
-        """A line for the stream and one for each stage; the busiest is the bottleneck."""
+        """Return a line for the stream and one for each stage; the busiest is the bottleneck."""
         head = (
             f"stream of {self.requests} requests, {self.capacity} under way: "
             f"{self.per_second:.2f} a second, a result each {1e3 / self.per_second:.3f} ms"

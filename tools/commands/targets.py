@@ -311,7 +311,7 @@ def _seconds(seconds: float) -> str:
 
 
 def _number(value: float) -> str:
-    """Such as `110 G`, `2.1 M` and `0.8`."""
+    """Return a number with a prefix, such as `110 G`, `2.1 M` and `0.8`."""
     for power, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= power:
             return f"{value / power:.3g} {prefix}"

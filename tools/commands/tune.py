@@ -153,7 +153,7 @@ class SearchOptions:
     ray: RayOption = None
 
     def check(self) -> None:
-        """Raises BraidError for values that there are not, or that do not go together."""
+        """Raise BraidError for values that are unknown or exclude each other."""
         from braid.tuning.model_classes import CLASSES
         from braid.tuning.search import Final
 

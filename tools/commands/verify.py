@@ -214,7 +214,7 @@ def _check_options(
     per_cluster: bool,
     options: CompileOptions,
 ) -> None:
-    """Raises BraidError for options that exclude each other."""
+    """Raise BraidError for options that exclude each other."""
     from braid.support.errors import BraidError
     from braid.tools.commands.models import refuse_options
 
@@ -234,7 +234,7 @@ def _check_options(
 
 
 def _check_reference(interpret: bool, onnx_runtime: "OnnxReference | None") -> None:
-    """Raises BraidError where nothing but the interpreter could judge the interpreter."""
+    """Raise BraidError where nothing but the interpreter could judge the interpreter."""
     from braid.support.errors import BraidError
 
     if interpret and onnx_runtime is None:

@@ -37,7 +37,7 @@ class ExposedClusters:
     placements: Mapping[str, Placement]
 
     def alone(self) -> "SingleClusters":
-        """The reference by which each cluster is judged alone."""
+        """Return the reference by which each cluster is judged alone."""
         return _judged_alone(self.module.clone(), self.placements)
 
 
@@ -93,7 +93,7 @@ def expose_clusters(
 
 
 def _judged_alone(module: ModuleOp, placements: Mapping[str, Placement]) -> SingleClusters:
-    """Cuts what leaves clusters, in place."""
+    """Cut what leaves clusters, in place; return how each cluster is judged."""
     function = entry_of(module)
     inputs, outputs = signature_of(module)
     block, terminator = function.body.block, function.body.block.last_op
@@ -136,7 +136,7 @@ def _tolerance(value: SSAValue) -> float:
 
 
 def _behind(value: SSAValue) -> Iterator[Operation]:
-    """The ops that make a value, with those in their regions."""
+    """Yield the ops that make a value, with those in their regions."""
     seen, waiting = set[Operation](), [value.owner]
     while waiting:
         op = waiting.pop()
@@ -154,7 +154,7 @@ def _leaves(value: SSAValue, placement: Placement) -> bool:
 
 
 def _around(op: Operation, value: SSAValue) -> Placement | None:
-    """The cluster of a reader in the block of `value`; control flow has none."""
+    """Return the cluster of a reader in the block of `value`; control flow has none."""
     owner = value.owner
     assert isinstance(owner, Operation)
     return placement_of(op) if op.parent is owner.parent else None

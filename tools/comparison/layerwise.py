@@ -75,7 +75,7 @@ def _append_outputs(module: ModuleOp, added: Mapping[str, SSAValue]) -> None:
 
 
 def relative_error(actual: Array, reference: Array) -> float:
-    """‖actual − reference‖∞ / ‖reference‖∞; for integers and booleans 0 or infinity.
+    """Return ‖actual − reference‖∞ / ‖reference‖∞; for integers and booleans 0 or infinity.
 
     Elements that are equal, infinities and NaNs at the same places too, differ by nothing.
     """
@@ -98,7 +98,7 @@ def relative_error(actual: Array, reference: Array) -> float:
 def differences(
     order: Iterable[str], actual: Mapping[str, Array], reference: Mapping[str, Array]
 ) -> list[Difference]:
-    """The error of every value that both sides have, in `order`."""
+    """Return the error of every value that both sides have, in `order`."""
     return [
         Difference(name, relative_error(actual[name], reference[name]))
         for name in order

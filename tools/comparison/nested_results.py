@@ -60,7 +60,7 @@ def hand_out_results(op: Operation) -> tuple[Operation, Named]:
 
 
 def _inside(block: Block) -> Named:
-    """The named results of the ops of a block, and of what is nested in these."""
+    """Return the named results of the ops of a block, and of what is nested in these."""
     found: Named = []
     for op in list(block.ops):
         _, nested = hand_out_results(op)
@@ -118,7 +118,7 @@ def _from_while(op: scf.WhileOp) -> tuple[Operation, Named]:
 
 
 def _carry(blocks: Sequence[Block], values: Named) -> None:
-    """Gives the blocks arguments for the values, and lets the last one yield them."""
+    """Give the blocks arguments for the values, and let the last one yield them."""
     for block in blocks:
         for _, value in values:
             block.insert_arg(value.type, len(block.args))
@@ -136,7 +136,7 @@ def _replace(old: Operation, new: Operation, values: Named) -> tuple[Operation, 
 
 
 def _fill(like: SSAValue, before: Operation) -> SSAValue:
-    """A constant, in front of an op, that says that nothing was computed."""
+    """Insert a constant before an op that says that nothing was computed, and return it."""
     shape, dtype = extents_of(like), to_numpy(element_type_of(like))
     numbers = tuple(e if isinstance(e, int) and e != DYNAMIC else 1 for e in shape)
     constant = ConstantOp.of(_not_run(numbers, dtype))

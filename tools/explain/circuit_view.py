@@ -10,7 +10,7 @@ STAGE = "timeline"
 
 
 def circuit_views(text: str) -> tuple[TimelineView, ...]:
-    """Of what a backend says at `STAGE`."""
+    """Return the views in what a backend writes at `STAGE`."""
     lines = (line for line in text.splitlines() if line.startswith("["))
     return tuple(_view(view) for line in lines for view in json.loads(line))
 

@@ -98,7 +98,7 @@ class DeviceExplanation:
         return f"{self.clusters} Predicted: {_us(taken)} of each request, {rate} in a stream."
 
     def measure(self, seconds: Mapping[str, float]) -> None:
-        """Notes what one run of each function took."""
+        """Record what one run of each function took."""
         for stage in self.stages:
             stage.measured = seconds.get(stage.function)
 
@@ -133,7 +133,7 @@ class DeviceExplanation:
         return Table(columns, rows)
 
     def devices(self) -> Table:
-        """A row for each device, the busiest one marked."""
+        """Return a row for each device, the busiest one marked."""
         loads = _loads(self.stages)
         most = max(loads.values(), default=0.0)
         rows: list[tuple[str, ...]] = []
@@ -160,7 +160,7 @@ class DeviceExplanation:
         return TimelineView("Clusters", self.summary, lanes, bars, "µs", self.table())
 
     def trace(self) -> str:
-        """One request in the trace event format that Perfetto and Chrome read, predicted."""
+        """Return one predicted request in the trace event format that Perfetto and Chrome read."""
         lanes = list(_loads(self.stages))
         events: list[dict[str, object]] = [
             {"ph": "M", "pid": 0, "tid": lane, "name": "thread_name", "args": {"name": name}}
@@ -182,7 +182,7 @@ class DeviceExplanation:
 
 
 def _stages(graph: PartitionGraph, target: Target) -> list[ClusterView]:
-    """Clusters in an order in which they run; a value goes through the host."""
+    """Return the clusters in an order in which they run; a value goes through the host."""
     costs = CostSource(target)
     found: dict[int, ClusterView] = {}
     of: list[int] = []
@@ -221,7 +221,7 @@ def _stages(graph: PartitionGraph, target: Target) -> list[ClusterView]:
 def _count(
     stage: ClusterView | None, graph: PartitionGraph, node: int, target: Target, *, away: bool
 ) -> None:
-    """Adds a transfer of the value of `node` to a stage; the host has none."""
+    """Add a transfer of the value of `node` to a stage; the host has none."""
     size = graph.sizes[node]
     if stage is None or not size:
         return
@@ -232,7 +232,7 @@ def _count(
 
 
 def _schedule(found: dict[int, ClusterView], of: Sequence[int], graph: PartitionGraph) -> None:
-    """Begins each cluster when what it reads is there and its device is free."""
+    """Begin each cluster when what it reads is there and its device is free."""
     waits: dict[int, set[int]] = {number: set() for number in found}
     reach: list[set[int]] = []
     for node, operands in enumerate(graph.operands):
@@ -252,7 +252,7 @@ def _schedule(found: dict[int, ClusterView], of: Sequence[int], graph: Partition
 
 
 def _loads(stages: Sequence[ClusterView]) -> dict[str, float]:
-    """Seconds of a request by device; of those that take turns each has its part."""
+    """Return the seconds of a request by device; those that take turns each have their part."""
     loads: dict[str, float] = {}
     for stage in stages:
         for name in stage.devices:

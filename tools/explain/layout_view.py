@@ -38,12 +38,15 @@ class LayoutExplanation:
         )
 
     def table(self) -> Table:
-        """A row per op: its layouts, who makes its kernel, its cost, and what was next best."""
+        """Return a row per op.
+
+        It has the op's layouts, who makes its kernel, its cost, and what was next best.
+        """
         columns = ("op", "runs", "layouts", "kernel", "cost of a run", "next best", "in all")
         return Table(columns, tuple(map(self._row, self.report.ops)))
 
     def reorders(self) -> Table:
-        """A row per reorder."""
+        """Return a row per reorder."""
         rows = tuple(
             (
                 _value_label(reorder.value.owner),
@@ -73,7 +76,7 @@ class LayoutExplanation:
 
 
 def _arrow(choice: LayoutChoice) -> str:
-    """Equal neighbours are written once; weights keep their packing."""
+    """Return a choice as text; equal neighbours are written once, weights keep their packing."""
     operands = _joined(str(layout) for layout in choice.operands)
     return f"{operands} → {_joined(str(layout) for layout in choice.results)}"
 

@@ -36,7 +36,7 @@ class PlannedMemory:
 
     @staticmethod
     def of(module: ModuleOp, label: str, remarks: tuple[Remark, ...] = ()) -> "PlannedMemory":
-        """The plan that is written in `module`, after `plan-memory`."""
+        """Return the plan that is written in `module`, after `plan-memory`."""
         function = public_functions(module)[0]
         report, timeline = memory_report(function), memory_timeline(function)
         return PlannedMemory(label, report, timeline, remarks)
@@ -47,7 +47,7 @@ class PlannedMemory:
         return {name: n for name, n in counts.items() if n > 1 and name not in ("", CALL)}
 
     def drawn(self) -> MemoryPlan:
-        """The arena over time."""
+        """Return the arena over time."""
         live = [each for each in self.timeline.tensors if each.tensor.space == ARENA]
         steps = self.timeline.steps
         peak = fullest_step([(each.first, each.last, each.tensor.bytes) for each in live])
@@ -90,7 +90,7 @@ class MemoryExplanation:
         return "\n".join(lines)
 
     def tables(self) -> Iterator[tuple[str, Table]]:
-        """For each plan, the tensors that are live at its peak, the largest first."""
+        """Yield, for each plan, the tensors that are live at its peak, the largest first."""
         for plan in self._plans():
             rows = tuple(
                 (format_size(t.bytes), f"{t.offset}", t.name, t.type) for t in plan.report.live
@@ -99,7 +99,7 @@ class MemoryExplanation:
             yield title, Table(("bytes", "offset", "made by", "type"), rows)
 
     def view(self) -> MemoryView:
-        """The plans side by side."""
+        """Return the plans side by side."""
         _, table = list(self.tables())[-1]
         return MemoryView("Memory", self.summary, tuple(p.drawn() for p in self._plans()), table)
 

@@ -92,7 +92,7 @@ def _number(tree: _Tree, parent: int, groups: list[GraphGroup], group_of: list[i
 
 
 def _simplify(tree: _Tree) -> None:
-    """Opens groups of one part, whose label goes to that."""
+    """Open groups of one part, which gets their label."""
     for index, part in enumerate(tree.parts):
         if isinstance(part, _Tree):
             _simplify(part)
@@ -104,7 +104,7 @@ def _simplify(tree: _Tree) -> None:
 
 
 def _join_repeated(tree: _Tree, nodes: Sequence[GraphNode]) -> None:
-    """Puts equal neighbours into one group, such as the twelve layers of a transformer."""
+    """Put equal neighbours into one group, such as the twelve layers of a transformer."""
     for part in tree.parts:
         if isinstance(part, _Tree):
             _join_repeated(part, nodes)
@@ -139,7 +139,7 @@ def _kinds(part: "_Tree | int", nodes: Sequence[GraphNode]) -> Iterator[object]:
 
 
 def _cut(tree: _Tree, nodes: Sequence[GraphNode]) -> None:
-    """Cuts what has too many parts."""
+    """Cut groups that have too many parts."""
     for part in tree.parts:
         if isinstance(part, _Tree):
             _cut(part, nodes)

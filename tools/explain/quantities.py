@@ -4,7 +4,7 @@ import math
 
 
 def format_cost(cost: float, resource: str) -> str:
-    """A cost of `resource`; seconds get a unit, infinity a word."""
+    """Return a cost of `resource` as text; seconds get a unit, infinity a word."""
     if math.isinf(cost):
         return "impossible"
     if resource != "seconds":
@@ -24,7 +24,7 @@ def format_change(cost: float, reference: float, resource: str) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """Seconds with a unit that fits, in three digits."""
+    """Return seconds as text with a unit that fits, in three digits."""
     for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
         if abs(seconds) * factor >= 1:
             return f"{seconds * factor:.3g} {unit}"

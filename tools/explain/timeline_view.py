@@ -7,7 +7,7 @@ MICROSECONDS = 1e6
 
 
 def timeline_view(report: Report) -> TimelineView:
-    """The Gantt chart of a simulated stream, coloured by op, with the times of every unit."""
+    """Return the Gantt chart of a simulated stream, coloured by op, with the times of all units."""
     lanes = tuple(unit.name for unit in report.units)
     ops = {name: index for index, name in enumerate(dict.fromkeys(b.op for b in report.bars))}
     bars = tuple(

@@ -229,7 +229,7 @@ def _layouts(module: ModuleOp, counts: ExecutionCounts) -> LayoutExplanation:
 
 
 def _main(module: ModuleOp) -> FuncOp:
-    """The function that runs; of several variants the first.
+    """Return the function that runs; of several variants the first.
 
     Raises BraidError where there is none.
     """

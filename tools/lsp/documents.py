@@ -39,7 +39,7 @@ class Documents:
     """The open documents by URI. Everything but `analyze` runs on the event loop's thread."""
 
     def __init__(self, analyze: Analyze, publish: Publish) -> None:
-        """`publish` is called with each analysis that is still current when it is done."""
+        """Take `publish`, which gets each analysis that is still current when it is done."""
         self._analyze = analyze
         self._publish = publish
         self._versions: dict[str, _Version] = {}

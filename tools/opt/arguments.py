@@ -68,7 +68,7 @@ class OptOptions:
 
 
 def parse_arguments(argv: Sequence[str]) -> OptOptions:
-    """The options in `argv`; prints a message and exits with status 1 where they make no sense.
+    """Return the options in `argv`; print a message and exit with status 1 for invalid ones.
 
     A flag that is the name of a pass, `--cse` or `--my-pass="opt=1 other=2"`, adds that pass to
     the pipeline, in the order of the flags.

@@ -5,7 +5,7 @@ from braid.support.upstream_process import EndedError, RejectedError, upstream_b
 
 
 def to_bytecode(text: str, version: int | None) -> bytes:
-    """The bytecode of a module in the form that upstream tools read.
+    """Return the bytecode of a module in the form that upstream tools read.
 
     Raises:
         BraidError: upstream does not take the module, or cannot write this version.

@@ -47,7 +47,7 @@ class ChunkProcessor:
     """The module that the chunk has become so far."""
 
     def process(self, chunk: Chunk) -> str:
-        """The resulting IR as text.
+        """Return the resulting IR as text.
 
         Raises `BraidError` for what is wrong with the input, and `PassCrashError`.
         """
@@ -86,7 +86,7 @@ class ChunkProcessor:
         return self.options.no_implicit_module
 
     def _parse(self, chunk: Chunk) -> tuple[ModuleOp, tuple[ModulePass, ...], bool]:
-        """The module, the passes to run, and whether the module is not in the text."""
+        """Return the module, the passes to run, and whether the module is not in the text."""
         parsed = parse_mlir(self.context, chunk.text, self.file, line_offset=chunk.line_offset)
         write_settings(parsed.module, self.options.settings)
         if self.passes is not None:
@@ -102,7 +102,7 @@ class ChunkProcessor:
         return printer.text + "\n"
 
     def current_operation(self, location: SourceLocation | None) -> Note | None:
-        """The op of the module at a location, as the note that shows it; None if there is none."""
+        """Return the note that shows the op of the module at a location, None if there is none."""
         if location is None or self.module is None:
             return None
         for op in self.module.walk():
@@ -115,7 +115,7 @@ class ChunkProcessor:
         return None
 
     def report_crash(self, chunk: Chunk, crash: PassCrashError) -> Diagnostic:
-        """The diagnostic for `crash`, after its reproducer was written or could not be.
+        """Return the diagnostic for `crash`, after its reproducer was written or could not be.
 
         The IR before the failing pass is made again from the input, so that runs that do not
         crash need not keep it.
@@ -151,7 +151,7 @@ class ChunkProcessor:
 
 
 def _outermost(module: ModuleOp, passes: Sequence[ModulePass]) -> Operation:
-    """The only op of a text without a module.
+    """Return the only op of a text without a module.
 
     Raises:
         BraidError: there are several, or passes, which run on modules.

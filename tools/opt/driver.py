@@ -61,7 +61,7 @@ class OptDriver:
     _statistics: PassStatistics = field(default_factory=PassStatistics, init=False)
 
     def run(self) -> int:
-        """Process the input; returns the exit status, 0 for success and 1 for any error."""
+        """Process the input; return the exit status, 0 for success and 1 for any error."""
         timing = Timing()
         try:
             if self.options.emit == "irdl":
@@ -153,7 +153,7 @@ class OptDriver:
         return not problems, output
 
     def _wanted(self, processor: ChunkProcessor, diagnostic: Diagnostic) -> Diagnostic | None:
-        """The diagnostic with the notes that flags ask for, None where it is not asked for."""
+        """Return the diagnostic with the notes that flags ask for, None where it is not wanted."""
         options = self.options
         if diagnostic.severity in _BEYOND[options.verbosity]:
             return None

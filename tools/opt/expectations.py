@@ -48,7 +48,7 @@ def check_diagnostics(
     *,
     only_expected: bool = False,
 ) -> list[Diagnostic]:
-    """Errors for each diagnostic in `emitted` not expected by `text`, and the other way round.
+    """Return errors for diagnostics that are not expected, and for expectations not met.
 
     `text` begins after `line_offset` lines of `file`. A note of an error counts on its own, and
     every expectation is used once. With `only_expected`, others may be emitted as well.
@@ -71,7 +71,7 @@ def check_diagnostics(
 def parse_expectations(
     text: str, file: str, line_offset: int
 ) -> tuple[list[Expectation], list[Diagnostic]]:
-    """The expectations in `text`, and errors for the comments that are malformed."""
+    """Return the expectations in `text`, and errors for the comments that are malformed."""
     lines = text.split("\n")
     is_comment = [_MARKER.search(line) is not None for line in lines]
     expectations: list[Expectation] = []
@@ -112,7 +112,10 @@ def _target_line(place: str | None, index: int, is_comment: Sequence[bool]) -> i
 
 
 def _pattern(text: str, *, is_regex: bool) -> re.Pattern[str]:
-    """`text` as a pattern; with `is_regex`, the parts in double braces are regular expressions."""
+    """Return `text` as a pattern.
+
+    With `is_regex`, the parts in double braces are regular expressions.
+    """
     if not is_regex:
         return re.compile(re.escape(text))
     parts = re.split(r"\{\{(.*?)\}\}", text)

@@ -12,7 +12,7 @@ from braid.tools.terminal.outputs import STANDARD_OUTPUT, write_files, write_sta
 
 
 def stored_pipeline(parsed: ParsedFile, file: str) -> str:
-    """The pipeline that a reproducer holds; raises `BraidError` where there is none."""
+    """Return the pipeline that a reproducer holds. Raises `BraidError` where there is none."""
     pipeline = parsed.external_resources.get("mlir_reproducer", {}).get("pipeline")
     if not isinstance(pipeline, str):
         raise BraidError(
@@ -34,14 +34,14 @@ class Chunk:
 
 
 def read_input(name: str) -> tuple[str, str]:
-    """The name of the input for diagnostics and its text; `-` is standard input."""
+    """Return the name of the input for diagnostics and its text; `-` is standard input."""
     if name == "-":
         return "<stdin>", decode_mlir(sys.stdin.buffer.read(), "<stdin>")
     return name, read_mlir_text(Path(name))
 
 
 def split_chunks(text: str, marker: str = SPLIT_MARKER) -> Iterator[Chunk]:
-    """The parts of `text` between the lines that hold nothing but the marker."""
+    """Yield the parts of `text` between the lines that hold nothing but the marker."""
     split_line = re.compile(rf"^[ \t]*{re.escape(marker)}[ \t]*$\n?", re.MULTILINE)
     begin = line = 0
     for match in split_line.finditer(text):

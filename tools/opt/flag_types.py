@@ -5,18 +5,18 @@ from typing import Any
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Names that commas separate."""
+    """Return the names that commas separate in `text`."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def settings(text: str) -> dict[str, str]:
-    """Settings by name, separated as options of passes are."""
+    """Return settings by name; they are separated as options of passes are."""
     pairs = (part.partition("=") for part in text.strip("{}").replace(",", " ").split())
     return {name: value for name, _, value in pairs}
 
 
 def limit(text: str) -> int | None:
-    """A number of things, None for -1, beyond which something is left out."""
+    """Return the number beyond which something is left out, None for -1."""
     number = int(text)
     if number < -1:
         raise ValueError(text)
@@ -24,7 +24,7 @@ def limit(text: str) -> int | None:
 
 
 def flag_adder(group: argparse._ArgumentGroup) -> Any:  # pyright: ignore[reportPrivateUsage]
-    """Adds a switch `--x`, and the `--mlir-x` that mlir-opt calls it."""
+    """Return a function that adds a switch `--x`, and the `--mlir-x` that mlir-opt calls it."""
 
     def add(*names: str, **kwargs: Any) -> None:
         mlir_names = (

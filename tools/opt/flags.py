@@ -51,7 +51,7 @@ class _Show(argparse.Action):
 
 
 def names_of_flags(parser: argparse.ArgumentParser, *, switches: bool = False) -> frozenset[str]:
-    """The names of all long flags, or of those that take no value, without dashes."""
+    """Return the names of all long flags, or of those that take no value, without dashes."""
     return frozenset(
         string.removeprefix("--")
         for action in parser._actions  # pyright: ignore[reportPrivateUsage]
@@ -61,7 +61,7 @@ def names_of_flags(parser: argparse.ArgumentParser, *, switches: bool = False) -
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The parser of a command line whose flags are spelled with two dashes."""
+    """Return the parser of a command line whose flags are spelled with two dashes."""
     parser = _Parser(prog="braid-opt", description=_DESCRIPTION, add_help=False, allow_abbrev=False)
     add = parser.add_argument
     add(

@@ -8,7 +8,7 @@ from braid.tools.opt.flag_types import flag_adder, settings
 
 
 def add_flags_of_input(parser: argparse.ArgumentParser) -> None:
-    """Flags that say how the input is read."""
+    """Add flags that say how the input is read."""
     group = parser.add_argument_group("reading")
     flag = flag_adder(group)
     group.add_argument(
@@ -45,7 +45,7 @@ def add_flags_of_input(parser: argparse.ArgumentParser) -> None:
 
 
 def add_flags_of_checks(parser: argparse.ArgumentParser) -> None:
-    """Flags that say what is verified."""
+    """Add flags that say what is verified."""
     group = parser.add_argument_group("checking")
     flag = flag_adder(group)
     flag("--verify-roundtrip", help="verify that the input is read back as it is printed")
@@ -86,7 +86,7 @@ def add_flags_of_checks(parser: argparse.ArgumentParser) -> None:
 
 
 def add_flags_of_errors(parser: argparse.ArgumentParser) -> None:
-    """Flags that say what happens on errors, and what reproduces them."""
+    """Add flags that say what happens on errors, and what reproduces them."""
     group = parser.add_argument_group("errors")
     flag = flag_adder(group)
     flag(

@@ -7,7 +7,7 @@ from braid.tools.opt.flag_types import flag_adder, limit, names
 
 
 def add_flags_of_result(parser: argparse.ArgumentParser) -> None:
-    """Flags that say in which form the result is written."""
+    """Add flags that say in which form the result is written."""
     group = parser.add_argument_group("result")
     group.add_argument(
         "--emit",
@@ -28,7 +28,7 @@ def add_flags_of_result(parser: argparse.ArgumentParser) -> None:
 
 
 def add_flags_of_printing(parser: argparse.ArgumentParser) -> None:
-    """Flags that say how IR is printed, the result and that around passes."""
+    """Add flags that say how IR is printed, the result and that around passes."""
     group = parser.add_argument_group("printing")
     flag = flag_adder(group)
     flag("--print-op-generic", dest="print_generic", help="print ops in their generic form")
@@ -85,7 +85,7 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[repo
 
 
 def add_flags_of_dumps(parser: argparse.ArgumentParser) -> None:
-    """Flags that print the IR around passes."""
+    """Add flags that print the IR around passes."""
     group = parser.add_argument_group("IR around passes", "It goes to standard error.")
     flag = flag_adder(group)
     flag("--print-ir-before-all", dest="print_before_all", help="print the IR before every pass")
@@ -126,7 +126,7 @@ def add_flags_of_dumps(parser: argparse.ArgumentParser) -> None:
 
 
 def add_flags_of_reports(parser: argparse.ArgumentParser) -> None:
-    """Flags that report on passes."""
+    """Add flags that report on passes."""
     group = parser.add_argument_group("reports")
     flag = flag_adder(group)
     flag("--timing", help="print the time of every pass to standard error")

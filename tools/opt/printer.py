@@ -111,7 +111,7 @@ class FormattedPrinter(CachingPrinter):
                 self.print_string(f"%{self._number(user)}")
 
     def _number(self, op: Operation) -> str:
-        """The number by which comments name an op without results."""
+        """Return the number by which comments name an op without results."""
         if op not in self._numbers:
             self._numbers[op] = self._get_new_valid_name_id()
         return self._numbers[op]
@@ -156,7 +156,7 @@ class FormattedPrinter(CachingPrinter):
 
 
 def _location_name(value: SSAValue) -> str | None:
-    """The name in the location of what defines a value, as far as it can name a value."""
+    """Return the name in the location of what defines a value, as far as it can name a value."""
     if isinstance(value, OpResult):
         location = value.op.location
     else:
@@ -172,7 +172,7 @@ def _location_name(value: SSAValue) -> str | None:
 
 
 def printed(op: Operation, print_format: PrintFormat) -> str:
-    """The text of an op, without a newline at its end and without resources."""
+    """Return the text of an op, without a newline at its end and without resources."""
     printer = FormattedPrinter(print_format)
     printer.print_op(op)
     return printer.text

@@ -20,7 +20,7 @@ _COLUMN = 28
 
 
 def list_passes() -> str:
-    """All passes with their options, types, defaults and the first line of their documentation.
+    """Return all passes with their options, types, defaults and first line of documentation.
 
     braid's own come first, then the named pipelines, then the passes of other packages.
     """
@@ -37,7 +37,7 @@ def list_passes() -> str:
 
 
 def list_dialects() -> str:
-    """The names of all dialects, one a line; braid's own first."""
+    """Return the names of all dialects, one a line; braid's own first."""
     names = make_context().registered_dialect_names
     return "\n".join([*DIALECTS, *sorted(set(names) - set(DIALECTS))])
 
@@ -53,7 +53,7 @@ def _describe(name: str, factory: PassFactory) -> str:
 
 
 def _entry(name: str, text: str) -> str:
-    """A name and what it means, in columns; below each other where the name is too long."""
+    """Return a name and what it means, in columns; below each other where the name is too long."""
     if len(name) < _COLUMN or not text:
         return f"  {name:<{_COLUMN}}{text}".rstrip()
     return f"  {name}\n  {'':<{_COLUMN}}{text}"
@@ -74,7 +74,7 @@ _LONGEST = 400
 
 
 def render_diagnostic(diagnostic: Diagnostic, sources: Sources) -> str:
-    """`diagnostic` with its notes and hint, and with source lines where `sources` has them."""
+    """Return `diagnostic` with its notes, its hint, and the source lines that `sources` has."""
     lines = _render(diagnostic.severity, diagnostic.message, diagnostic.location, sources)
     for note in diagnostic.notes:
         lines += _render("note", note.message, note.location, sources)
@@ -102,7 +102,7 @@ def _render(
 
 
 def _around(text: str, column: int) -> tuple[str, int]:
-    """The part of a very long line that is around `column`, and the column in it."""
+    """Return the part of a very long line that is around `column`, and the column in it."""
     if len(text) <= _LONGEST:
         return text, column
     begin = max(0, min(column - _LONGEST // 2, len(text) - _LONGEST))
@@ -110,7 +110,7 @@ def _around(text: str, column: int) -> tuple[str, int]:
 
 
 def timing_report(timing: Timing, *, longest_first: bool = False) -> str:
-    """A table of phases and passes with their wall time, like mlir-opt's `--mlir-timing`."""
+    """Return a table of phases and passes with wall times, like mlir-opt's `--mlir-timing`."""
     total, entries = _times(timing, longest_first)
     rule = "===" + "-" * 73 + "==="
     lines = [
@@ -127,7 +127,7 @@ def timing_report(timing: Timing, *, longest_first: bool = False) -> str:
 
 
 def timing_json(timing: Timing, *, longest_first: bool = False) -> str:
-    """The same as JSON, in the form of mlir-opt's `--mlir-output-format=json`."""
+    """Return the same as JSON, in the form of mlir-opt's `--mlir-output-format=json`."""
     total, entries = _times(timing, longest_first)
     rows = [
         {
@@ -140,7 +140,7 @@ def timing_json(timing: Timing, *, longest_first: bool = False) -> str:
 
 
 def _times(timing: Timing, longest_first: bool) -> tuple[float, list[tuple[str, float]]]:
-    """The time of all, and that of each part, of the rest and of all."""
+    """Return the total time, and the time of each part, of the rest and of all."""
     total = timing.total()
     parts = [*timing.phases.items(), ("(rest)", total - sum(timing.phases.values()))]
     if longest_first:
@@ -149,16 +149,16 @@ def _times(timing: Timing, longest_first: bool) -> tuple[float, list[tuple[str, 
 
 
 def pipeline_report(passes: Sequence[ModulePass]) -> str:
-    """The passes that will run, like mlir-opt's `--dump-pass-pipeline`."""
+    """Return the passes that will run, like mlir-opt's `--dump-pass-pipeline`."""
     inner = ",\n".join(f"  {pass_text(pass_)}" for pass_ in passes)
     return f"Pass Manager with {len(passes)} passes:\nbuiltin.module(\n{inner}\n)"
 
 
 def remark_diagnostic(remark: Remark) -> Diagnostic:
-    """The diagnostic that shows `remark` as `file:line:col: remark: [pass] message`."""
+    """Return the diagnostic that shows `remark` as `file:line:col: remark: [pass] message`."""
     return Diagnostic("remark", f"[{remark.pass_name}] {remark.message}", remark.location)
 
 
 def remarks_json(remarks: Sequence[Remark]) -> str:
-    """All `remarks` as a JSON array."""
+    """Return all `remarks` as a JSON array."""
     return json.dumps([remark.to_json() for remark in remarks], indent=2) + "\n"

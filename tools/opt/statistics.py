@@ -50,7 +50,7 @@ class PassStatistics(Instrumentation):
         self._before = {}
 
     def report(self, *, merged: bool) -> str:
-        """A table of all runs, or, if `merged`, of the passes by name."""
+        """Return a table of all runs, or, if `merged`, of the passes by name."""
         lines = [_RULE, "... Pass statistics report ...".center(len(_RULE)).rstrip(), _RULE]
         for counts in self._merged() if merged else self.runs:
             lines += [

@@ -44,7 +44,7 @@ def minimize(items: Sequence[Item], fails: Callable[[list[Item]], bool]) -> list
 
 
 def _split(items: list[Item], parts: int) -> list[list[Item]]:
-    """Contiguous chunks of nearly equal length, later ones first: failures hide at the end."""
+    """Split `items` into chunks of nearly equal length, later ones first: failures hide there."""
     bounds = [len(items) * part // parts for part in range(parts + 1)]
     chunks = [items[a:b] for a, b in pairwise(bounds) if a < b]
     return chunks[::-1]

@@ -13,12 +13,12 @@ from braid.analysis.structure.parameter_expressions import is_leaf
 
 
 def removable(module: ModuleOp) -> list[int]:
-    """Numbers, in a walk over `module`, of the ops that can be left out."""
+    """Return the numbers, in a walk over `module`, of the ops that can be left out."""
     return [number for number, op in enumerate(_walk(module)) if _is_removable(op)]
 
 
 def subset(module: ModuleOp, kept: Sequence[int]) -> ModuleOp:
-    """A copy of `module` with the removable ops numbered in `kept` alone.
+    """Return a copy of `module` with only the removable ops numbered in `kept`.
 
     The results of an op that is left out become arguments of its function; functions return what
     is left without a reader, and weights nobody reads disappear.
@@ -48,7 +48,7 @@ def subset(module: ModuleOp, kept: Sequence[int]) -> ModuleOp:
 
 
 def unwrapped(module: ModuleOp) -> Iterator[ModuleOp]:
-    """Copies of `module` in which one control-flow op is replaced by the ops of one region."""
+    """Yield copies of `module` in which one region replaces its control-flow op."""
     for number, op in enumerate(_walk(module)):
         if isinstance(op, scf.IfOp | scf.IndexSwitchOp | scf.ForOp | scf.WhileOp):
             for index in range(len(op.regions)):
@@ -59,7 +59,7 @@ def unwrapped(module: ModuleOp) -> Iterator[ModuleOp]:
 
 
 def _walk(module: ModuleOp) -> Iterator[Operation]:
-    """Every op, except those inside groups: a group is reduced as a whole."""
+    """Yield every op, except those inside groups: a group is reduced as a whole."""
     for function in module.ops:
         yield function
         yield from _inside(function)
@@ -97,7 +97,7 @@ def _is_outside(user: Operation, op: Operation) -> bool:
 
 
 def _close(function: FuncOp) -> None:
-    """Returns what has no reader, and drops dead weights and arguments."""
+    """Return from `function` what has no reader, and drop dead weights and arguments."""
     block = function.body.block
     last = block.last_op
     if isinstance(last, ReturnOp):
@@ -118,7 +118,7 @@ def _close(function: FuncOp) -> None:
 
 
 def _unwrap(op: Operation, index: int) -> None:
-    """Puts the ops of a region where its op stands; what the region is given becomes inputs."""
+    """Put the ops of a region where its op stands; what the region is given becomes inputs."""
     function = _function_of(op)
     assert function is not None
     block = op.regions[index].block

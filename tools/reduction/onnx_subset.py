@@ -7,7 +7,7 @@ from onnx import TensorProto, ValueInfoProto, helper
 
 
 def subset(model: onnx.ModelProto, kept: Sequence[int]) -> onnx.ModelProto:
-    """A copy of `model` with the nodes of its graph that are numbered in `kept` alone.
+    """Return a copy of `model` with only the nodes of its graph that are numbered in `kept`.
 
     Values whose type is not known become float tensors of unknown shape.
     """
@@ -36,7 +36,7 @@ def subset(model: onnx.ModelProto, kept: Sequence[int]) -> onnx.ModelProto:
 
 
 def with_types(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with every type that shape inference finds; itself where it finds fault."""
+    """Return the model with every type that shape inference finds, or as it is if that fails."""
     try:
         return onnx.shape_inference.infer_shapes(model)
     except (onnx.shape_inference.InferenceError, ValueError):

@@ -51,9 +51,9 @@ _LARGEST_ORDER = 1 << 14
 
 
 class Order(BaseModel):
-    """An answer of the user between levels: go, stop, quit, threshold X, level N, space NAME=V,V …
+    """An answer of the user between levels, such as go, stop, quit or threshold X.
 
-    What is none of these is asked again.
+    The others are level N and space NAME=V,V … The service asks again for what is none of these.
     """
 
     line: str = Field(pattern=r"^[ -~]+$", max_length=1000)
@@ -334,7 +334,7 @@ def _add_operation(app: FastAPI) -> None:
         **GUARDED,
     )
     def metrics(service: ServicePart) -> Response:
-        """Counts for Prometheus."""
+        """Return counts for Prometheus."""
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
 
 

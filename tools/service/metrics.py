@@ -30,12 +30,12 @@ class Metrics(Collector):
         )
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """The numbers of tasks."""
+        """Yield the numbers of tasks."""
         tasks = GaugeMetricFamily("braid_tasks", "Tasks in each state.", labels=["state"])
         for state, count in self._queue.counts().items():
             tasks.add_metric([state], count)
         yield tasks
 
     def text(self) -> bytes:
-        """All of it."""
+        """Return all metrics as text."""
         return generate_latest(self._registry)

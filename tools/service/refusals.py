@@ -40,7 +40,7 @@ async def refuse(request: Request, error: Exception) -> Response:
 
 
 async def give_up(request: Request, error: Exception) -> Response:
-    """For what the server itself cannot do, such as write to a full disk."""
+    """Answer where the server itself cannot go on, such as on a full disk."""
     said = getattr(error, "strerror", None) or str(getattr(error, "orig", error))
     what = HTTPException(507, f"the server cannot keep what it has to: {said}")
     return await refuse(request, what)

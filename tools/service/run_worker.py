@@ -19,7 +19,7 @@ _LARGEST = 1 << 32
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """The arrays of a `.npz` file without pickled objects.
+    """Return the arrays of a `.npz` file without pickled objects.
 
     Raises:
         BraidError: it is none, has objects, or is too large once unpacked.

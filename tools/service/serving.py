@@ -31,7 +31,7 @@ sent."""
 def open_service(
     tokens: Tokens, limits: Limits, workers: int, usage: Usage, logins: Logins
 ) -> Generator[Service]:
-    """The service on this user's queue, which no other server works off meanwhile.
+    """Yield the service on this user's queue, which no other server works off meanwhile.
 
     Raises:
         BraidError: another one does, or its directory cannot be written.
@@ -62,7 +62,7 @@ def open_service(
 
 @contextmanager
 def listening(host: str, port: int) -> Generator[socket.socket]:
-    """A socket at an address. Raises BraidError where there can be none."""
+    """Yield a socket at an address. Raises BraidError where there can be none."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         found = socket.create_server((host, port), family=family)

@@ -28,7 +28,7 @@ def end_session(session: int, seconds: float = 0.5) -> bool:
 
 
 def members(session: int) -> Iterator[int]:
-    """The processes of a session that still run."""
+    """Yield the processes of a session that still run."""
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             with contextlib.suppress(OSError, ValueError, IndexError):

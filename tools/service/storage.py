@@ -27,7 +27,7 @@ _OWNER = "owner"
 
 
 def open_database() -> Engine:
-    """The file of this user's records, which has the tables of the service.
+    """Open the file of this user's records, which has the tables of the service.
 
     Where the records are on a server for many machines, the queue is in a file of this one, as the
     models are.
@@ -61,7 +61,7 @@ class Tokens:
         self.engine = engine
 
     def add(self, name: str) -> str:
-        """A new token. Raises BraidError where there is one of the name, or it is none."""
+        """Return a new token. Raises BraidError where the name is taken or is invalid."""
         if not (name.isprintable() and 0 < len(name) <= 64):
             raise BraidError(f"{name!r} is no name: it needs 1 to 64 printable characters")
         token = secrets.token_urlsafe(32)
@@ -75,13 +75,13 @@ class Tokens:
         return token
 
     def names(self) -> list[tuple[str, float]]:
-        """Names, and when they were made."""
+        """Return names, and when their tokens were made."""
         with Session(self.engine) as session:
             rows = session.scalars(select(TokenRow).order_by(TokenRow.created))
             return [(row.name, row.created) for row in rows]
 
     def remove(self, name: str) -> None:
-        """Nobody gets in with it any more. Raises BraidError where there is none of the name."""
+        """Remove a token, which then gives no access. Raises BraidError where there is none."""
         with Session(self.engine) as session, session.begin():
             row = session.get(TokenRow, name)
             if row is None:
@@ -120,7 +120,7 @@ class TaskQueue:
         self.engine = engine
 
     def add(self, identity: str, options: TaskOptions, owner: str = "") -> Task:
-        """A new task at the end, of the user whose token is called `owner`."""
+        """Add a task at the end, for the user whose token is called `owner`, and return it."""
         with Session(self.engine) as session, session.begin():
             row = TaskRow(
                 id=identity,
@@ -135,13 +135,13 @@ class TaskQueue:
             return _task(row)
 
     def get(self, identity: str) -> Task | None:
-        """The task of this name."""
+        """Return the task of this name, None where there is none."""
         with Session(self.engine) as session:
             row = session.scalar(select(TaskRow).where(TaskRow.id == identity))
             return None if row is None else _task(row)
 
     def latest(self, count: int, user: str | None = None) -> list[Task]:
-        """The last ones that a user may see, the newest first; those of all for None."""
+        """Return the last tasks that a user may see, the newest first; those of all for None."""
         chosen = select(TaskRow).order_by(TaskRow.number.desc()).limit(count)
         if user is not None:
             chosen = chosen.where(_owner().in_((user, "")))
@@ -163,7 +163,7 @@ class TaskQueue:
         return {state: found.get(state, 0) for state in State}
 
     def take(self) -> Task | None:
-        """The first one that is queued, which is running from now on."""
+        """Return the first task that is queued, which is running from now on, None if none is."""
         first = (
             select(TaskRow.id)
             .where(TaskRow.state == State.QUEUED)
@@ -255,7 +255,7 @@ def _fresh(row: TaskRow) -> dict[str, Any]:
 
 
 def _held(session: Session, identity: str) -> TaskRow | None:
-    """The row of a task, which nobody else changes before the transaction ends.
+    """Return the row of a task, which nobody else changes before the transaction ends.
 
     One that is only read could be another by the time it is written.
     """

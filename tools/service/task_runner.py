@@ -42,7 +42,7 @@ class Bell:
         self._event = asyncio.Event()
 
     def ring(self) -> None:
-        """Something has happened."""
+        """Wake all that wait: something has happened."""
         self._event.set()
         self._event = asyncio.Event()
 
@@ -69,7 +69,7 @@ class TaskRunner:
     _exceeded: dict[str, str] = field(default_factory=dict[str, str])
 
     def files(self, identity: str) -> Path:
-        """The directory of a task."""
+        """Return the directory of a task."""
         return self.directory / identity
 
     async def run(self) -> None:

@@ -34,10 +34,10 @@ def _is_memory_limited() -> bool:
 
 
 def exhausted(error: BaseException) -> BraidError | None:
-    """The diagnostic for a stack, a memory or a limit of the system that was not enough, if it is.
+    """Return the diagnostic where a stack, memory or a limit of the system was exhausted.
 
-    Readers refuse what is nested too deeply, and writers name their files, so that this is the
-    last resort.
+    The result is None for any other error. This is the last resort: readers refuse what is nested
+    too deeply, and writers name their files.
     """
     if isinstance(error, OSError) and error.errno in _LIMITS:
         name = f": '{error.filename}'" if error.filename else ""

@@ -38,7 +38,7 @@ def _is_pythons() -> bool:
 
 @contextmanager
 def ended_by_interrupts(is_program: bool) -> Generator[None]:
-    """Around imports of a program: Ctrl-C ends the process with `INTERRUPTED`.
+    """Let Ctrl-C end the process with `INTERRUPTED` while a program imports its modules.
 
     Otherwise it would be an exception in any line of any module, some of which lose it. Where it
     does something else than Python has it do, that stays.

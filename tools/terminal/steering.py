@@ -29,7 +29,7 @@ def steering(
     read: Callable[[], str] = sys.stdin.readline,
     say: Callable[[str], None] = print,
 ) -> "Callable[[KernelTask, Turn[KernelSchedule]], Order[KernelSchedule]]":
-    """Shows where a search stands, and asks until the answer is a command.
+    """Return a function that shows where a search stands, and asks until it gets a command.
 
     Where nothing is to be searched any more, as at the end of what is read, `end` is called.
     """
@@ -115,7 +115,7 @@ def _level(words: Sequence[str]) -> int:
 
 
 def _restricted(words: Sequence[str], turn: "Turn[KernelSchedule]") -> "list[KernelSchedule]":
-    """The points with these values; those of families without the entry are none of them."""
+    """Return the points with these values, and of families that have the entries."""
     points, known = list(turn.points), _values(turn.points)
     if not words:
         raise _UnclearError("expected values of entries, such as 'space rows=4,6'")
