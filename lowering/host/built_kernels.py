@@ -63,7 +63,7 @@ class _Order:
     key: str
 
     def emit(self) -> Kernel:
-        """The kernel before it is compiled."""
+        """Return the kernel before it is compiled."""
         if self.match is None:
             return self.fallback.emit(self.group, self.symbol)
         return self.match.emit(self.symbol, self.schedule)
@@ -130,7 +130,7 @@ class BuiltKernels:
         )
 
     def link(self, functions: Sequence[func.FuncOp]) -> tuple[Code]:
-        """One object a kernel; the functions themselves are the host program's."""
+        """Return one object a kernel; the functions themselves are in the host program."""
         emitted = {k: one for k, one in self._kernels.items() if isinstance(one, _Emitted)}
         try:
             made = _compiled(emitted, self._compile, self._cache, self._generator)
@@ -153,7 +153,7 @@ class BuiltKernels:
                     self._compile([order.symbol], [emitted[order.key].text])
 
     def at(self, stage: str, functions: Sequence[func.FuncOp]) -> list[str]:
-        """At `linalg`, the only stage: as the families emit them, a module each."""
+        """Return the kernels as the families emit them, at `linalg`, the only stage."""
         texts: dict[str, str] = {}
         for order in self._orders:
             if order.key not in texts:

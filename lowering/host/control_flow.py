@@ -46,7 +46,7 @@ class ControlFlow:
         self._emit_op = emit_op
 
     def emit(self, op: _ControlFlowOp, builder: PointerBuilder) -> None:
-        """Emits `op`, which counts itself and each time one of its regions is entered."""
+        """Emit `op`, which counts itself and each time one of its regions is entered."""
         self._values.bind_results(op)
         self._counters.count(op, builder)
         match op:
@@ -121,7 +121,7 @@ class ControlFlow:
         arguments: Sequence[SSAValue],
         builder: PointerBuilder,
     ) -> list[SSAValue]:
-        """Copies tensors into the buffers of the loop; gives the scalars to carry."""
+        """Copy tensors into the buffers of the loop, and return the scalars to carry."""
         tensors = self._values.tensors
         for value, slot, argument in zip(initial, carried, arguments, strict=True):
             if isinstance(value.type, TensorType):
@@ -173,7 +173,7 @@ class ControlFlow:
     def _hand_on(
         self, terminator: Operation, targets: Sequence[SSAValue], builder: PointerBuilder
     ) -> None:
-        """Copies to all targets at once: what a copy may overwrite is staged first."""
+        """Copy to all targets at once: what a copy may overwrite is staged first."""
         values, tensors = forwarded(terminator), self._values.tensors
         staging = buffers_of(terminator, STAGING_BUFFERS, len(values))
         sources = dict(tensors)

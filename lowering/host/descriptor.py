@@ -221,7 +221,7 @@ class ModelDescription:
 
 
 def descriptor_module(description: ModelDescription) -> str:
-    """LLVM IR that defines `braid_model` and refers to the program's entry."""
+    """Return LLVM IR that defines `braid_model` and refers to the program's entry."""
     return str(_Descriptor(description).module)
 
 
@@ -405,7 +405,7 @@ class _Descriptor:
         return ir.Constant(_EXPANSION, [*map(_I64, counts), matrix])
 
     def _matrix(self, values: tuple[float, ...]) -> Any:
-        """The address of these numbers, which weights of one kind share."""
+        """Return the address of these numbers, which weights of one kind share."""
         if values not in self._matrices:
             array = ir.ArrayType(ir.DoubleType(), len(values))
             self._matrices[values] = self._global(ir.Constant(array, list(values)))
@@ -426,7 +426,7 @@ class _Descriptor:
         return self._list([_I64(value) for value in values], _I64)[1]
 
     def _list(self, elements: Sequence[Any], type: Any) -> tuple[Any, Any]:
-        """The length, and the address of a constant array of the elements."""
+        """Return the length, and the address of a constant array of the elements."""
         if not elements:
             return _I64(0), ir.Constant(_POINTER, None)
         array = ir.Constant(ir.ArrayType(type, len(elements)), list(elements))

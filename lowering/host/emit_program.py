@@ -54,7 +54,7 @@ def emit_program(
     counters: dict[str, int] | None = None,
     sizes: SizeTable | None = None,
 ) -> ModuleOp:
-    """The program of a function after `plan-memory`.
+    """Return the program of a function after `plan-memory`.
 
     The module defines `symbol(env, inputs, outputs, weights, arena) -> i32` in upstream dialects
     and declares the kernels it calls. With `counters`, numbers by name, it counts and times every
@@ -124,7 +124,7 @@ class _ProgramEmitter:
         )
 
     def emit(self) -> ModuleOp:
-        """The module with the program in it."""
+        """Return the module with the program in it."""
         block, body = self._function.body.block, Block()
         inputs = [BufferAttr.input(index) for index in range(len(block.args))]
         self._values.bind_buffers(block.args, inputs)
@@ -139,7 +139,7 @@ class _ProgramEmitter:
         return self.module
 
     def _body(self, block: Block, builder: PointerBuilder) -> None:
-        """Emits the body of the function: calls on streams in sections, the rest as it stands."""
+        """Emit the body of the function: calls on streams in sections, the rest as it stands."""
         section: list[func.CallOp] = []
         for op in block.ops:
             step = self._order.steps.get(op)
@@ -155,7 +155,7 @@ class _ProgramEmitter:
                 section.append(op)
 
     def _section(self, calls: Sequence[func.CallOp], builder: PointerBuilder) -> None:
-        """Runs `calls` on their streams, or as they stand where there is nothing beside them."""
+        """Run `calls` on their streams, or as they stand where there is nothing beside them."""
         steps = [self._order.steps[call] for call in calls]
         if len({step.stream for step in steps}) <= 1:
             for call in calls:
@@ -211,7 +211,7 @@ class _ProgramEmitter:
         return symbol, self._grids.get(symbol, KernelGrid())
 
     def _arguments(self, op: func.CallOp) -> list[SSAValue]:
-        """The buffers of a kernel: operands, results, scratch memory."""
+        """Return the buffers of a kernel: operands, results, scratch memory."""
         buffers = [self._values.tensors[value] for value in (*op.operands, *op.results)]
         scratch = op.attributes.get(SCRATCH_BUFFER)
         if isinstance(scratch, BufferAttr):
@@ -230,7 +230,7 @@ class _ProgramEmitter:
 
 
 def _statuses(source: ModuleOp, function: func.FuncOp) -> list[str]:
-    """Functions that tell whether kernels of a program have failed, each once."""
+    """Return the functions that tell whether kernels of a program have failed, each once."""
     calls = [op for op in function.walk() if isinstance(op, func.CallOp)]
     called = {call.callee.root_reference.data for call in calls}
     functions = [op for op in source.ops if isinstance(op, func.FuncOp)]

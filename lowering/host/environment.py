@@ -37,7 +37,7 @@ class Environment:
     arena: SSAValue
 
     def service(self, builder: PointerBuilder, offset: int) -> SSAValue:
-        """The pointer in `braid_env` at `offset`."""
+        """Return the pointer in `braid_env` at `offset`."""
         return builder.load(builder.address(self.env, offset), POINTER)
 
     def goes_on(self, builder: PointerBuilder) -> SSAValue:
@@ -58,14 +58,14 @@ class Buffers:
         entry: PointerBuilder,
         offset: Callable[[int], SSAValue],
     ) -> None:
-        """`offset` gives the place in the arena of a buffer that is placed for each run."""
+        """Take `offset`, which gives the place in the arena of a buffer placed at run time."""
         self._environment = environment
         self._entry = entry
         self._offset = offset
         self._known: dict[BufferAttr, SSAValue] = {}
 
     def address(self, buffer: BufferAttr) -> SSAValue:
-        """The address of `buffer`."""
+        """Return the address of `buffer`."""
         if buffer not in self._known:
             self._known[buffer] = self._compute(buffer)
         return self._known[buffer]
@@ -76,7 +76,7 @@ class Buffers:
         return self._entry.address(base, buffer.offset.data)
 
     def _base(self, space: str, number: str) -> SSAValue:
-        """The address of the first byte of a memory space."""
+        """Return the address of the first byte of a memory space."""
         environment = self._environment
         match space, number:
             case "arena", "":
@@ -106,7 +106,7 @@ class Buffers:
                 return self._known[key]
 
     def _aligned(self, buffer: BufferAttr) -> SSAValue:
-        """The first multiple of the alignment in a buffer."""
+        """Return the first aligned address in a buffer."""
         entry, first = self._entry, self.address(buffer)
         address = entry.emit(llvm.PtrToIntOp(first, i64))
         backwards = entry.emit(arith.SubiOp(entry.constant(0), address))

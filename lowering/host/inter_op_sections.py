@@ -56,7 +56,7 @@ class InterOpSections:
         kernels: KernelCalls,
         entry: PointerBuilder,
     ) -> None:
-        """`symbol` is that of the program; `entry` stands where everything else is behind."""
+        """Take the program's `symbol`, and a builder `entry` that stands before everything else."""
         self._module = module
         self._symbol = symbol
         self._streams = order.streams
@@ -68,7 +68,7 @@ class InterOpSections:
         self._count = 0
 
     def emit(self, calls: Sequence[InterOpCall], builder: PointerBuilder) -> None:
-        """Runs `calls` on their streams; all are done behind it."""
+        """Run `calls` on their streams; all are done when the section ends."""
         self._count += 1
         symbol = f"{self._symbol}_inter_op_{self._count}"
         environment = self._environment
@@ -83,7 +83,7 @@ class InterOpSections:
         builder.call_pointer(run_inter_op, [environment.env, body, slots, streams])
 
     def _counters_of_streams(self) -> SSAValue:
-        """The counters of all streams, which only grow while the program runs."""
+        """Return the counters of all streams, which only grow while the program runs."""
         if self._counters is None:
             size = self._entry.constant(self._streams * COUNTER_BYTES // POINTER_BYTES)
             room = llvm.AllocaOp(size, i64, alignment=COUNTER_BYTES)

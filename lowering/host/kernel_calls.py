@@ -79,7 +79,7 @@ class KernelCalls:
         buffers: Sequence[SSAValue],
         grid: KernelGrid,
     ) -> None:
-        """Runs all iterations of the kernel's grid on `buffers`."""
+        """Run all iterations of the kernel's grid on `buffers`."""
         self._declare_kernel(symbol, len(buffers), len(grid.sizes))
         for begin, end in _parts(grid):
             self._run(builder, symbol, buffers, Iterations(begin, end, grid.workers, grid.sizes))
@@ -87,7 +87,7 @@ class KernelCalls:
     def _run(
         self, builder: PointerBuilder, symbol: str, buffers: Sequence[SSAValue], part: Iterations
     ) -> None:
-        """Runs a part of the grid, whose iterations do not depend on each other."""
+        """Run a part of the grid, whose iterations do not depend on each other."""
         if part.count == 1:
             numbers = (part.begin, part.end, *part.sizes)
             builder.call(symbol, *buffers, *map(self._sizes.value, numbers))
@@ -112,7 +112,7 @@ class KernelCalls:
         buffers: Sequence[SSAValue],
         grid: KernelGrid,
     ) -> None:
-        """Runs all iterations of the kernel's grid on this thread, as its first worker."""
+        """Run all iterations of the kernel's grid on this thread, as its first worker."""
         self._declare_kernel(symbol, len(buffers))
         for begin, end in _parts(grid):
             assert isinstance(end, int), "streams run code of known sizes"
@@ -130,7 +130,7 @@ class KernelCalls:
         return self._slots[count]
 
     def _declare(self, symbol: str, make: Callable[[], llvm.FuncOp]) -> None:
-        """Puts a function into the module once: equal calls, as of equal layers, are many."""
+        """Put a function into the module once: equal calls, as of equal layers, are many."""
         if symbol not in self._declared:
             self._declared.add(symbol)
             self._module.body.block.add_op(make())
@@ -142,7 +142,7 @@ def _parts(grid: KernelGrid) -> list[tuple[int, Extent]]:
 
 
 def thunk_function(thunk: str, symbol: str, buffers: int, part: Iterations) -> llvm.FuncOp:
-    """`void thunk(slots, begin, end)`: the kernel on the buffers whose addresses `slots` holds.
+    """Return `void thunk(slots, begin, end)`, which runs the kernel on the buffers in `slots`.
 
     The range counts iterations from the first of `part` on, or workers, each of which takes an
     equal share. A range of workers needs the scratch memory of its first one only.

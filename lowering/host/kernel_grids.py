@@ -40,7 +40,7 @@ class KernelGrid:
 
 
 def kernel_grids(source: ModuleOp) -> dict[str, KernelGrid]:
-    """The grid of each kernel by its symbol: one iteration where a function says nothing."""
+    """Return the grid of each kernel by its symbol: one iteration where a function says nothing."""
     functions = (op for op in source.ops if isinstance(op, func.FuncOp))
     return {function.sym_name.data: _grid(function) for function in functions}
 

@@ -25,7 +25,10 @@ from braid.targets.backend import KernelNeeds
 def kernel_functions(
     module: ModuleOp, callers: Sequence[func.FuncOp] | None = None
 ) -> list[func.FuncOp]:
-    """The functions of the kernels that `callers` call, by default all that are the model."""
+    """Return the functions of the kernels that `callers` call.
+
+    By default these are all functions that are the model.
+    """
     called = {
         op.callee.root_reference.data
         for function in (model_functions(module) if callers is None else callers)
@@ -43,7 +46,7 @@ def workers_of(needs: KernelNeeds) -> int:
 
 
 def annotate_kernels(functions: Sequence[func.FuncOp], needs: Sequence[KernelNeeds]) -> None:
-    """Writes grid, scratch and aliasing of the kernels on their functions."""
+    """Write grid, scratch and aliasing of the kernels on their functions."""
     for function, own in zip(functions, needs, strict=True):
         function.attributes[GRID] = attribute_of(own.grid)
         if own.sizes:

@@ -13,7 +13,7 @@ from braid.lowering.host.values import Values
 
 
 def function_numbers(module: ModuleOp) -> dict[str, int]:
-    """The number of each function that the model launches, as in the model's descriptor."""
+    """Return the number of each function that the model launches, as in the model's descriptor."""
     return {op.sym_name.data: number for number, op in enumerate(device_functions(module))}
 
 
@@ -30,7 +30,7 @@ class Launches:
         self._slots: dict[int, SSAValue] = {}
 
     def launch(self, op: LaunchOp, builder: PointerBuilder) -> None:
-        """Starts a function on its device; its results are where the plan says."""
+        """Start a function on its device; its results are where the plan says."""
         values = self._values
         values.bind_results(op)
         count = len(op.inputs) + len(op.outputs)
@@ -54,7 +54,7 @@ class Launches:
         values.scalars[op.token] = ticket
 
     def finish(self, op: AwaitOp, builder: PointerBuilder) -> None:
-        """Waits for all tokens; the results are where the operands are."""
+        """Wait for all tokens; the results are where the operands are."""
         for ticket in self._tickets(op.tokens):
             service = self._environment.service(builder, FINISH_OFFSET)
             builder.call_pointer(service, [self._environment.env, ticket])
@@ -65,7 +65,10 @@ class Launches:
         return [self._values.scalars[token] for token in tokens]
 
     def _slots_for(self, count: int) -> SSAValue:
-        """Room on the stack, shared by launches of that many: the runtime copies it at once."""
+        """Return room on the stack for `count` pointers, which the runtime copies at once.
+
+        Launches with equally many share it.
+        """
         if count not in self._slots:
             self._slots[count] = self._entry.stack_slots(count)
         return self._slots[count]

@@ -29,7 +29,7 @@ class LowerProgramPass(ModulePass):
     profile: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Emits the program of the one public function."""
+        """Emit the program of the one public function."""
         function = next(
             f for f in op.ops if isinstance(f, func.FuncOp) and f.sym_visibility is None
         )

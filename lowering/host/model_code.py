@@ -65,7 +65,7 @@ class DevicePart:
     kernels: EmittedKernels
 
     def codes(self) -> Sequence[Code]:
-        """The code of the functions; their memory is planned."""
+        """Return the code of the functions, whose memory is planned."""
         return self.kernels.link(self.functions)
 
 
@@ -78,7 +78,7 @@ def lower_model(
     profile: bool = False,
     weights: Callable[[], Weights] = dict,
 ) -> ModelCode:
-    """Emits all kernels, plans memory (in place, as attributes), and compiles them and the program.
+    """Emit all kernels, plan memory (in place, as attributes), and compile kernels and program.
 
     `module` is what `outline-kernels` leaves; `weights` are as in `Job`. Raises BraidError where a
     kernel cannot be compiled, or the backend of a device is not installed.
@@ -104,7 +104,7 @@ def lower_model(
 
 
 def features_of(parts: Sequence[DevicePart], machine: Machine) -> tuple[str, ...]:
-    """Features that a CPU must have to run the kernels and the program, sorted."""
+    """Return the features that a CPU must have to run the kernels and the program, sorted."""
     asked = {name for part in parts for need in part.kernels.needs for name in need.features}
     return tuple(sorted({*needed_features(machine), *asked}))
 
@@ -115,7 +115,7 @@ def emit_parts(
     jobs: int | None = None,
     weights: Callable[[], Weights] = dict,
 ) -> list[DevicePart]:
-    """The kernels of each device, whose needs are written on their functions.
+    """Return the kernels of each device, whose needs are written on their functions.
 
     Raises BraidError for a kernel that functions on two devices call.
     """
@@ -137,7 +137,7 @@ def emit_parts(
 
 
 def plan_memory(ctx: Context, module: ModuleOp) -> None:
-    """Plans the memory of a module with annotated kernels."""
+    """Plan the memory of a module with annotated kernels."""
     run_pipeline(ctx, module, [PlanMemoryPass()], verify=False)
 
 
@@ -166,7 +166,7 @@ def _expected_seconds(module: ModuleOp, own: Sequence[Code]) -> dict[str, float]
 
 
 def _by_device(module: ModuleOp, target: Target) -> dict[str, list[func.FuncOp]]:
-    """The functions that are programs, by the device that runs them.
+    """Return the functions that are programs, by the device that runs them.
 
     What launches others runs on the host, and so does what computes nothing where all that a device
     with a memory of its own computes is launched.

@@ -18,15 +18,15 @@ class PointerBuilder(Builder):
     """A builder with names for what programs on raw pointers are made of."""
 
     def emit(self, op: Operation) -> SSAValue:
-        """Inserts `op` and gives its first result."""
+        """Insert `op` and return its first result."""
         return self.insert(op).results[0]
 
     def constant(self, value: int) -> SSAValue:
-        """An i64."""
+        """Return a constant i64."""
         return self.emit(arith.ConstantOp.from_int_and_width(value, 64))
 
     def address(self, base: SSAValue, offset: int) -> SSAValue:
-        """`base` plus a constant number of bytes."""
+        """Return `base` plus a constant number of bytes."""
         if offset == 0:
             return base
         if offset > LARGEST_STATIC_OFFSET:
@@ -34,11 +34,11 @@ class PointerBuilder(Builder):
         return self.emit(llvm.GEPOp.from_mixed_indices(base, [offset], I8, inbounds=True))
 
     def address_at(self, base: SSAValue, offset: SSAValue) -> SSAValue:
-        """`base` plus an i64 number of bytes."""
+        """Return `base` plus an i64 number of bytes."""
         return self.emit(llvm.GEPOp.from_mixed_indices(base, [offset], I8, inbounds=True))
 
     def load(self, pointer: SSAValue, type: Attribute) -> SSAValue:
-        """A scalar; a bool is stored as a byte."""
+        """Load a scalar; a bool is stored as a byte."""
         if type == i1:
             byte = self.emit(llvm.LoadOp(pointer, I8))
             zero = self.emit(arith.ConstantOp.from_int_and_width(0, 8))
@@ -46,43 +46,43 @@ class PointerBuilder(Builder):
         return self.emit(llvm.LoadOp(pointer, type))
 
     def store(self, value: SSAValue, pointer: SSAValue) -> None:
-        """A scalar; a bool is stored as a byte, an index as an i64."""
+        """Store a scalar; a bool is stored as a byte, an index as an i64."""
         if value.type == i1:
             value = self.emit(arith.ExtUIOp(value, I8))
         self.insert(llvm.StoreOp(value, pointer))
 
     def load_pointer(self, slots: SSAValue, place: int) -> SSAValue:
-        """The pointer number `place` of those that stand one after the other at `slots`."""
+        """Load the pointer number `place` of those that stand one after the other at `slots`."""
         return self.load(self.address(slots, place * POINTER_BYTES), POINTER)
 
     def store_pointers(self, pointers: Iterable[SSAValue], slots: SSAValue) -> None:
-        """Writes pointers one after the other to `slots`."""
+        """Write pointers one after the other to `slots`."""
         for place, pointer in enumerate(pointers):
             self.store(pointer, self.address(slots, place * POINTER_BYTES))
 
     def copy(self, target: SSAValue, source: SSAValue, size: SSAValue) -> None:
-        """Copies `size` bytes between buffers that do not overlap."""
+        """Copy `size` bytes between buffers that do not overlap."""
         self.insert(llvm.CallOp("memcpy", target, source, size, return_type=POINTER))
 
     def call(self, symbol: str, *arguments: SSAValue) -> None:
-        """Calls a function without result."""
+        """Call a function without result."""
         self.insert(llvm.CallOp(symbol, *arguments))
 
     def call_pointer(
         self, function: SSAValue, arguments: Sequence[SSAValue], result: Attribute | None = None
     ) -> SSAValue | None:
-        """Calls a function by its address."""
+        """Call a function by its address."""
         call = llvm.CallOp("indirect", function, *arguments, return_type=result)
         del call.properties["callee"]
         self.insert(call)
         return call.results[0] if result is not None else None
 
     def function_address(self, symbol: str) -> SSAValue:
-        """The address of a function of the module."""
+        """Return the address of a function of the module."""
         return self.emit(llvm.AddressOfOp(SymbolRefAttr(symbol), POINTER))
 
     def stack_slots(self, count: int) -> SSAValue:
-        """Room for `count` pointers on the stack."""
+        """Return room for `count` pointers on the stack."""
         size = self.constant(count)
         return self.emit(llvm.AllocaOp(size, POINTER, alignment=8))
 
@@ -90,13 +90,13 @@ class PointerBuilder(Builder):
 def external_function(
     symbol: str, arguments: Sequence[Attribute], result: Attribute | None = None
 ) -> llvm.FuncOp:
-    """The declaration of a function that another object defines."""
+    """Return the declaration of a function that another object defines."""
     signature = llvm.LLVMFunctionType(list(arguments), result)
     return llvm.FuncOp(symbol, signature, llvm.LinkageAttr("external"))
 
 
 def parallel_body(symbol: str, block: Block) -> llvm.FuncOp:
-    """`void symbol(slots, begin, end)`, as `parallel_for` calls it, with the ops of `block`."""
+    """Return `void symbol(slots, begin, end)`, as `parallel_for` calls it, made of `block`."""
     signature = llvm.LLVMFunctionType([POINTER, i64, i64])
     return llvm.FuncOp(symbol, signature, llvm.LinkageAttr("internal"), body=Region(block))
 

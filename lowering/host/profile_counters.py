@@ -37,21 +37,21 @@ class ProfileCounters:
         self._clock: tuple[Block, SSAValue] | None = None
 
     def count(self, op: Operation, builder: PointerBuilder) -> None:
-        """Adds one to the counter of control flow, if it has a name."""
+        """Add one to the counter of control flow, if it has a name."""
         self._clock = None
         if self._enabled and names_of(op):
             name = "+".join(names_of(op))
             self._add_one(self._counter(name), builder)
 
     def enter(self, op: Operation, key: str, builder: PointerBuilder) -> None:
-        """Adds one to the counter of a region of `op`, which its profile keys name."""
+        """Add one to the counter of a region of `op`, which its profile keys name."""
         name = region_counter(op, key)
         if self._enabled and name is not None:
             self._add_one(self._counter(name), builder)
 
     @contextmanager
     def around(self, op: Operation, builder: PointerBuilder) -> Generator[None]:
-        """Counts and times what is emitted inside.
+        """Count and time what is emitted inside.
 
         Reading the clock takes as long as a small kernel: an op begins when the one before it
         in its block ended.

@@ -103,7 +103,7 @@ def emit_stage(
 
 
 def _nothing_at(stage: str, parts: Sequence[DevicePart], target: Target) -> BraidError:
-    """Of a stage of backends that have no part of the model."""
+    """Return the error for a stage of backends that have no part of the model."""
     used = ", ".join(part.job.device.name for part in parts)
     able = next(one.name for one in target.backends if stage in _stages(one.name, target))
     return BraidError(
@@ -114,7 +114,10 @@ def _nothing_at(stage: str, parts: Sequence[DevicePart], target: Target) -> Brai
 
 
 def _joined(found: Sequence[str | bytes], stage: str) -> str | bytes:
-    """Texts, one after the other; bytes only alone. Raises BraidError for none and for several."""
+    """Join texts, one after the other; bytes only alone.
+
+    Raises BraidError for none and for several.
+    """
     if len(found) == 1:
         return found[0]
     texts = [text for text in found if isinstance(text, str)]

@@ -31,25 +31,25 @@ class Values:
         self.scalars: dict[SSAValue, SSAValue] = {}
 
     def bind_results(self, op: Operation) -> None:
-        """Results are where the plan says."""
+        """Note that results are where the plan says."""
         self.bind_buffers(op.results, buffers_of(op, BUFFERS, len(op.results)))
 
     def bind_buffers(
         self, values: Sequence[SSAValue], buffers: Sequence[BufferAttr | None]
     ) -> None:
-        """The tensors among `values` are in `buffers`."""
+        """Note that the tensors among `values` are in `buffers`."""
         for value, buffer in zip(values, buffers, strict=True):
             if buffer is not None:
                 self.tensors[value] = self.buffers.address(buffer)
 
     def bind_scalars(self, sources: Sequence[SSAValue], values: Sequence[SSAValue]) -> None:
-        """The scalars among `sources` are `values`."""
+        """Note that the scalars among `sources` are `values`."""
         self.scalars.update(zip(scalars(sources), values, strict=True))
 
     def copy(
         self, value: SSAValue, source: SSAValue, target: SSAValue, builder: PointerBuilder
     ) -> None:
-        """Copies the tensor `value` from one address to another, unless they are the same."""
+        """Copy the tensor `value` from one address to another, unless they are the same."""
         if source is not target:
             builder.copy(target, source, self._number(open_storage_bytes(value.type), builder))
 
@@ -72,7 +72,7 @@ class Values:
         return builder.constant(extent) if isinstance(extent, int) else self.sizes.value(extent)
 
     def from_elements(self, op: tensor.FromElementsOp, builder: PointerBuilder) -> None:
-        """Writes the elements of a tensor one by one."""
+        """Write the elements of a tensor one by one."""
         self.bind_results(op)
         stride = bytes_of(op.result.type.element_type)
         base = self.tensors[op.result]
@@ -87,12 +87,12 @@ class Values:
 
 
 def scalars(values: Sequence[SSAValue]) -> list[SSAValue]:
-    """Those of `values` that are not tensors."""
+    """Return those of `values` that are not tensors."""
     return [value for value in values if not isinstance(value.type, TensorType)]
 
 
 def buffers_of(op: Operation, name: str, count: int) -> list[BufferAttr | None]:
-    """The `count` buffers in attribute `name` of `op`; None for what has none."""
+    """Return the `count` buffers in attribute `name` of `op`; None for what has none."""
     attribute = op.attributes.get(name)
     if not isinstance(attribute, ArrayAttr):
         return [None] * count

@@ -74,7 +74,9 @@ class Programs:
 
 
 def model_functions(module: ModuleOp) -> list[func.FuncOp]:
-    """The functions that are the model: the only public one, all its variants, or its phases.
+    """Return the functions that are the model.
+
+    They are the only public one, all its variants, or its phases.
 
     With functions that are specialized, the one for all sizes is the first. Raises BraidError if
     there is none, or more than one that is neither a variant nor a phase nor specialized.
@@ -110,7 +112,7 @@ class DeviceFacts:
 def emit_programs(
     module: ModuleOp, devices: Mapping[str, DeviceFacts], *, profile: bool = False
 ) -> Programs:
-    """The programs of a module after `plan-memory`, and of its functions for `devices`.
+    """Return the programs of a module after `plan-memory`, and of its functions for `devices`.
 
     Raises BraidError as `emit_program`.
     """
@@ -293,7 +295,7 @@ def _device(function: func.FuncOp) -> str:
 
 
 def launched_functions(module: ModuleOp) -> list[Launched]:
-    """The functions that a model launches, by number; behind them the replicas in streams."""
+    """Return the functions that a model launches, by number, and then the replicas in streams."""
     own = device_functions(module)
     replicas = [(function, name) for function in own for name in replicas_of(function)]
     return [*((function, _device(function)) for function in own), *replicas]
@@ -343,7 +345,7 @@ def _ports(
     attributes: ArrayAttr[DictionaryAttr] | None,
     dims: Sequence[str],
 ) -> tuple[ModelPort, ...]:
-    """The ports of all variants together; `types` are those of each variant."""
+    """Return the ports of all variants together; `types` are those of each variant."""
     ports: list[ModelPort] = []
     for index, name in enumerate(names):
         if sizes_of_type(cast(AnyTensor, types[0][index])) is not None:

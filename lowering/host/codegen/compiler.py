@@ -28,12 +28,12 @@ from braid.targets.machines.machine import Machine
 
 
 def cache_key(text: str, machine: Machine) -> str:
-    """Digest of a kernel's text and of everything that turns it into an object."""
+    """Return the digest of a kernel's text and of everything that turns it into an object."""
     return hashlib.sha256(f"{generator_key(machine)}\0{text}".encode()).hexdigest()
 
 
 def generator_key(machine: Machine) -> str:
-    """Digest of everything that turns texts into objects for a machine."""
+    """Return the digest of everything that turns texts into objects for a machine."""
     generator = (*toolchain(), braid_version(), ",".join(LLVM_PASSES), str(OPTIONS), str(VERSION))
     parts = (*generator, machine.triple, machine.cpu, machine.features)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
@@ -44,7 +44,7 @@ PLACEHOLDER = "braid_kernel_".ljust(128, "_")
 
 
 def anonymous_text(kernel: Kernel) -> str:
-    """The text of the kernel's module with the placeholder as the kernel's symbol."""
+    """Return the text of the kernel's module with the placeholder as the kernel's symbol."""
     own = [op for op in kernel.module.ops if isinstance(op, FuncOp)]
     own = [op for op in own if op.sym_name.data == kernel.symbol]
     for op in own:
@@ -57,7 +57,7 @@ def anonymous_text(kernel: Kernel) -> str:
 
 
 def with_symbol(object_code: bytes, symbol: str) -> bytes:
-    """The object with the placeholder replaced by `symbol` in its string table.
+    """Return the object with `symbol` in place of the placeholder in its string table.
 
     Names there end at a zero byte, so that a shorter one takes the room of a longer one.
     """
@@ -70,7 +70,7 @@ def with_symbol(object_code: bytes, symbol: str) -> bytes:
 
 
 def compile_text(text: str, machine: Machine) -> bytes:
-    """The object file of a module in upstream dialects, compiled in this process.
+    """Return the object file of a module in upstream dialects, compiled in this process.
 
     Raises BraidError if upstream MLIR or LLVM rejects it.
     """
@@ -78,7 +78,7 @@ def compile_text(text: str, machine: Machine) -> bytes:
 
 
 def compile_kernel(kernel: Kernel, machine: Machine | None = None) -> bytes:
-    """The object file that defines `kernel.symbol`; `machine` is the host by default.
+    """Return the object file that defines `kernel.symbol`; `machine` is the host by default.
 
     Raises BraidError naming the kernel if upstream MLIR or LLVM rejects it.
     """
@@ -92,7 +92,7 @@ def compile_kernels(
     jobs: int | None = None,
     cache: ObjectCache | None = None,
 ) -> list[bytes]:
-    """The object files of `kernels`, in their order, compiled by `jobs` worker processes.
+    """Return the object files of `kernels`, in their order, compiled by `jobs` worker processes.
 
     `jobs` is by default the number of CPUs this process may use; 1 compiles in this process,
     which an instruction that LLVM cannot select would end. Raises BraidError naming the first
@@ -113,7 +113,7 @@ def compile_kernels(
 
 
 def available_cpus() -> int:
-    """CPUs that this process may use."""
+    """Return the number of CPUs that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
@@ -125,7 +125,7 @@ def compile_anonymous(
     jobs: int,
     cache: ObjectCache,
 ) -> list[tuple[str, bytes]]:
-    """The objects of kernels' anonymous texts, each with its key in the cache.
+    """Return the objects of kernels' anonymous texts, each with its key in the cache.
 
     `names` are for diagnostics. Raises BraidError as `compile_kernels` does.
     """
@@ -134,7 +134,7 @@ def compile_anonymous(
 
 
 def compile_program(text: str, *, machine: Machine, jobs: int, cache: ObjectCache) -> bytes:
-    """The object of a host program, which is a module in upstream dialects.
+    """Return the object of a host program, which is a module in upstream dialects.
 
     Raises BraidError if upstream MLIR or LLVM rejects it.
     """
@@ -142,7 +142,7 @@ def compile_program(text: str, *, machine: Machine, jobs: int, cache: ObjectCach
 
 
 def compile_llvm_ir(text: str, *, machine: Machine, cache: ObjectCache) -> bytes:
-    """The object of a module of LLVM IR. Raises BraidError if LLVM rejects it."""
+    """Return the object of a module of LLVM IR. Raises BraidError if LLVM rejects it."""
     key = cache_key(text, machine)
     object_code = cache.get(Kind.OBJECT, key)
     if object_code is None:
@@ -154,7 +154,7 @@ def compile_llvm_ir(text: str, *, machine: Machine, cache: ObjectCache) -> bytes
 def _compiled(
     labels: Sequence[str], texts: Sequence[str], machine: Machine, jobs: int, cache: ObjectCache
 ) -> list[tuple[str, bytes]]:
-    """The objects of modules in upstream dialects, each with its key in the cache."""
+    """Return the objects of modules in upstream dialects, each with its key in the cache."""
     keys = [cache_key(text, machine) for text in texts]
     found = {key: cache.get(Kind.OBJECT, key) for key in set(keys)}
     missing = [key for key in dict.fromkeys(keys) if found[key] is None]

@@ -118,7 +118,7 @@ _LETTERS = {"bfloat": "b", "half": "h"}
 
 
 def with_conversions(llvm_ir: str) -> str:
-    """`llvm_ir` with the functions that the types in it may need."""
+    """Return `llvm_ir` with the functions that the types in it may need."""
     types = [type for type in _FUNCTIONS if type in llvm_ir]
     needed = [text for type in types for text in _FUNCTIONS[type]]
     if types and "double" in llvm_ir:

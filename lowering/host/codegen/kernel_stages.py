@@ -26,10 +26,10 @@ class EmitStage(StrEnum):
 
 
 def emit(kernel: Kernel, stage: EmitStage | str, machine: Machine | None = None) -> str | bytes:
-    """The kernel at `stage` for `machine` (the host by default): text, or bytes for an object.
+    """Return the kernel at `stage`: text, or bytes for an object.
 
-    Raises BraidError if upstream MLIR or LLVM rejects the kernel, ValueError for an unknown
-    stage.
+    `machine` is the host by default. Raises BraidError if upstream MLIR or LLVM rejects the kernel,
+    ValueError for an unknown stage.
     """
     machine = machine or host_machine()
     match EmitStage(stage):

@@ -84,7 +84,7 @@ def _link(objects: Sequence[bytes], flags: Sequence[str], libraries: Sequence[st
 
 
 def _named(libraries: Sequence[str]) -> list[str]:
-    """The arguments for shared libraries by the names of their files."""
+    """Return the arguments for shared libraries by the names of their files."""
     if not libraries:
         return ["-pthread", "-lm"]
     places = {path.parent for name in libraries if (path := find_library(name)) is not None}
@@ -93,7 +93,9 @@ def _named(libraries: Sequence[str]) -> list[str]:
 
 
 def _response_file(directory: Path, objects: Sequence[bytes]) -> str:
-    """Writes the objects; the argument that names them all.
+    """Write the objects, and return the argument that names them all.
+
+    It is a response file: a large model has more objects than a command line takes.
 
     A response file: a large model has more objects than a command line takes.
     """

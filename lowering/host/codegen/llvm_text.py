@@ -25,7 +25,7 @@ _TOKEN = re.compile(
 
 
 def translate_literals(text: str) -> str:
-    """`text` with every floating-point literal spelled as bits.
+    """Return `text` with every floating-point literal spelled as bits.
 
     A literal has the type that was named last before it on its line: an instruction names the
     type of its second operand only with the first.
@@ -50,7 +50,7 @@ def _translate_line(line: str) -> str:
 
 
 def _spell(literal: str, type_name: str) -> str:
-    """The value in the older spelling."""
+    """Return the value in the older spelling."""
     if literal.startswith("f0x"):
         bits = int(literal[3:], 16)
     else:
@@ -68,7 +68,7 @@ def _spell(literal: str, type_name: str) -> str:
 
 
 def _bits(value: float, type_name: str) -> int:
-    """Those of the nearest value of the type."""
+    """Return the bits of the nearest value of the type."""
     if type_name == "bfloat":
         bits = _bits(value, "float")
         if value != value:
@@ -92,7 +92,7 @@ _TYPE_OF_NAME = re.compile(r"(?<=\.)(v\d+)?bf16(?=\.|$)")
 
 
 def bfloat_as_integers(text: str) -> str:
-    """`text` with i16 for bfloat where that is only moved: LLVM fails on some vectors of it.
+    """Return `text` with i16 for bfloat where that is only moved: LLVM fails on some vectors of it.
 
     Conversions are integer operations already (`arith-expand`). Where something computes with
     bfloat, the text stays as it is.
@@ -109,7 +109,7 @@ def bfloat_as_integers(text: str) -> str:
 
 
 def _declared_once(text: str) -> str:
-    """`text` without what declares an intrinsic again, such as one of both i16 and bfloat."""
+    """Return `text` without repeated declarations of an intrinsic, such as for i16 and bfloat."""
     declared: set[str] = set()
     lines: list[str] = []
     for line in text.splitlines(keepends=True):

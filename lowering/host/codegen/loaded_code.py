@@ -19,7 +19,7 @@ class LoadedCode:
         self._trackers = [tracker]
 
     def address(self, symbol: str) -> int:
-        """Address of an exported symbol.
+        """Return the address of an exported symbol.
 
         Raises BraidError if no object has it, or if its code needs a symbol that nothing defines.
         """
@@ -32,7 +32,7 @@ class LoadedCode:
 
 
 def load_objects(objects: Sequence[bytes]) -> LoadedCode:
-    """Links `objects` with each other and with what this process has loaded (libc, libm).
+    """Link `objects` with each other and with what this process has loaded (libc, libm).
 
     Raises BraidError if one of them is not an object file of this machine or two of them
     define the same symbol.

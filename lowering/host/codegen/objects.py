@@ -41,18 +41,18 @@ def _optimized(llvm_ir: str, target: Any) -> Any:
 
 
 def optimize(llvm_ir: str, machine: Machine) -> str:
-    """The LLVM IR after LLVM's own optimizations. Raises BraidError if LLVM rejects it."""
+    """Return the LLVM IR after LLVM's own optimizations. Raises BraidError if LLVM rejects it."""
     return str(_optimized(llvm_ir, _target_machine(machine)))
 
 
 def emit_assembly(llvm_ir: str, machine: Machine) -> str:
-    """The assembly of a module. Raises BraidError if LLVM rejects it."""
+    """Return the assembly of a module. Raises BraidError if LLVM rejects it."""
     target = _target_machine(machine)
     return str(target.emit_assembly(_optimized(llvm_ir, target)))
 
 
 def emit_object(llvm_ir: str, machine: Machine) -> bytes:
-    """The object file of a module. Raises BraidError if LLVM rejects it.
+    """Return the object file of a module. Raises BraidError if LLVM rejects it.
 
     An instruction that LLVM cannot select ends the process: see `workers`.
     """

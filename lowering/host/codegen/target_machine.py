@@ -5,5 +5,5 @@ from braid.targets.machines.machine import Machine
 
 
 def host_machine() -> Machine:
-    """The machine this process runs on."""
+    """Return the machine that this process runs on."""
     return cpu_machine(NATIVE)

@@ -21,7 +21,7 @@ WORKER = "braid.lowering.host.codegen.worker"
 def compile_texts(
     labels: Sequence[str], texts: Sequence[str], machine: Machine, jobs: int
 ) -> list[bytes]:
-    """The object files of modules, in their order, by `jobs` processes.
+    """Return the object files of modules, in their order, compiled by `jobs` processes.
 
     Raises BraidError with the label of one that cannot be compiled; the others are then given up.
     """
@@ -80,7 +80,7 @@ def ask_workers(
 
 
 def _ask(worker: WorkerProcess, label: str, request: object) -> Any:
-    """The answer to a request. Raises BraidError with its label."""
+    """Return the answer to a request. Raises BraidError with its label."""
     try:
         answer = worker.ask(request)
     except WorkerEndedError as ended:
