@@ -145,7 +145,7 @@ class Client:
         return found
 
     def order(self, task: str, line: str) -> None:
-        """Answer a search that asks: go, stop, quit, threshold X, level N, or space NAME=V,V …"""
+        """Answer a search that asks: go, stop, quit, threshold X, level N, or space NAME=V,V."""
         body = json.dumps({"line": line}).encode()
         self._json("POST", f"/tasks/{task}/orders", body, kind="application/json")
 

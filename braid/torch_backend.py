@@ -186,7 +186,7 @@ class CompiledGraph:
     def __init__(
         self, graph: Any, fakes: Sequence[Any], settings: _Settings, frozen: Sequence[int]
     ) -> None:
-        """`fakes` are its inputs without data, of which those at `frozen` never change."""
+        """Take a graph and `fakes`, its inputs without data; those at `frozen` never change."""
         self._eager = graph
         self._fakes = fakes
         self._settings = settings
@@ -287,7 +287,7 @@ class CompiledGraph:
         return compile_model(proto, **dict[str, Any](options, dims=dims))
 
     def _check(self, inputs: Sequence[Any]) -> None:
-        """Raises BraidError for what is not to be compiled at all."""
+        """Raise BraidError for what is not to be compiled at all."""
         if (name := random_op(self._eager.graph)) is not None:
             raise BraidError(f"{name} draws random numbers, which only PyTorch's generator has")
         for each in inputs:
@@ -308,7 +308,7 @@ def _tell_once(text: str) -> None:
 
 
 def _sizes_of(inputs: Sequence[Any]) -> _Sizes:
-    """The shapes of tensors, and the sizes and other numbers among the inputs."""
+    """Return the shapes of tensors, and the sizes and other numbers among the inputs."""
     return tuple(tuple(x.shape) if isinstance(x, torch.Tensor) else x for x in inputs)
 
 

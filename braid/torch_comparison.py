@@ -195,7 +195,7 @@ def _values_of(program: Any, args: Sequence[object]) -> dict[str, tuple[str, Any
 
 @contextlib.contextmanager
 def _attributes_kept(module: Any) -> Generator[None]:
-    """Puts back which attributes the module, and those in it, assign meanwhile."""
+    """Restore at the end which attributes the module, and those in it, have."""
     modules: Iterable[object] = module.modules()
     own = [vars(inner) for inner in modules]
     before = [dict(each) for each in own]
@@ -230,7 +230,10 @@ def results_of(module: Any, args: tuple[object, ...], kwargs: dict[str, object])
 
 
 def _inputs(program: Any, args: tuple[object, ...], kwargs: Mapping[str, object]) -> list[Any]:
-    """Copies of the inputs that the program, and so the model, has: tensors and open numbers."""
+    """Return copies of the inputs that the program, and so the model, has.
+
+    They are tensors and open numbers.
+    """
     flat: Sequence[object] = program._get_flat_args_with_check(args, kwargs)[0]
     specs = [each for each in program.graph_signature.input_specs if _is_given(each)]
     pairs = zip(flat, specs, strict=True)

@@ -219,7 +219,7 @@ def _quiet() -> Generator[list[warnings.WarningMessage]]:
 
 @contextlib.contextmanager
 def evaluating(module: Any) -> Generator[None]:
-    """Puts the module and those in it into evaluation mode for a while."""
+    """Put the module and those in it into evaluation mode for a while."""
     training = [inner for inner in module.modules() if inner.training]
     module.eval()
     try:

@@ -30,19 +30,19 @@ class Graph:
     open_dims: Sequence[Any]
 
     def arguments(self, inputs: Sequence[Any]) -> list[Any]:
-        """The inputs of this graph among those of the whole one."""
+        """Return the inputs of this graph among those of the whole one."""
         return [inputs[number] for number in self.taken]
 
     @staticmethod
     def reals(arguments: Sequence[Any]) -> list[Any]:
-        """The arguments as ONNX has them: complex numbers as pairs of real ones."""
+        """Return the arguments as ONNX has them: complex numbers as pairs of real ones."""
         return [
             torch.view_as_real(x.detach().resolve_conj()) if is_tensor(x) and x.is_complex() else x
             for x in arguments
         ]
 
     def results(self, inputs: Sequence[Any], computed: Sequence[Any]) -> Any:
-        """The results of the whole graph."""
+        """Return the results of the whole graph."""
         finished = [finish(value) for finish, value in zip(self.finish, computed, strict=True)]
         return self.tail(*inputs, *finished)
 
@@ -98,7 +98,12 @@ def tensor_graph(
 
 
 def _tail_of(whole: Any) -> tuple[Any, list[Any]]:
-    """The views and sizes at the end of a graph, as one of its inputs and of the nodes returned."""
+    """Return the views and sizes at the end of a graph, and the nodes that these read.
+
+    They are a graph whose inputs are those of the whole one and these nodes.
+
+    Its inputs are those of the whole graph and the nodes returned.
+    """
     graph = torch.fx.Graph()
     env: dict[Any, Any] = {}
     for node in whole.graph.nodes:
@@ -133,7 +138,7 @@ def _is_tail(node: Any) -> bool:
 
 
 def _storages(values: Any) -> set[int]:
-    """The memory of tensors without data, by which views of them are known."""
+    """Return the memory of tensors without data, by which views of them are known."""
     leaves: list[Any] = torch.utils._pytree.tree_leaves(values)
     return {each.untyped_storage()._cdata for each in leaves if is_tensor(each)}
 
@@ -216,7 +221,7 @@ def _number(size: Any) -> int:
 
 
 def _as_tensor(value: Any) -> Any:
-    """A graph without inputs that are tensors has arrays for results."""
+    """Return a value as a tensor: a graph without inputs that are tensors returns arrays."""
     return value if is_tensor(value) else tensor_of(value)
 
 
@@ -225,7 +230,7 @@ def _as_complex(value: Any) -> Any:
 
 
 def _in_order(value: Any, order: Sequence[int]) -> Any:
-    """The tensor with its dims in this order in memory, the outermost first.
+    """Return the tensor with its dims in this order in memory, the outermost first.
 
     What comes after the graph counts on the strides that PyTorch foresaw.
     """

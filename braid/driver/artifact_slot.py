@@ -21,7 +21,7 @@ Compile = Callable[[str | os.PathLike[str] | bytes, CompileOptions], Model]
 
 
 def slot_of(source: object, options: CompileOptions) -> "ArtifactSlot | None":
-    """The place of what `source` is compiled to; None where nothing may be kept of it.
+    """Return the place of what `source` is compiled to; None where nothing may be kept of it.
 
     That is where nothing says what it is compiled to: a model that is neither a file nor bytes, or
     has no key, or where code of this process adds to the compiler, or looks on. Raises BraidError
@@ -49,10 +49,11 @@ class ArtifactSlot:
         return str(self.source)
 
     def find(self, compile: Compile) -> Model | None:
-        """The model of the artifact there, all of whose digests hold; None where there is none.
+        """Return the model of the artifact there, all of whose digests hold.
 
-        Nor where it cannot be loaded: whoever compiles it says what is missing, such as a device.
-        What the artifact does not hold is compiled again where it is asked for.
+        The result is None where there is no artifact, or it cannot be loaded: whoever compiles it
+        says what is missing, such as a device. What the artifact does not hold is compiled again
+        where it is asked for.
         """
         artifact = default_artifacts().get(self.key)
         if artifact is None:

@@ -86,10 +86,10 @@ class SourceState:
 
 
 def state_of(source: object, options: CompileOptions) -> SourceState | None:
-    """The state of a model, None for what is neither a file nor bytes, or reads other files.
+    """Return the state of a model, None for what is neither a file nor bytes, or reads other files.
 
-    Nor is there one of what cannot be read: whoever compiles it says what is wrong. Nor with any
-    option whose effect is not told by its value.
+    The result is None too for what cannot be read, since whoever compiles it says what is wrong,
+    and with any option whose effect is not told by its value.
     """
     if not _given(options).keys().isdisjoint(_NOT_KEPT):
         return None
@@ -121,7 +121,7 @@ def state_of(source: object, options: CompileOptions) -> SourceState | None:
 
 
 def compilation_key(source: SourceState, options: CompileOptions) -> str | None:
-    """A digest of all that bears on what a model is compiled to with these options.
+    """Return a digest of all that bears on what a model is compiled to with these options.
 
     These are the bytes of the model and its name, the options and the files that they name, the
     processor, whether its tile registers may be used, how many of its cores there are for braid,
@@ -156,18 +156,18 @@ def compilation_key(source: SourceState, options: CompileOptions) -> str | None:
 
 
 def _settings(options: CompileOptions) -> Settings:
-    """The settings of a model that says none itself."""
+    """Return the settings of a model that says none itself."""
     given = {name: getattr(options, name) for name in _SETTINGS}
     return settings_of_environment().with_given(given)
 
 
 def _given(options: CompileOptions) -> dict[str, Any]:
-    """The options that say something else than their defaults."""
+    """Return the options that differ from their defaults."""
     return {name: value for name, value in vars(options).items() if _is_given(name, value)}
 
 
 def _files(source: str | os.PathLike[str] | bytes, options: CompileOptions) -> dict[str, Any]:
-    """The files of a model and of its options, by what they are."""
+    """Return the files of a model and of its options, by what they are."""
     given = _given(options)
     files = {name: given[name] for name in _FILES if name in given}
     if str(Path(given.get(_TARGET, ""))).endswith(".toml"):
@@ -184,7 +184,7 @@ def _is_given(name: str, value: object) -> bool:
 
 
 def _plain(value: object) -> Any:
-    """A value of an option that JSON has no form for. Raises TypeError for what is none."""
+    """Return a value of an option in a form that JSON has. Raises TypeError where there is none."""
     if isinstance(value, Mapping):
         return dict(cast(Mapping[str, object], value))
     if isinstance(value, os.PathLike):
@@ -210,7 +210,7 @@ def _stamp(path: str | os.PathLike[str]) -> tuple[int, ...]:
 
 
 def _program(name: str) -> tuple[str, tuple[int, ...]] | None:
-    """The program of this name on the search path, and what the system says of it."""
+    """Return the program of this name on the search path, and what the system says of it."""
     found = shutil.which(name)
     stamps = None if found is None else _stamps({found: found})
     return None if found is None or stamps is None else (found, stamps[found])
@@ -222,7 +222,7 @@ def _file_digest(path: str | os.PathLike[str], patterns: tuple[bytes, ...] = ())
 
 
 def _digest(file: IO[bytes], patterns: tuple[bytes, ...]) -> str | None:
-    """The digest of what is read; None where one of the patterns is in it.
+    """Return the digest of what is read; None where one of the patterns is in it.
 
     It is read, not mapped: another process may cut the file off meanwhile.
     """

@@ -85,7 +85,7 @@ def _lowering(source: ModelSource, options: CompileOptions) -> Lowering:
 
 
 def _load(lowered: LoweredModel, options: CompileOptions) -> Model:
-    """The model in this process."""
+    """Load the model in this process."""
     code, package = lowered.code, package_of(lowered)
     need_libraries(code.libraries, "the model")
     loaded = load_objects(code.objects)

@@ -100,7 +100,7 @@ class Lowering:
         return LoweredModel(model, target, code, reports, _record_count(remarks, target))
 
     def at_stage(self, stage: str) -> str | bytes:
-        """The model at a stage. Raises BraidError for one that its target does not have."""
+        """Return the model at a stage. Raises BraidError for one that its target does not have."""
         model = self.read()
         module = model.module
         check_model(module)
@@ -189,7 +189,7 @@ def _record_count(remarks: Sequence[Remark], target: Target) -> RecordCount:
 
 
 def known_target(module: ModuleOp) -> Target:
-    """The target of this module; warns of kernel families that no target uses.
+    """Return the target of this module; warn of kernel families that no target uses.
 
     Raises:
         BraidError: there is no such target.

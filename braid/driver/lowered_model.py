@@ -58,7 +58,7 @@ def all_parameters(model: SourceModel) -> Parameters:
 
 
 def package_of(lowered: LoweredModel) -> Package:
-    """Compiled code with its weights filled."""
+    """Return compiled code with its weights filled."""
     return _package(lowered, aligned_bytes(lowered.code.description.weights_bytes))
 
 
@@ -85,7 +85,7 @@ def write_lowered(lowered: LoweredModel, path: Path) -> Package:
 
 
 def _package(lowered: LoweredModel, weights: NDArray[np.uint8]) -> Package:
-    """Compiled code, and its weights, which are stored in `weights`."""
+    """Return compiled code, and its weights, which are stored in `weights`."""
     model, code = lowered.model, lowered.code
     index = fill_weights(weights, program_functions(model.module), all_parameters(model))
     manifest = _manifest(lowered, index)
@@ -147,7 +147,7 @@ def _device_specs(devices: Sequence[DeviceCode]) -> Iterator[DeviceCodeSpec]:
 
 
 def _described_dims(description: ModelDescription) -> tuple[DimSpec, ...]:
-    """The dims of a model as its manifest has them."""
+    """Return the dims of a model as its manifest has them."""
     return tuple(
         DimSpec(
             dim.name,
@@ -159,7 +159,7 @@ def _described_dims(description: ModelDescription) -> tuple[DimSpec, ...]:
 
 
 def _described_specs(ports: Sequence[ModelPort], dims: Sequence[DimSpec]) -> tuple[TensorSpec, ...]:
-    """Inputs or outputs of a model as its manifest has them."""
+    """Return inputs or outputs of a model as its manifest has them."""
     found: list[TensorSpec] = []
     for port in ports:
         names = tuple("" if number < 0 else dims[number].name for number in port.dims)

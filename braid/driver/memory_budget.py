@@ -34,7 +34,9 @@ def parse_budget(budget: int | str) -> int:
 
 
 def with_thresholds(passes: Sequence[ModulePass], thresholds: str | None) -> tuple[ModulePass, ...]:
-    """`passes` with those that recompute what is above `thresholds`, where ops fuse with readers.
+    """Return `passes` with those that recompute what is above `thresholds`.
+
+    They stand where ops are fused with their readers.
 
     The text is that of the options of `select-rematerialization`: `tensor-threshold=64MiB`. Raises
     BraidError for a budget, and for options that the pass has not.
@@ -77,7 +79,7 @@ def report_thresholds(with_them: Sequence[MemoryReport], without: Sequence[Memor
 
 
 def with_budget(passes: Sequence[ModulePass], budget: int) -> tuple[ModulePass, ...]:
-    """`passes` with those that recompute what does not fit into `budget` bytes of activations."""
+    """Return `passes` with those that recompute what exceeds `budget` bytes of activations."""
     place = next((i for i, p in enumerate(passes) if p.name == _BEFORE), len(passes))
     fit = parse_pipeline(f"select-rematerialization{{budget={budget}}},apply-rematerialization")
     return (*passes[:place], *fit, *passes[place:])

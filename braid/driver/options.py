@@ -334,7 +334,7 @@ class CompileOptions:
     )
 
     def check(self) -> None:
-        """Raises BraidError for numbers and times that there cannot be, and for other types."""
+        """Raise BraidError for numbers and times out of range, and for other types."""
         check_threads(self.threads, option_text("threads"))
         check_threads(self.inter_op_threads, option_text("inter_op_threads"), least=1)
         if self.jobs is not None:
@@ -422,7 +422,7 @@ def _check_keywords(
 
 
 def _check_seconds(name: str, value: object) -> None:
-    """Raises BraidError unless `value` is a time that is not negative, or None."""
+    """Raise BraidError unless `value` is a time that is not negative, or None."""
     if value is None:
         return
     is_number = isinstance(value, int | float) and not isinstance(value, bool)

@@ -32,9 +32,10 @@ SEARCH_SECONDS = "search_seconds"
 
 
 def passes_for(module: ModuleOp) -> tuple[ModulePass, ...]:
-    """The default pipeline for this module: functions of one model also share what they prepare.
+    """Return the default pipeline for this module.
 
-    These are variants, phases, and what is specialized for steps of a model with a state.
+    Functions of one model also share what they prepare: variants, phases, and what is specialized
+    for steps of a model with a state.
     """
     passes, functions = graph_passes(target_of(module)), public_functions(module)
     is_alone = (
@@ -57,7 +58,7 @@ def graph_passes(target: Target) -> tuple[ModulePass, ...]:
 def passes_within(
     options: CompileOptions, passes: Sequence[ModulePass], target: Target
 ) -> tuple[ModulePass, ...]:
-    """`passes` that decide for `target` as the options say.
+    """Return `passes` that decide for `target` as the options say.
 
     Raises BraidError for what does not fit them, the target, or each other.
     """
@@ -115,7 +116,7 @@ def with_profile(
     profile: str | os.PathLike[str] | None,
     unseen: float | None = None,
 ) -> tuple[ModulePass, ...]:
-    """`passes` behind one that annotates the module from the file `profile`, if there is one.
+    """Return `passes` after one that annotates the module from the file `profile`, if there is one.
 
     `unseen` is the least probability of a branch. Raises BraidError where it is given without a
     profile.
@@ -157,7 +158,7 @@ def _orders_kernels(pass_: ModulePass) -> bool:
 
 
 def with_integers(passes: Sequence[ModulePass], integers: bool) -> tuple[ModulePass, ...]:
-    """`passes`, without the one that computes with quantized numbers if `integers` is false."""
+    """Return `passes`, without the one for quantized numbers unless `integers` is true."""
     return tuple(p for p in passes if integers or not isinstance(p, ConvertQdqToIntegersPass))
 
 
@@ -167,7 +168,7 @@ def with_partition(
     pins: Sequence[str],
     target: Target,
 ) -> tuple[ModulePass, ...]:
-    """`passes` that assign devices by this strategy, and keep to these pins.
+    """Return `passes` that assign devices by this strategy, and keep to these pins.
 
     Raises BraidError where one is given, and the target has a single device or no pass assigns.
     """
@@ -219,7 +220,7 @@ def with_search(
 
 
 def as_passes(passes: object) -> tuple[ModulePass, ...]:
-    """Passes, or the text of a pipeline, or texts of its parts, as passes.
+    """Return passes, the text of a pipeline, or texts of its parts as passes.
 
     Raises:
         BraidError: it is none of these, or there is no such pass.

@@ -133,7 +133,7 @@ def read_to_compile(context: Context, source: ModelSource, options: CompileOptio
 
 
 def _opened(source: object) -> ModelSource:
-    """`source`, or where it is the bytes of an ONNX model, this model.
+    """Return `source`, or where it is the bytes of an ONNX model, this model.
 
     Raises:
         BraidError: it is nothing that a model comes as.
@@ -170,7 +170,7 @@ def _check_bytes(data: bytes) -> None:
 
 
 def _opened_parameters(parameters: object) -> Parameters:
-    """Raises BraidError for what is neither a mapping to arrays nor a file."""
+    """Return parameters by key. Raises BraidError for what is neither a mapping nor a file."""
     if isinstance(parameters, str | os.PathLike):
         return ParameterFile(Path(cast(str, parameters)))
     if not isinstance(parameters, Mapping):
@@ -187,7 +187,7 @@ def _opened_parameters(parameters: object) -> Parameters:
 
 
 def _checked_shapes(shapes: object) -> Shapes:
-    """Raises BraidError unless `shapes` gives sizes by the names of inputs, or is None."""
+    """Raise BraidError unless `shapes` gives sizes by the names of inputs, or is None."""
     checked: dict[str, Sequence[int]] = {}
     example = {"x": (1, 3, 224, 224)}
     for name, shape in _entries("shapes", shapes, "a shape by each input's name", example).items():
@@ -202,7 +202,7 @@ def _checked_shapes(shapes: object) -> Shapes:
 
 
 def _checked_dims(dims: object) -> Dims:
-    """Raises BraidError unless `dims` gives sizes, or names, by the names of dims, or is None."""
+    """Raise BraidError unless `dims` gives sizes, or names, by the names of dims, or is None."""
     checked: dict[str, int | str] = {}
     example = {"batch": 4}
     for name, size in _entries("dims", dims, "a size by the name of each dim", example).items():
@@ -218,13 +218,13 @@ def _checked_dims(dims: object) -> Dims:
 
 
 def _checked_constants(constants: object) -> Constants:
-    """Raises BraidError unless `constants` has values by the names of inputs, or is None."""
+    """Raise BraidError unless `constants` has values by the names of inputs, or is None."""
     expected = "a value by the name of each input"
     return _entries("constants", constants, expected, {"length": 128})
 
 
 def _check_sizes(what: str, sizes: object, example: Value) -> None:
-    """Raises BraidError unless `sizes`, buckets or bounds, are given by the names of dims."""
+    """Raise BraidError unless `sizes`, buckets or bounds, are given by the names of dims."""
     _entries(what, sizes, "sizes by the name of each dim", {"batch": example})
 
 
@@ -242,7 +242,7 @@ def _entries(
 
 
 def chain_parameters(first: Parameters, second: Parameters) -> Parameters:
-    """Both mappings as one, in which `first` wins; nothing is read before it is asked for."""
+    """Return both mappings as one, in which `first` wins; values are read when asked for."""
     return ChainMap(cast(dict[str, Any], first), cast(dict[str, Any], second))
 
 

@@ -68,7 +68,7 @@ class UntunedPolicy:
     def within(
         self, passes: Sequence[ModulePass], jobs: int | None, target: Target
     ) -> tuple[ModulePass, ...]:
-        """`passes` that search what has no record, where that is the rule.
+        """Return `passes` that search what has no record, where that is the rule.
 
         Raises BraidError where none of them looks up records.
         """

@@ -14,7 +14,7 @@ class _Absent:
     instead = "braid has none"
 
     def __init__(self, *arguments: object, **keywords: object) -> None:
-        """Raises NotImplemented."""
+        """Raise NotImplemented."""
         raise NotImplementedStatus(f"{type(self).__name__}: {self.instead}")
 
 
@@ -25,7 +25,7 @@ class SparseTensor(_Absent):
 
     @classmethod
     def sparse_coo_from_numpy(cls, *arguments: object) -> NoReturn:
-        """Raises NotImplemented."""
+        """Raise NotImplemented."""
         raise NotImplementedStatus(f"SparseTensor: {cls.instead}")
 
     sparse_csr_from_numpy = sparse_coo_from_numpy
@@ -38,7 +38,7 @@ class LoraAdapter(_Absent):
 
     @staticmethod
     def Load(*arguments: object) -> NoReturn:
-        """Raises NotImplemented."""
+        """Raise NotImplemented."""
         raise NotImplementedStatus(f"LoraAdapter: {LoraAdapter.instead}")
 
 
@@ -49,7 +49,7 @@ class AdapterFormat(_Absent):
 
     @staticmethod
     def read_adapter(file_path: object) -> NoReturn:
-        """Raises NotImplemented."""
+        """Raise NotImplemented."""
         raise NotImplementedStatus(f"AdapterFormat: {LoraAdapter.instead}")
 
 
@@ -114,7 +114,7 @@ class OrtExternalInitializerInfo(_Absent):
 
 
 def register_execution_provider_library(registration_name: str, library_path: str) -> NoReturn:
-    """Raises NotImplemented: there are no providers but braid."""
+    """Raise NotImplemented: there are no providers but braid."""
     raise NotImplementedStatus(
         f"library '{registration_name}' of an execution provider: models are compiled, not run "
         "by providers",
@@ -123,5 +123,5 @@ def register_execution_provider_library(registration_name: str, library_path: st
 
 
 def unregister_execution_provider_library(registration_name: str) -> NoReturn:
-    """Raises Fail: none can be registered."""
+    """Raise Fail: none can be registered."""
     raise Fail(f"Execution provider library: {registration_name} was not registered.")

@@ -133,7 +133,7 @@ def _as_kind(kind: type, value: object) -> object:
 
 
 def check_entry(key: object, value: object, known: frozenset[str], what: str) -> None:
-    """Raises an error unless a key is known, and it and its value are texts."""
+    """Raise an error unless a key is known, and it and its value are texts."""
     for each in (key, value):
         if not isinstance(each, str):
             raise WrongTypeError(f"{each!r:.200} in an entry of {what}, expected text")

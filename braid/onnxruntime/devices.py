@@ -207,7 +207,7 @@ class OrtEpDevice:
         return CPU_MEMORY if memory_type is OrtDeviceMemoryType.DEFAULT else None
 
     def create_sync_stream(self) -> NoReturn:
-        """Raises NotImplemented: a CPU has no streams."""
+        """Raise NotImplemented: a CPU has no streams."""
         raise NotImplementedStatus("OrtEpDevice.create_sync_stream: a CPU has no streams")
 
 

@@ -29,7 +29,7 @@ def type_of(dtype: "np.dtype[Any]") -> str:
 
 
 def check_elements(dtype: "np.dtype[Any]") -> None:
-    """Raises RuntimeError unless arrays of this type can be values."""
+    """Raise RuntimeError unless arrays of this type can be values."""
     with suppress(WrongTypeError):
         element_number(dtype.name)
         if dtype.isnative:

@@ -84,7 +84,7 @@ def read_entry(key: str, text: str) -> object:
 
 
 def _by_name(text: str, read: _Read) -> dict[str, object]:
-    """Raises ValueError where an entry has no name or value, or a name comes twice."""
+    """Return values by name. Raises ValueError for a missing name or value, and a repeated name."""
     values: dict[str, object] = {}
     for part in filter(None, (each.strip() for each in text.split(";"))):
         name, separator, value = part.rpartition("=")

@@ -177,7 +177,7 @@ def _mapping_text(kind: PortKind, dtype: str, is_output: bool) -> str:
 
 
 def _shape(spec: TensorSpec, value: ValueInfoProto | None) -> list[Dim]:
-    """Sizes as they are known once the model is compiled, and names as its author wrote them."""
+    """Return sizes as they are known once the model is compiled, and names as its author gave."""
     known = _compiled_shape(spec)
     shape = None if value is None else value.type.tensor_type.shape
     if shape is None or len(shape.dim) != len(known):

@@ -38,7 +38,7 @@ class RunOptions(CheckedOptions):
         return self.entry(key)
 
     def add_active_adapter(self, adapter: object) -> None:
-        """Raises NotImplemented: weights are compiled with the model."""
+        """Raise NotImplemented: weights are compiled with the model."""
         raise NotImplementedStatus(
             "RunOptions.add_active_adapter: braid has no adapters of weights"
         )
@@ -56,7 +56,7 @@ class RunOptions(CheckedOptions):
 
 
 def check_run_options(options: object) -> None:
-    """Raises TypeError unless these are the options of a run, or None."""
+    """Raise TypeError unless these are the options of a run, or None."""
     if not isinstance(options, RunOptions | None):
         raise WrongTypeError(
             f"run_options is a {type(options).__name__}, expected a RunOptions of braid or None",

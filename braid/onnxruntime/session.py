@@ -262,7 +262,7 @@ class InferenceSession(Session):
         self.close()
 
     def _ordered(self, feed: Feed) -> list[object]:
-        """Inputs in the model's order. Raises as `run`."""
+        """Return inputs in the model's order. Raises as `run`."""
         if not isinstance(cast(object, feed), Mapping):
             raise WrongTypeError(
                 f"input_feed is a {type(feed).__name__}, expected a mapping of names to arrays",

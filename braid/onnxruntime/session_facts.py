@@ -68,7 +68,7 @@ class Session:
         return get_ep_devices() * len(self._opened.inputs)
 
     def get_provider_graph_assignment_info(self) -> NoReturn:
-        """Raises NotImplemented: the whole model is compiled."""
+        """Raise NotImplemented: the whole model is compiled."""
         raise NotImplementedStatus(
             "get_provider_graph_assignment_info: no part of the model is assigned to a provider",
             hint="session.model.devices has the devices of a compiled model",

@@ -89,11 +89,11 @@ class OrtValue:
 
     @classmethod
     def ort_value_from_sparse_tensor(cls, sparse_tensor: object) -> NoReturn:
-        """Raises NotImplemented: braid has no sparse tensors."""
+        """Raise NotImplemented: braid has no sparse tensors."""
         raise NotImplementedStatus("OrtValue.ort_value_from_sparse_tensor: give a dense array")
 
     def as_sparse_tensor(self) -> NoReturn:
-        """Raises RuntimeError: the value is dense."""
+        """Raise RuntimeError: the value is dense."""
         raise WrongUseError("OrtValue is not a sparse tensor.")
 
     @classmethod

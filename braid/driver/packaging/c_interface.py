@@ -121,13 +121,13 @@ _OWNED = (
 
 
 def identifier(name: str) -> str:
-    """A C and C++ identifier made of a name: other characters become `_`."""
+    """Return a C and C++ identifier made of a name: other characters become `_`."""
     text = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")
     return f"m_{text}" if not text or text[0].isdigit() or _KEYWORDS.fullmatch(text) else text
 
 
 def identifiers(names: Iterable[str]) -> list[str]:
-    """Identifiers for the names in order, no two of them equal."""
+    """Return identifiers for the names in order, no two of them equal."""
     taken: dict[str, None] = {}
     for name in names:
         unique, count = identifier(name), 1
@@ -164,7 +164,7 @@ class CInterface:
         return dict(zip(names, identifiers(names), strict=True))
 
     def header(self) -> str:
-        """The text of the header."""
+        """Return the text of the header."""
         ports = list(zip((*self.inputs, *self.outputs), self._names, strict=True))
         count = len(self.inputs)
         sized = ports[:count] if self.decides_sizes else ports
@@ -187,7 +187,7 @@ class CInterface:
         )
 
     def source(self) -> str:
-        """The text of the source, which needs `braid/runtime.h` and the header."""
+        """Return the text of the source, which needs `braid/runtime.h` and the header."""
         count = len(self.inputs)
         # The runtime refuses NULL by the tensor's name.
         inputs = [f"inputs ? (void *)inputs->{name} : NULL" for name in self._names[:count]]
@@ -251,7 +251,7 @@ class CInterface:
         return lines
 
     def _extents(self, spec: TensorSpec, dim: str = "dims->{}") -> list[str]:
-        """Text of the size of each dim; `dim` that of an open one."""
+        """Return text of the size of each dim; `dim` is that of an open one."""
         names = spec.dims or ("",) * len(spec.bound)
         return [
             dim.format(self._dim_names[name]) if name else str(bound)
@@ -259,7 +259,7 @@ class CInterface:
         ]
 
     def _computed(self) -> list[int]:
-        """Outputs whose sizes are more than dims of the model: the runtime computes them."""
+        """Return the outputs whose sizes the runtime computes: more than dims of the model."""
         if self.decides_sizes:
             return []
         return [number for number, spec in enumerate(self.outputs) if self._is_computed(spec)]

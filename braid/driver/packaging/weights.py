@@ -64,7 +64,7 @@ def fill_weights(
 
 
 def parameter_value(op: ParameterOp, parameters: Mapping[str, Array]) -> Array:
-    """The value of a parameter in its logical shape.
+    """Return the value of a parameter in its logical shape.
 
     Raises:
         BraidError: there is none, or it is of another shape or dtype.
@@ -91,7 +91,7 @@ def parameter_value(op: ParameterOp, parameters: Mapping[str, Array]) -> Array:
 
 
 def _narrowed(array: Array, dtype: np.dtype[Any]) -> Array:
-    """The same values in a type that holds them."""
+    """Return the same values in a type that holds them."""
     if array.dtype == dtype:
         return array
     narrow = array.astype(dtype)
@@ -107,7 +107,7 @@ def _offset(op: ConstantOp | ParameterOp) -> int:
 
 
 def aligned_bytes(size: int) -> NDArray[np.uint8]:
-    """Zeros that begin where weights may."""
+    """Return `size` zero bytes that begin where weights may."""
     memory = np.zeros(size + _ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % _ALIGNMENT
     return memory[start : start + size]

@@ -116,7 +116,7 @@ def _powers_of_two(bound: int) -> list[int]:
 def _require_padding(
     bounds: Sequence[str], sizes: Mapping[str, Sequence[int]], found: Paddings, whole: Sequence[str]
 ) -> None:
-    """Raises BraidError where a dim with a bound is not padded, or outputs `whole` are not cut."""
+    """Raise BraidError where a dim with a bound is not padded, or outputs `whole` are not cut."""
     for name in bounds:
         if name in found.reasons:
             reason = found.reasons[name]

@@ -59,11 +59,11 @@ class OpenModel:
         return OpenModel(self._source, replace(self._fixed, dims={**dims, **self._fixed.dims}))
 
     def initializers(self) -> frozenset[str]:
-        """The keys of parameters that are the same at all sizes."""
+        """Return the keys of parameters that are the same at all sizes."""
         return initializer_names(self._source)
 
     def input_dims(self, name: str) -> tuple[str, ...]:
-        """The names of an input's open dims, "" for its other dims; empty if it has none."""
+        """Return the names of an input's open dims, "" for its other dims; empty if it has none."""
         shape = self._inputs.shapes.get(name)  # none of the key of random numbers
         names = tuple(d if isinstance(d, str) else "" for d in shape or ())
         return names if any(names) else ()
@@ -100,16 +100,16 @@ class OpenModel:
 
 
 def source_name(source: object) -> str:
-    """The name of a model in memory."""
+    """Return the name of a model in memory."""
     return (isinstance(source, onnx.ModelProto) and source.graph.name) or "model"
 
 
 def described(sizes: Mapping[str, int]) -> str:
-    """Sizes as text, such as `batch=1,sequence=32`."""
+    """Return sizes as text, such as `batch=1,sequence=32`."""
     return ",".join(f"{name}={size}" for name, size in sizes.items())
 
 
 def combinations(buckets: Mapping[str, Sequence[int]]) -> Iterator[Sizes]:
-    """Every combination of sizes."""
+    """Yield every combination of sizes."""
     for sizes in itertools.product(*buckets.values()):
         yield dict(zip(buckets, sizes, strict=True))

@@ -38,7 +38,7 @@ _TEXT = "-"
 
 
 def read_mlir(context: Context, text: str, file: str) -> ModuleOp:
-    """The valid module `text`; what xDSL does not take is read by upstream, if it is installed.
+    """Return the valid module `text`; what xDSL does not parse is read by upstream if installed.
 
     Ops of `linalg` and `math` that upstream read are unregistered ones. Raises `MLIRSyntaxError`
     or `InvalidIRError`, with xDSL's diagnostic, where neither takes the text.

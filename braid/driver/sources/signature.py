@@ -23,7 +23,7 @@ from braid.support.sizes.expression import Extent, Size, Symbol, atom_alone
 
 
 def entry_of(module: ModuleOp) -> FuncOp:
-    """The function that is the model, the only public one.
+    """Return the function that is the model, the only public one.
 
     Raises:
         BraidError: there is none, or more than one, or it has no body or branches between blocks.
@@ -57,7 +57,7 @@ def _check_body(function: FuncOp) -> None:
 
 
 def signature_of(module: ModuleOp) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:
-    """Specs of the inputs and of the outputs.
+    """Return specs of the inputs and of the outputs.
 
     Raises:
         BraidError: there is no entry, or it takes or returns something else than tensors, or
@@ -70,7 +70,7 @@ def signature_of(module: ModuleOp) -> tuple[tuple[TensorSpec, ...], tuple[Tensor
 def signature_of_function(
     function: FuncOp,
 ) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:
-    """Specs of the arguments and of the results. Raises BraidError as `signature_of`."""
+    """Return specs of the arguments and of the results. Raises BraidError as `signature_of`."""
     types = function.function_type
     inputs = _specs(function, input_names(function), types.inputs.data)
     told = value_sizes(function)

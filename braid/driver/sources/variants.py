@@ -32,7 +32,7 @@ class Variant:
 
 
 def output_shapes(imported: ImportedModel) -> OutputShapes:
-    """The shapes of a model's outputs."""
+    """Return the shapes of a model's outputs."""
     types = entry_of(imported.module).function_type.outputs.data
     return tuple(cast(AnyTensor, type).get_shape() for type in types)
 
@@ -40,7 +40,7 @@ def output_shapes(imported: ImportedModel) -> OutputShapes:
 def output_dims(
     observed: Sequence[tuple[Sizes, OutputShapes]],
 ) -> list[tuple[PortDims, bool]]:
-    """Per output, which of its dims are open dims, and whether these explain all observations.
+    """Return per output which of its dims are open dims, and whether these explain all shapes.
 
     `observed` are sizes of the open dims with the shapes that the outputs then have.
     """
@@ -54,7 +54,7 @@ def output_dims(
 
 
 def _name_of(extents: Sequence[int], sizes: Sequence[Sizes]) -> str | None:
-    """The open dim whose sizes these are; "" if they never change, None if no dim fits."""
+    """Return the open dim whose sizes these are; "" if they never change, None if no dim fits."""
     if len(set(extents)) == 1:
         return ""
     return next((dim for dim in sizes[0] if [s[dim] for s in sizes] == list(extents)), None)
