@@ -8,7 +8,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 
 def weights(**shapes: tuple[int, ...]) -> list[TensorProto]:
-    """Random weights of these shapes, by name."""
+    """Return random weights of these shapes, by name."""
     rng = np.random.default_rng(0)
     return [
         numpy_helper.from_array((rng.standard_normal(shape) / 4).astype(np.float32), name)
@@ -17,7 +17,7 @@ def weights(**shapes: tuple[int, ...]) -> list[TensorProto]:
 
 
 def write(path: str, nodes: list[onnx.NodeProto], x: list, y: list, w: list[TensorProto]) -> None:
-    """Writes a model from `x` to `y`, tensors of these shapes."""
+    """Write a model from `x` to `y`, tensors of these shapes."""
     inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, x)]
     outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, y)]
     graph = helper.make_graph(nodes, path.removesuffix(".onnx"), inputs, outputs, w)
@@ -38,7 +38,7 @@ func.func @main(%x: tensor<?x8xf32>, %w: tensor<8x4xf32>) -> tensor<?x4xf32> {
 
 
 def main() -> None:
-    """A convolution and a classifier on images; a layer on any number of rows, in two forms."""
+    """Write a convolution with a classifier on images, and a layer on rows, in two forms."""
     node = helper.make_node
     image_nodes = [
         node("Conv", ["x", "filters"], ["conv"], name="conv", pads=[1, 1, 1, 1]),

@@ -11,7 +11,7 @@ import braid
 
 
 def make_model() -> onnx.ModelProto:
-    """Softmax(x @ w) for any number of rows."""
+    """Return a model of softmax(x @ w) for any number of rows."""
     w = np.random.default_rng(0).standard_normal((8, 4)).astype(np.float32)
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["logits"]),

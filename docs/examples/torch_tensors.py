@@ -10,7 +10,7 @@ import braid
 
 
 def main() -> None:
-    """Tensors go in and come out, in bf16, and no memory is copied."""
+    """Run a model on bf16 tensors, and show that no memory is copied."""
     import torch
 
     net = torch.nn.Linear(16, 4).eval().bfloat16()

@@ -34,7 +34,7 @@ _SECTION = re.compile(r"^(Raises|Options|Args|Returns):\n((?:    .+\n?)+)", re.M
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds the pages to those that mkdocs found."""
+    """Add the pages to those that mkdocs found."""
     from mkdocs.structure.files import File
 
     for path, text in pages().items():
@@ -43,7 +43,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def pages() -> dict[str, str]:
-    """The text of every generated page, by its path."""
+    """Return the text of every generated page, by its path."""
     return {
         "reference/dialect.md": dialect_page(),
         "reference/passes.md": passes_page(),
@@ -55,7 +55,7 @@ def pages() -> dict[str, str]:
 
 
 def dialect_page() -> str:
-    """Every op and attribute of the dialect, in alphabetical order."""
+    """Return every op and attribute of the dialect, in alphabetical order."""
     lines = [
         "# The braid dialect",
         "After this page you can look up every op and attribute. What an op means is its "
@@ -69,7 +69,7 @@ def dialect_page() -> str:
 
 
 def passes_page() -> str:
-    """Every pass with its options, then the named pipelines."""
+    """Return every pass with its options, then the named pipelines."""
     lines = [
         "# Passes",
         "After this page you can look up every pass, its options and the named pipelines. "
@@ -94,7 +94,7 @@ def passes_page() -> str:
 
 
 def options_page() -> str:
-    """Every option of a compilation: its keyword, its flag and its default."""
+    """Return every option of a compilation: its keyword, its flag and its default."""
     lines = [
         "# Options of a compilation",
         "After this page you can look up every option of a compilation: the keyword of "
@@ -108,7 +108,7 @@ def options_page() -> str:
 
 
 def _help_of(main: Callable[[list[str]], int]) -> str:
-    """What a command prints for `--help`."""
+    """Return what a command prints for `--help`."""
     listing = io.StringIO()
     with contextlib.redirect_stdout(listing), contextlib.suppress(SystemExit):
         main(["--help"])
@@ -116,7 +116,7 @@ def _help_of(main: Callable[[list[str]], int]) -> str:
 
 
 def cli_page() -> str:
-    """The help of `braid`, of its commands, of `braid-opt` and of `braid-lsp`."""
+    """Return the help of `braid`, of its commands, of `braid-opt` and of `braid-lsp`."""
     runner = CliRunner(env={"COLUMNS": "90", "TERM": "dumb"})
     names = sorted(getattr(typer.main.get_command(app), "commands", {}))
     lines = [
@@ -136,7 +136,7 @@ def cli_page() -> str:
 
 
 def python_page() -> str:
-    """The public Python API: what `braid` and `braid.extend` export."""
+    """Return the public Python API: what `braid` and `braid.extend` export."""
     lines = [
         "# Python API",
         "After this page you can look up every name that braid promises to keep "
@@ -158,7 +158,7 @@ def _module_entries(module: ModuleType) -> Iterator[str]:
 
 
 def _api_entries(name: str, value: Any) -> Iterator[str]:
-    """A heading, the signature and the docstring; of a class, its public methods as well."""
+    """Yield a heading, the signature and the docstring; of a class, its public methods as well."""
     yield f"### `{name}`"
     home = getattr(value, "__module__", "braid")
     if not callable(value):
@@ -183,7 +183,7 @@ def _method_entries(owner: type) -> Iterator[str]:
 
 
 def _listed(section: re.Match[str]) -> str:
-    """A section of a docstring, such as Raises, as a list."""
+    """Return a section of a docstring, such as Raises, as a list."""
     entries = re.split(r"\n(?=\S)", inspect.cleandoc(section[2]))
     items = (" ".join(entry.split()).partition(": ") for entry in entries)
     listed = "\n".join(f"- `{name}`: {text}" for name, _, text in items)
@@ -191,7 +191,10 @@ def _listed(section: re.Match[str]) -> str:
 
 
 def _signature(value: Any, width: int = 88) -> str:
-    """The parameters of a function or class, without modules of types, one a line if wide."""
+    """Return the parameters of a function or class, without modules of types.
+
+    They stand one a line if they are wide.
+    """
     try:
         found = inspect.signature(value)
     except (TypeError, ValueError):
@@ -215,7 +218,7 @@ def _plain(value: Any) -> str:
 
 
 def c_page() -> str:
-    """The C API: functions of the headers, with their comments."""
+    """Return the C API: functions of the headers, with their comments."""
     lines = [
         "# C API",
         "After this page you can look up every function that C programs call. The headers are "

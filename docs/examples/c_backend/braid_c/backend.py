@@ -27,7 +27,7 @@ class CBackend:
     stages: tuple[str, ...] = ("c",)
 
     def families(self, device, installed):
-        """Fusion and layouts are chosen as for the host, which makes most kernels."""
+        """Return the host's kernel families too: fusion and layouts are chosen as for the host."""
         return (*installed, *kernel_families(device.host))
 
     def prepare(self, job):
@@ -35,7 +35,7 @@ class CBackend:
         return backend(job.target.host_device.backend).prepare(_on_host(job))
 
     def emit(self, kernels, job):
-        """C where there is any, and the rest by the backend of the host."""
+        """Emit C where there is any, and the rest by the backend of the host."""
         sources = [c_source(kernel) for kernel in kernels]
         rest = [kernel for kernel, text in zip(kernels, sources, strict=True) if text is None]
         others = backend(job.target.host_device.backend).emit(rest, _on_host(job))
@@ -59,12 +59,12 @@ class CKernels:
     others: object
 
     def link(self, functions):
-        """Objects, which define the symbols of the kernels: the host program calls them."""
+        """Return objects, which define the symbols of the kernels: the host program calls them."""
         objects = tuple(_compiled(source) for source in self.sources)
         return [Code(OBJECT, objects), *self.others.link(functions)]
 
     def at(self, stage, functions):
-        """The sources, at the only stage."""
+        """Return the sources, at the only stage."""
         return self.sources
 
 
@@ -73,7 +73,7 @@ def _on_host(job):
 
 
 def _needs_of(kernel):
-    """An iteration an element, which may run on any number of threads; no scratch memory."""
+    """Return a grid of an iteration an element, which any thread may run; no scratch memory."""
     (result, *_) = kernel.function_type.outputs
     return KernelNeeds(kernel.sym_name.data, grid=math.prod(result.get_shape()))
 

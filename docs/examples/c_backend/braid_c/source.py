@@ -20,7 +20,7 @@ EXPRESSIONS = {
 
 
 def c_source(kernel: FuncOp) -> str | None:
-    """The kernel as a C function; None where it is more than ops of `EXPRESSIONS` on f32.
+    """Return the kernel as a C function; None where it is more than ops of `EXPRESSIONS` on f32.
 
     It takes an address for each operand and each result, and the iterations to compute, which
     are the elements.

@@ -49,11 +49,11 @@ class RmsNormOp(StructuredOp):
 
     @staticmethod
     def get(input: SSAValue | Operation, epsilon: float) -> "RmsNormOp":
-        """Builds the op from plain values."""
+        """Build the op from plain values."""
         return RmsNormOp.on(input, epsilon=FloatAttr(epsilon, f64))
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """The operand's type."""
+        """Return the operand's type."""
         shape, element_type = shape_of(self.input), element_type_of(self.input)
         require(is_float(element_type), f"element type is {element_type}, expected a float type")
         require(len(shape) > 0, "the operand has rank 0, expected at least 1")
@@ -64,13 +64,13 @@ class RmsNormOp(StructuredOp):
         return [TensorType(element_type, shape)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """By the formula."""
+        """Return the result of the formula, computed in f64."""
         x = operands[0].astype(np.float64)
         mean = np.mean(x * x, axis=-1, keepdims=True)
         return ((x / np.sqrt(mean + self.epsilon.value.data)).astype(operands[0].dtype),)
 
     def structure(self) -> Structure:
-        """Stages: the sum of squares of every row, then x · rsqrt(sum / length + epsilon)."""
+        """Return two stages: sums of squares of rows, then x · rsqrt(sum / length + epsilon)."""
         shape, t = shape_of(self.input), element_type_of(self.input)
         x, sum = Argument(0), Argument(1)
         squares = reduce_stage(

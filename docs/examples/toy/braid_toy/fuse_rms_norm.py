@@ -13,7 +13,7 @@ from braid_toy.dialect import RmsNormOp
 
 
 def _made_by(value: SSAValue, name: str) -> Operation | None:
-    """The op that makes `value`, if it is a `name` and nothing else reads the value."""
+    """Return the op that makes `value`, if it is a `name` and nothing else reads the value."""
     owner = value.owner
     if isinstance(owner, Operation) and owner.name == name and value.has_one_use():
         return owner
@@ -21,7 +21,7 @@ def _made_by(value: SSAValue, name: str) -> Operation | None:
 
 
 def _number(value: SSAValue) -> float | None:
-    """The number that all elements of `value` are, if that is known."""
+    """Return the number that all elements of `value` are, if that is known."""
     if not isinstance(value.owner, ConstantOp):
         return None
     array = numpy_from_dense(value.owner.value)
@@ -29,7 +29,10 @@ def _number(value: SSAValue) -> float | None:
 
 
 def _match(div: Operation) -> tuple[float, list[Operation]] | None:
-    """Epsilon and the ops from `div` upwards, if `div` ends x / sqrt(sum(x·x) · 1/n + epsilon)."""
+    """Return epsilon and the ops, if `div` ends x / sqrt(sum(x·x) · 1/n + epsilon).
+
+    The ops begin with `div` and go up to the first.
+    """
     x = div.operands[0]
     ops: list[Operation] = [div]
     value = div.operands[1]

@@ -8,5 +8,5 @@ from braid_toy.dialect import RmsNormOp
 
 @importer("RmsNorm", domain="toy")
 def rms_norm(b: Builder, node: Node) -> SSAValue:
-    """The attribute `epsilon` is 1e-5 where it is not given."""
+    """Import the op; `epsilon` is 1e-5 where it is not given."""
     return b.emit(RmsNormOp.get(node.input(0), node.number("epsilon", 1e-5)))

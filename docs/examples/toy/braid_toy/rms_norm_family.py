@@ -41,7 +41,7 @@ class RmsNormFamily:
     version: int = 1
 
     def match(self, group: FusedOp) -> "RmsNorm | None":
-        """One op, on a block argument."""
+        """Return a match for a group of one op, on a block argument."""
         op = _only_op(group)
         return None if op is None else RmsNorm(group, op, VectorUnit.of(self.machine))
 
@@ -61,25 +61,25 @@ class RmsNorm:
         return [LayoutChoice((row_major,), (row_major,))]
 
     def supports_strides(self, choice: LayoutChoice) -> bool:
-        """Rows lie one after the other."""
+        """Return False: rows must lie one after the other."""
         return False
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """The larger of three operations an element and the memory traffic."""
+        """Return the larger of the times for three operations an element and for memory traffic."""
         elements, moved = math.prod(shape_of(self.op.input)), stored_bytes(self.group, choice)
         return max(3 * elements / self.unit.flops, moved / self.unit.memory_bytes)
 
     def space(self, level: int) -> Iterator[Schedule]:
-        """Nothing to choose."""
+        """Yield the only schedule: there is nothing to choose."""
         if level == 0:
             yield Schedule()
 
     def overlap(self) -> Overlap | None:
-        """The result is as large as the operand."""
+        """Return None: the result is as large as the operand, whose memory it takes whole."""
         return None
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """One row per grid iteration."""
+        """Emit one row per grid iteration."""
         length, epsilon = shape_of(self.op.input)[-1], self.op.epsilon.value.data
 
         def iteration(e: Emitter, buffers: Sequence[Buffer], row: Index) -> None:
@@ -92,7 +92,7 @@ class RmsNorm:
 
 
 def _only_op(group: FusedOp) -> RmsNormOp | None:
-    """The only op of the group, if it is one for this family."""
+    """Return the only op of the group, if it is one for this family."""
     op = group.body.block.first_op
     if not isinstance(op, RmsNormOp) or op.next_op is not group.terminator:
         return None
@@ -104,7 +104,7 @@ def _only_op(group: FusedOp) -> RmsNormOp | None:
 
 
 def _normalize(e: Emitter, x: Buffer, y: Buffer, base: Index, length: int, epsilon: float) -> None:
-    """Two passes over the row: the sum of squares, then the quotients."""
+    """Emit two passes over the row: the sum of squares, then the quotients."""
 
     def add_square(position: Index, mask: Value | None, sum: Value) -> Value:
         value = x.load(e, e.add(base, position), mask)  # Lanes beyond the row are 0.
