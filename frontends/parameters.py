@@ -119,7 +119,10 @@ def _read_entry(key: str, fields: Mapping[str, Any], base: int) -> _Entry:
 
 
 def _sizes(key: str, values: object) -> tuple[int, ...]:
-    """A list of sizes; raises BraidError for anything else, and for more than numpy has dims."""
+    """Return a list of sizes.
+
+    Raises BraidError for anything else, and for more than numpy has dims.
+    """
     sizes = cast(list[object], values) if isinstance(values, list) else [None]
     if len(sizes) > _RANK or not all(type(size) is int and size >= 0 for size in sizes):
         raise BraidError(

@@ -61,7 +61,7 @@ class DictionaryReader:
         self._known: dict[str, Attribute] = {}
 
     def read(self, position: int) -> tuple[Dictionary, int] | None:
-        """The dictionary whose `{` is at `position`, and the position behind its `}`.
+        """Return the dictionary whose `{` is at `position`, and the position after its `}`.
 
         None where there is no well-formed one: xDSL's parser then says what is wrong.
         """

@@ -41,7 +41,7 @@ _STEP[list(b")]}>")] = -1
 
 
 def check_nesting(text: str, file: str) -> None:
-    """Raises MLIRSyntaxError where `text` is nested so deep that reading it may exhaust a stack."""
+    """Raise MLIRSyntaxError where `text` is nested so deep that reading may exhaust a stack."""
     data = text.encode(errors="replace")
     if sum(map(data.count, b"([{<")) <= DEPTH and sum(map(data.count, b"-+*")) < CHAIN:
         return
@@ -59,7 +59,7 @@ def check_nesting(text: str, file: str) -> None:
 
 
 def check_aliases(text: str, file: str) -> None:
-    """Raises MLIRSyntaxError where `text` with its aliases written out is too large or deep."""
+    """Raise MLIRSyntaxError where `text` with its aliases written out is too large or deep."""
     places, known, total = expansions(text)
     most = EXPANDED + EXPANDED_OF_A_CHARACTER * len(text)
     for name, place in places.items():
@@ -107,7 +107,7 @@ def read_mlir_text(path: Path) -> str:
 
 
 def decode_mlir(data: bytes, file: str) -> str:
-    """`data` as MLIR text. Raises `MLIRSyntaxError` for bytecode and what is not UTF-8."""
+    """Return `data` as MLIR text. Raises `MLIRSyntaxError` for bytecode and what is not UTF-8."""
     location = SourceLocation(file)
     if data.startswith(BYTECODE_MAGIC):
         raise MLIRSyntaxError(

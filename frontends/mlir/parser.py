@@ -62,7 +62,7 @@ class ScopedValues(dict[str, tuple[SSAValue, ...]]):
 
 
 def require_complete(op_type: type[Operation]) -> None:
-    """Raises BraidError for a class that leaves a method of its base class out."""
+    """Raise BraidError for a class that leaves a method of its base class out."""
     missing = sorted(getattr(op_type, "__abstractmethods__", ()))
     if missing:
         names = ", ".join(f"'{name}'" for name in missing)

@@ -63,7 +63,7 @@ class RepeatedOps:
         self._templates: dict[_Form, _Template | None] = {}
 
     def line_at(self, start: int, end: int, stack: Sequence[str]) -> Line | None:
-        """The op whose text is `start` to `end`, None for one that is never kept.
+        """Return the op whose text is `start` to `end`, None for one that is never kept.
 
         `stack` holds the dialects whose names may be left out there.
         """
@@ -96,7 +96,7 @@ class RepeatedOps:
         )
 
     def _parts(self, start: int, end: int) -> tuple[list[str], list[Dictionary]] | None:
-        """The text around the attribute dictionaries, and the dictionaries."""
+        """Return the text around the attribute dictionaries, and the dictionaries."""
         text = self._text
         pieces: list[str] = []
         dictionaries: list[Dictionary] = []
@@ -135,7 +135,7 @@ class RepeatedOps:
     def instantiate(
         self, line: Line, values: Sequence[SSAValue | None], location: LocationAttr
     ) -> Operation | None:
-        """The op of `line`, None where nothing fitting is known.
+        """Return the op of `line`, None where nothing fitting is known.
 
         `location` is that of ops that do not say where they are.
         """

@@ -37,7 +37,7 @@ def has_dialect(context: Any, name: str) -> bool:
 
 
 def from_upstream(context: Context, module: Any) -> ModuleOp:
-    """The upstream `module` as one of xDSL, with its locations.
+    """Return the upstream `module` as one of xDSL, with its locations.
 
     Properties that xDSL's op of the name does not have become attributes, which is how upstream
     takes them back. Raises `MLIRSyntaxError` for what `context` does not know.
@@ -108,5 +108,5 @@ def _move_contents(source: Any, target: Any) -> None:
 
 
 def _names(attributes: Any) -> list[str]:
-    """The names in an attribute map, whose iterator yields pairs in older bindings."""
+    """Return the names in an attribute map, whose iterator yields pairs in older bindings."""
     return [entry if isinstance(entry, str) else entry.name for entry in attributes]

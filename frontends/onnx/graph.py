@@ -64,7 +64,7 @@ class GraphImporter:
         self._constants: set[Constant] = set()
 
     def import_graph(self, graph: GraphProto, scope: Scope) -> list[SSAValue]:
-        """Appends the graph's nodes; its outputs.
+        """Append the graph's nodes, and return its outputs.
 
         `scope` maps the names the graph may use, its inputs among them, and is extended.
         """

@@ -100,7 +100,7 @@ def _rounded(count: int) -> str:
 def _callees_first(
     calls: Mapping[FunctionKey, Sequence[FunctionKey]], location: SourceLocation
 ) -> list[FunctionKey]:
-    """The functions, each behind those that it calls. Raises BraidError for a circle."""
+    """Return the functions, each after those that it calls. Raises BraidError for a circle."""
     order: dict[FunctionKey, None] = {}
     for root in calls:
         path = {root: iter(calls[root])}

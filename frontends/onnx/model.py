@@ -64,7 +64,7 @@ def import_onnx(
     keep_open: bool = False,
     may_decide: bool = False,
 ) -> ImportedModel:
-    """Imports the model at a path or in memory.
+    """Import the model at a path or in memory.
 
     `shapes` gives the shapes of inputs whose dims the model leaves open, and `dims` the sizes of
     such dims by name, or the names of others that they equal. `constants` fixes the values of

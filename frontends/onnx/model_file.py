@@ -62,7 +62,10 @@ def _read_skeleton(path: Path, location: SourceLocation) -> ModelProto:
 
 
 def _parsed(data: mmap.mmap | bytes, name: str, location: SourceLocation) -> ModelProto:
-    """The model in `data`; references to large tensors say that they are in the file `name`."""
+    """Return the model in `data`.
+
+    References to large tensors say that they are in the file `name`.
+    """
     if not data:
         raise BraidError("the file is empty", location=location, hint=_AGAIN)
     try:

@@ -62,7 +62,7 @@ class _Field:
 
 
 def skeleton(data: memoryview, location: str) -> bytes:
-    """The serialized `ModelProto` in `data` with large raw data replaced by references.
+    """Return the serialized `ModelProto` in `data` with large raw data replaced by references.
 
     A reference says `location` (the model's own file name), offset and length, in bytes, as
     external data does. Raises BraidError where `data` is not a protobuf message.

@@ -39,7 +39,7 @@ class ParameterStore(Mapping[str, Array]):
         self._sources: dict[str, Callable[[], Array]] = {}
 
     def add(self, key: str, source: Callable[[], Array]) -> str:
-        """Adds a parameter and returns its key: `key`, with a number if that is taken."""
+        """Add a parameter and return its key: `key`, with a number if that is taken."""
         unique, count = key, 1
         while unique in self._sources:
             count += 1
@@ -112,7 +112,10 @@ class Builder:
         self._constants: dict[tuple[object, ...], SSAValue] = {}
 
     def known(self, value: SSAValue) -> Array | None:
-        """The value if it is known at import, as that of a tensor without elements always is."""
+        """Return the value if it is known at import.
+
+        A tensor without elements always is.
+        """
         shape = extents_of(value)
         if value not in self._known and 0 in shape and not _is_open(shape):
             self._known[value] = _empty(value)
@@ -212,11 +215,11 @@ class Builder:
         return [name for argument, name in self.inputs.items() if argument in seen]
 
     def emit(self, op: TensorOp) -> SSAValue:
-        """Appends an op with one result, or computes it."""
+        """Append an op with one result, or compute it, and return the result."""
         return self.emit_all(op)[0]
 
     def emit_all(self, op: TensorOp) -> list[SSAValue]:
-        """Appends an op or computes it; its results."""
+        """Append an op or compute it, and return its results."""
         shapes = [extents_of(result) for result in op.results]
         if all(0 in shape for shape in shapes) and not any(map(_is_open, shapes)):
             return self._instead_of(op, [_empty(result) for result in op.results])
@@ -258,7 +261,7 @@ class Builder:
         ]
 
     def insert(self, op: Operation) -> Operation:
-        """Appends any op as it is, after the constants that it uses."""
+        """Append any op as it is, after the constants that it uses."""
         for value in op.operands:
             self.use(value)
         self.block.add_op(op)
@@ -270,7 +273,7 @@ class Builder:
         return self.insert(op).results[0]
 
     def use(self, value: SSAValue) -> SSAValue:
-        """Makes sure that the op behind `value` will be in the module."""
+        """Make sure that the op that defines `value` will be in the module."""
         op = self._waiting.pop(value, None)
         if op is not None:
             for operand in op.operands:
@@ -291,7 +294,7 @@ class Builder:
         )
 
     def constant(self, array: Array) -> SSAValue:
-        """A known value."""
+        """Return a known value."""
         key = (array.dtype, array.shape, array.tobytes())
         if key not in self._constants:
             is_splat = array.size > 0 and bool((array == array.reshape(-1)[0]).all())
@@ -306,7 +309,7 @@ class Builder:
         return self._constants[key]
 
     def _bits_of(self, array: Array) -> SSAValue:
-        """A known value of a type that has no constants: a bitcast of one of bytes."""
+        """Return a known value of a type that has no constants, as a bitcast of one of bytes."""
         bytes_ = self.constant(array.view(np.uint8))
         return self._wait(elementwise("bitcast", bytes_, element_type=from_numpy(array.dtype)))
 
@@ -320,7 +323,7 @@ class Builder:
         return value
 
     def parameter(self, key: str, array: Array) -> SSAValue:
-        """A weight whose array costs nothing to hold (a view of a file, or there anyway)."""
+        """Return a weight whose array costs nothing to hold (a view of a file, or there anyway)."""
         key = self.parameters.add(key, lambda: array)
         op = ParameterOp.of(key, TensorType(from_numpy(array.dtype), array.shape))
         set_names(op, [key])
@@ -332,7 +335,7 @@ class Builder:
 
     @contextmanager
     def inside(self, block: Block) -> Generator[None]:
-        """Appends to another block for a while; an exception empties the block again."""
+        """Append to another block for a while; an exception empties the block again."""
         outer, self.block = self.block, block
         before = len(self.new_ops)
         try:

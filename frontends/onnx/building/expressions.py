@@ -40,7 +40,7 @@ def with_rank(b: Builder, value: SSAValue, rank: int) -> SSAValue:
 
 
 def scalar(b: Builder, number: Any, like: SSAValue) -> SSAValue:
-    """A number in the element type of `like`, with its rank and extents of 1."""
+    """Return a number in the element type of `like`, with its rank and extents of 1."""
     dtype = to_numpy(element_type_of(like))
     return b.constant(np.full([1] * len(extents_of(like)), number, dtype))
 
@@ -82,7 +82,7 @@ def transpose(b: Builder, value: SSAValue, permutation: Sequence[int]) -> SSAVal
 
 
 def swap_last(b: Builder, value: SSAValue) -> SSAValue:
-    """The last two dims exchanged."""
+    """Return `value` with the last two dims exchanged."""
     rank = len(extents_of(value))
     return transpose(b, value, [*range(rank - 2), rank - 1, rank - 2])
 
@@ -159,7 +159,7 @@ def drop_dims(b: Builder, value: SSAValue, dims: Sequence[int]) -> SSAValue:
 
 
 def matmul(b: Builder, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-    """numpy's matmul: vectors become matrices and back, batch dims are aligned."""
+    """Return numpy's matmul: vectors become matrices and back, batch dims are aligned."""
     left, right = extents_of(lhs), extents_of(rhs)
     a = reshape(b, lhs, [1, *left]) if len(left) == 1 else lhs
     c = reshape(b, rhs, [*right, 1]) if len(right) == 1 else rhs

@@ -114,7 +114,7 @@ class _Format:
 
 
 def _float_codes(b: Builder, x: SSAValue, form: _Format, saturate: bool) -> SSAValue:
-    """The codes of f32 numbers, as i32.
+    """Return the codes of f32 numbers, as i32.
 
     The magnitude is rounded to a multiple of the distance between neighbours at its exponent,
     after which its bits are those of the code but for the bias of the exponent.
@@ -156,7 +156,7 @@ def _rounded(b: Builder, magnitude: SSAValue, form: _Format) -> SSAValue:
 
 
 def _power_of_two_codes(b: Builder, x: SSAValue, rounding: str) -> SSAValue:
-    """The exponents of f32 numbers with f32's bias, 0 to 254, or 255 for NaN; as i32.
+    """Return the exponents of f32 numbers with f32's bias, 0 to 254, or 255 for NaN; as i32.
 
     A code of 0 is 2^-127, which as an f32 is the subnormal number with the highest bit set.
     """

@@ -104,7 +104,7 @@ class Node:
         return self.proto.op_type
 
     def fail(self, message: str, *, hint: str | None = None) -> NoReturn:
-        """Raises BraidError about this node."""
+        """Raise BraidError about this node."""
         raise BraidError(f"{self}: {message}", location=self._location, hint=hint)
 
     def invalid(self, message: str, *, hint: str | None = None) -> NoReturn:
@@ -112,7 +112,7 @@ class Node:
         raise InvalidModelError(f"{self}: {message}", location=self._location, hint=hint)
 
     def unsupported(self, message: str, *, hint: str | None = None) -> NoReturn:
-        """Raises UnsupportedError about this node."""
+        """Raise UnsupportedError about this node."""
         raise UnsupportedError(f"{self}: {message}", location=self._location, hint=hint)
 
     def __str__(self) -> str:
@@ -143,7 +143,10 @@ class Node:
         return None if value is None else self._builder.known(value)
 
     def known(self, index: int) -> Array | None:
-        """The value of input `index` if it is there; raises UnsupportedError if it is computed."""
+        """Return the value of input `index` if there is one.
+
+        Raises UnsupportedError if it is computed.
+        """
         value = self.optional(index)
         if value is None:
             return None
@@ -261,7 +264,7 @@ class Node:
         return [a for name, a in self._attributes.items() if name not in self._asked]
 
     def require_attributes_read(self) -> None:
-        """Raises BraidError for an attribute that nobody has asked for, such as a misspelt one."""
+        """Raise BraidError for an attribute that nobody has asked for, such as a misspelt one."""
         for attribute in self.unread_attributes:
             known = ", ".join(f"'{name}'" for name in sorted(self._asked))
             self.fail(

@@ -15,7 +15,7 @@ _importers: dict[tuple[str, str], list[tuple[int, Importer]]] = {}
 
 
 def importer(*op_types: str, since: int = 1, domain: str = "") -> Callable[[Importer], Importer]:
-    """Registers a function as the importer of ops of a domain, from its opset `since` on."""
+    """Register a function as the importer of ops of a domain, from its opset `since` on."""
 
     def register(function: Importer) -> Importer:
         note_extension(function.__module__)

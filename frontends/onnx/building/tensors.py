@@ -31,7 +31,7 @@ class TensorReader:
         self._maps: dict[Path, mmap.mmap | bytes] = {}
 
     def read(self, tensor: TensorProto) -> Array:
-        """The value of `tensor`.
+        """Return the value of `tensor`.
 
         Raises BraidError for missing or short external data, UnsupportedError for element types
         that the dialect does not have.
@@ -69,7 +69,10 @@ class TensorReader:
             )
 
     def dtype(self, data_type: int, name: str) -> np.dtype[Any]:
-        """numpy's dtype for an ONNX element type. Raises UnsupportedError if braid has none."""
+        """Return numpy's dtype for an ONNX element type.
+
+        Raises UnsupportedError if braid has none.
+        """
         known = TensorProto.DataType.values()
         if data_type not in known or data_type == TensorProto.UNDEFINED:
             raise self._error(f"'{name}' has unknown element type {data_type}")
@@ -139,7 +142,7 @@ class TensorReader:
 
 
 def _number(entries: Mapping[str, str], key: str, default: int) -> int:
-    """An entry as a number of bytes. Raises ValueError where it is none."""
+    """Return an entry as a number of bytes. Raises ValueError where it is none."""
     text = entries.get(key, str(default))
     if not text.isdecimal() or len(text) > _DIGITS:
         raise ValueError(f"'{key}' of its external data is '{text[:_DIGITS]}', expected bytes")

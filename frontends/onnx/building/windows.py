@@ -22,7 +22,7 @@ class WindowAttributes:
 def window_attributes(
     node: Node, spatial: Sequence[Extent], kernel: Sequence[int]
 ) -> WindowAttributes:
-    """The attributes of a node for an input with these spatial extents, `auto_pad` resolved."""
+    """Return the attributes of a node for these spatial extents, with `auto_pad` resolved."""
     rank = len(spatial)
     require_kernel_shape(node, kernel, rank)
     strides, dilations, pads = declared_windows(node, rank)

@@ -1,4 +1,4 @@
-"""Activation functions, with what graph optimizers fuse with them: `FastGelu`, `BiasGelu`, …"""
+"""Activation functions, fused with what precedes them: `FastGelu`, `BiasGelu` and others."""
 
 from xdsl.ir import SSAValue
 
@@ -28,7 +28,7 @@ def fast_gelu(b: Builder, node: Node) -> SSAValue:
 
 @importer("QuickGelu", domain=MICROSOFT)
 def quick_gelu(b: Builder, node: Node) -> SSAValue:
-    """x · sigmoid(alpha · x)."""
+    """Import `QuickGelu` as x · sigmoid(alpha · x)."""
     x, alpha = widened(b, node.input(0)), node.number("alpha", 1.702)
     gate = sigmoid(b, apply(b, "mul", x, scalar(b, alpha, x)))
     return cast(b, apply(b, "mul", x, gate), element_type_of(node.input(0)))
@@ -36,7 +36,7 @@ def quick_gelu(b: Builder, node: Node) -> SSAValue:
 
 @importer("BiasSplitGelu", domain=MICROSOFT)
 def bias_split_gelu(b: Builder, node: Node) -> SSAValue:
-    """The first half of X + bias along the last dim, times Gelu of the second half."""
+    """Import the first half of X + bias along the last dim, times Gelu of the second half."""
     x = _biased(b, node)
     last = extents_of(x)[-1]
     if not isinstance(last, int):

@@ -174,7 +174,7 @@ def attention_bias(
 
 
 def with_past(b: Builder, node: Node, past: SSAValue, now: SSAValue, what: str) -> SSAValue:
-    """The keys or values of the past and then those of now, `[batch, heads, length, size]`."""
+    """Return past keys or values, then those of now, `[batch, heads, length, size]`."""
     expected = list(extents_of(now))
     expected[2] = extents_of(past)[2] if len(extents_of(past)) == 4 else expected[2]
     if not fits(extents_of(past), expected):

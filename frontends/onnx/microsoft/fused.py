@@ -1,4 +1,4 @@
-"""Products and convolutions with what graph optimizers fuse into them: `FusedMatMul`, …"""
+"""Products and convolutions with what optimizers fuse into them: `FusedMatMul` and others."""
 
 from collections.abc import Mapping
 
@@ -22,7 +22,7 @@ from braid.frontends.onnx.ops.activation import sigmoid
 
 @importer("FusedMatMul", "TransposeMatMul", domain=MICROSOFT)
 def fused_matmul(b: Builder, node: Node) -> SSAValue:
-    """alpha · A · B, of operands that may be transposed."""
+    """Import alpha · A · B, of operands that may be transposed."""
     operands = [_transposed(b, node, index, name) for index, name in enumerate("AB")]
     product, alpha = matmul(b, *operands), node.number("alpha", 1.0)
     return product if alpha == 1 else apply(b, "mul", product, scalar(b, alpha, product))
@@ -148,7 +148,7 @@ def _of_shape(b: Builder, node: Node, value: SSAValue, like: SSAValue) -> SSAVal
 
 
 def _activated(b: Builder, node: Node, x: SSAValue) -> SSAValue:
-    """The activation of a convolution."""
+    """Return the result of a convolution after its activation."""
     name, numbers = node.text("activation", ""), node.numbers("activation_params", ())
     if not name:
         return x

@@ -126,7 +126,7 @@ def _heads_of_inputs(b: Builder, node: Node) -> tuple[SSAValue, SSAValue, SSAVal
 def _turned(
     b: Builder, node: Node, q: SSAValue, k: SSAValue, before: SSAValue, interleaved: bool
 ) -> tuple[SSAValue, SSAValue]:
-    """Queries and keys turned by their positions: input 9, else those after the cache."""
+    """Return queries and keys rotated by their positions: input 9, else those after the cache."""
     batch, _, length, size = extents_of(q)
     columns = require_caches(node, 7, 8)
     if 2 * columns > width(node, "a head", q):
@@ -144,7 +144,7 @@ def _turned(
 
 
 def _with_cache(b: Builder, node: Node, new: SSAValue, index: int, before: SSAValue) -> SSAValue:
-    """The cache of input `index` with `new` after the first `before` of each batch entry."""
+    """Return the cache of input `index` with `new` after the first `before` of each batch entry."""
     batch, heads, length, size = extents_of(new)
     total = node.known_size(6)
     assert total is not None, "a required input"
@@ -228,7 +228,10 @@ def _weighted(b: Builder, node: Node, logits: SSAValue, v: SSAValue) -> SSAValue
 
 
 def _sink(b: Builder, node: Node, logits: SSAValue) -> SSAValue | None:
-    """A column of scores without a value: those of input 11, or 0 for `smooth_softmax`."""
+    """Return a column of scores without a value: input 11, or 0 for `smooth_softmax`.
+
+    The result is None where the node asks for neither.
+    """
     batch, heads, length, _ = extents_of(logits)
     shape: Sequence[Extent] = [batch, heads, length, 1]
     is_smooth, sink = flag(node, "smooth_softmax"), node.optional(11)

@@ -38,7 +38,7 @@ _LEAST_BLOCK = 16
 
 @importer("MatMulNBits", domain=MICROSOFT)
 def matmul_of_few_bits(b: Builder, node: Node) -> SSAValue:
-    """A times the transpose of weights of few bits, plus a bias.
+    """Import A times the transpose of weights of few bits, plus a bias.
 
     Weights are `[N, blocks, bytes of a block]`, with scales and zero points for each block. A is
     not quantized, whatever `accuracy_level` allows.
@@ -87,7 +87,7 @@ def _has_few_rows(x: SSAValue) -> bool:
 def _product_by_blocks(
     b: Builder, x: SSAValue, codes: SSAValue, scales: SSAValue, zeros: SSAValue
 ) -> SSAValue:
-    """x · weights of bytes, scaled for each block after its sum.
+    """Return x · weights of bytes, scaled for each block after its sum.
 
     So the weights stay bytes, a quarter of f32. Codes are `[rows, blocks, size]`, scales and zero
     points `[rows, blocks, 1]` or fewer.
@@ -139,7 +139,10 @@ def _per_block(b: Builder, node: Node, index: int, rows: int, blocks: int) -> SS
 
 
 def _zero_points(b: Builder, node: Node, rows: int, blocks: int) -> SSAValue:
-    """The zero points `[rows, blocks, 1]`, packed if they are bytes; without any the middle."""
+    """Return the zero points `[rows, blocks, 1]`, by default the middle.
+
+    They are packed if they are bytes.
+    """
     value, bits = node.optional(3), _bits(node)
     if value is None:
         return b.constant(np.full((1, 1, 1), 2 ** (bits - 1), np.uint8))
@@ -256,7 +259,10 @@ def _blocks(node: Node) -> _Blocks:
 
 
 def _rows(b: Builder, node: Node, blocks: _Blocks) -> tuple[SSAValue, SSAValue]:
-    """The indices, of which negative ones are from the end, 0 for one outside; which are inside."""
+    """Return the indices, 0 for those outside, and which are inside.
+
+    Negative indices count from the end.
+    """
     given = cast(b, node.input(1), i64)
     zero, extent = scalar(b, 0, given), scalar(b, fixed_shape(node.input(0))[blocks.axis], given)
     is_negative = apply(b, "lt", given, zero)
@@ -266,7 +272,7 @@ def _rows(b: Builder, node: Node, blocks: _Blocks) -> tuple[SSAValue, SSAValue]:
 
 
 def _of_elements(b: Builder, value: SSAValue, rows: SSAValue, blocks: _Blocks) -> SSAValue:
-    """A number for each element that is gathered, of `value`, which has one for each block."""
+    """Return a number for each gathered element, of `value`, which has one for each block."""
     axis, along, count = blocks.axis, blocks.along, len(extents_of(rows))
     if axis == along:
         return b.emit(

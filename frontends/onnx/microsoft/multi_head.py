@@ -171,7 +171,7 @@ def _heads_of_inputs(b: Builder, node: Node, heads: int) -> tuple[SSAValue, SSAV
 
 
 def _unpacked(b: Builder, node: Node, packed: SSAValue, count: int, heads: int) -> list[SSAValue]:
-    """The parts of `[batch, length, heads, count, size]`."""
+    """Return the parts of `[batch, length, heads, count, size]`."""
     shape = extents_of(packed)
     if len(shape) != 5 or not fits(shape[2:4], [heads, count]):
         node.fail(
@@ -219,7 +219,10 @@ def _attend(
     mask: int,
     bias: int | None,
 ) -> tuple[SSAValue, SSAValue]:
-    """The joined heads, and the scores before softmax; K and V begin with those of the past."""
+    """Return the joined heads, and the scores before softmax.
+
+    K and V begin with those of the past.
+    """
     batch, heads, length, _ = extents_of(q)
     total = extents_of(k)[2]
     assert isinstance(heads, int)

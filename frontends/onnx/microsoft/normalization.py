@@ -1,4 +1,4 @@
-"""Normalizations over the last dim, with the sums before them: `SkipLayerNormalization`, …"""
+"""Normalizations over the last dim, with the sums before: `SkipLayerNormalization` and others."""
 
 from collections.abc import Sequence
 
@@ -29,7 +29,7 @@ from braid.support.sizes.expression import Extent
 
 @importer("SimplifiedLayerNormalization")
 def simplified_layer_normalization(b: Builder, node: Node) -> list[SSAValue]:
-    """x / sqrt(mean of x² + epsilon) · scale; and the factor of x, where it is asked for."""
+    """Import x / sqrt(mean of x² + epsilon) · scale, with the factor of x if it is asked for."""
     x, scale = node.input(0), node.input(1)
     if node.integer("stash_type", 1) != 1:
         node.unsupported("attribute 'stash_type' is not 1: the mean is computed in f32 at least")
@@ -142,7 +142,7 @@ def _layer_norm(
 def _results(
     b: Builder, node: Node, y: SSAValue, statistics: Sequence[SSAValue], total: SSAValue
 ) -> list[SSAValue]:
-    """The outputs: y, mean and factor in f32, and the sum."""
+    """Return the outputs: y, mean and factor in f32, and the sum."""
     kind = element_type_of(node.input(0))
     return [cast(b, y, kind), *(statistics or [total, total]), cast(b, total, kind)]
 

@@ -1,4 +1,4 @@
-"""Ops on 8-bit integers with scales and zero points: `QLinearAdd`, `DynamicQuantizeMatMul`, …"""
+"""Ops on 8-bit integers with scales and zero points: `QLinearAdd` and others."""
 
 import math
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ def linear(b: Builder, node: Node) -> SSAValue:
 
 @importer("QLinearAdd", domain=MICROSOFT)
 def quantized_sum(b: Builder, node: Node) -> SSAValue:
-    """A + B, of which each is scaled to the result before they are added."""
+    """Import A + B, of which each is scaled to the result before they are added."""
     terms: list[SSAValue] = []
     for index in (0, 3):
         ratio = apply(b, "div", _one(b, node, index + 1), _one(b, node, 6))
@@ -66,7 +66,7 @@ def quantized_sum(b: Builder, node: Node) -> SSAValue:
 
 @importer("QLinearMul", domain=MICROSOFT)
 def quantized_product(b: Builder, node: Node) -> SSAValue:
-    """A · B, exact in i32 before it is scaled."""
+    """Import A · B, exact in i32 before it is scaled."""
     product = apply(b, "mul", _centered(b, node, 0), _centered(b, node, 3))
     scale = apply(b, "mul", _one(b, node, 1), _one(b, node, 4))
     ratio = apply(b, "div", scale, _one(b, node, 6))
@@ -118,7 +118,10 @@ def quantized_concat(b: Builder, node: Node) -> SSAValue:
 
 @importer("QLinearGlobalAveragePool", domain=MICROSOFT)
 def quantized_global_average(b: Builder, node: Node) -> SSAValue:
-    """The mean over all spatial dims, with the channels second, or last with `channels_last`."""
+    """Import the mean over all spatial dims.
+
+    Channels are second, or last with `channels_last`.
+    """
     x = _channels_first(b, node, _real(b, node, 0))
     return _quantized(b, node, _channels_back(b, node, node.call("GlobalAveragePool", x)), 3)
 
@@ -141,14 +144,14 @@ def quantized_average(b: Builder, node: Node) -> SSAValue:
 
 @importer("QLinearWhere", domain=MICROSOFT)
 def quantized_where(b: Builder, node: Node) -> SSAValue:
-    """The elements of one of two tensors, each converted to the scale of the result."""
+    """Import the elements of one of two tensors, each converted to the scale of the result."""
     chosen = apply(b, "select", node.input(0), _real(b, node, 1), _real(b, node, 4))
     return _quantized(b, node, chosen, 7)
 
 
 @importer("MatMulIntegerToFloat", domain=MICROSOFT)
 def integer_matmul_to_float(b: Builder, node: Node) -> SSAValue:
-    """(A - zero point) · (B - zero point), scaled to real numbers, plus a bias."""
+    """Import (A - zero point) · (B - zero point), scaled to real numbers, plus a bias."""
     _require_columns(node, 1, (3, 5))
     scale = apply(b, "mul", _one(b, node, 2), cast(b, node.input(3), f32))
     lhs = centered(b, node.input(0), per_row(b, node.optional(4)))
@@ -159,7 +162,10 @@ def integer_matmul_to_float(b: Builder, node: Node) -> SSAValue:
 
 @importer("DynamicQuantizeMatMul", domain=MICROSOFT)
 def dynamic_matmul(b: Builder, node: Node) -> SSAValue:
-    """A product of A, quantized by its range, and quantized B, as real numbers, plus a bias."""
+    """Import A · B + bias in real numbers.
+
+    A is quantized by its range, and B is given as quantized.
+    """
     _require_columns(node, 1, (2, 3))
     lhs, scale, zero = dynamically_quantized(b, node.input(0))
     product = matmul(b, centered(b, lhs, zero), centered(b, node.input(1), node.optional(3)))
@@ -169,7 +175,7 @@ def dynamic_matmul(b: Builder, node: Node) -> SSAValue:
 
 @importer("QGemm", domain=MICROSOFT)
 def quantized_gemm(b: Builder, node: Node) -> SSAValue:
-    """alpha · A · B + C, where C has the scale of the product; real without a scale of Y."""
+    """Import alpha · A · B + C, where C has the scale of the product; real without a scale of Y."""
     for index in (0, 3):
         if len(extents_of(node.input(index))) != 2:
             node.fail(
@@ -213,7 +219,7 @@ def _require_columns(node: Node, weight: int, indices: Sequence[int]) -> None:
 
 
 def _column(b: Builder, value: SSAValue) -> SSAValue:
-    """A number for each row, as a column."""
+    """Return a number for each row, as a column."""
     return reshape(b, value, [product_of(extents_of(value)), 1])
 
 
@@ -237,7 +243,10 @@ def _centered(b: Builder, node: Node, index: int) -> SSAValue:
 
 
 def _real(b: Builder, node: Node, index: int) -> SSAValue:
-    """The real numbers of input `index`; the next two are its scale and its zero point."""
+    """Return the real numbers of input `index`.
+
+    The next two inputs are its scale and its zero point.
+    """
     scale, zero = _one(b, node, index + 1), _zero(b, node, index + 2)
     if zero is not None and element_type_of(zero) != element_type_of(node.input(index)):
         node.fail(f"inputs {index} and {index + 2} have different element types")

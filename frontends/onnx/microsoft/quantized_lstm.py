@@ -106,7 +106,7 @@ def _hidden_size(b: Builder, node: Node, directions: int) -> int:
 
 
 def _run(b: Builder, node: Node, hidden: int, direction: int, backward: bool) -> list[SSAValue]:
-    """The last states, then all hidden states `[time, batch, hidden]`, of one direction.
+    """Return the last states, then all hidden states `[time, batch, hidden]`, of one direction.
 
     A backward direction runs forward on sequences that are reversed, each within its length.
     """
@@ -144,7 +144,10 @@ def _run(b: Builder, node: Node, hidden: int, direction: int, backward: bool) ->
 def _weights(
     b: Builder, node: Node, x: SSAValue, hidden: int, direction: int
 ) -> tuple[QuantizedWeights, SSAValue]:
-    """The weights, and what inputs and biases add to the gates: `[time, batch, 4 · hidden]`."""
+    """Return the weights, and what inputs and biases add to the gates.
+
+    The latter is `[time, batch, 4 · hidden]`.
+    """
     (w, w_scale), (r, r_scale) = (_weight(b, node, i, direction) for i in (0, 1))
     inputs = _product(b, x, w, w_scale)
     bias, size = at_direction(b, node.optional(3), direction), _CELL.gates * hidden
@@ -198,7 +201,7 @@ def _reversed(b: Builder, node: Node, x: SSAValue) -> SSAValue:
 
 
 def _start(b: Builder, node: Node, index: int, direction: int, hidden: int) -> SSAValue:
-    """The initial state of input `index`, 0 if it is left out."""
+    """Return the initial state of input `index`, 0 if it is left out."""
     start, batch = at_direction(b, node.optional(index), direction), extents_of(node.input(0))[1]
     return _zeros(b, [batch, hidden]) if start is None else with_extents(b, start, [batch, hidden])
 

@@ -65,7 +65,7 @@ def require_caches(node: Node, cos: int, sin: int) -> int:
 
 
 def _positions(b: Builder, node: Node, batch: Extent, length: Extent) -> SSAValue:
-    """The positions, `[batch, length]`: input 1, which may be the first one for all."""
+    """Return the positions, `[batch, length]`: input 1, which may be the first one for all."""
     ids = node.input(1)
     if len(extents_of(ids)) == 2:
         if not fits(extents_of(ids), [batch, length]):

@@ -37,7 +37,7 @@ def relu(b: Builder, node: Node) -> SSAValue:
 @importer("LeakyRelu")
 @computed_in_f32
 def leaky_relu(b: Builder, node: Node) -> SSAValue:
-    """x where it is positive, alpha · x elsewhere."""
+    """Import `LeakyRelu` as x where it is positive, alpha · x elsewhere."""
     x = node.input(0)
     return where_negative(b, x, apply(b, "mul", x, scalar(b, node.number("alpha", 0.01), x)), x)
 
@@ -52,7 +52,7 @@ def parametric_relu(b: Builder, node: Node) -> SSAValue:
 @importer("ThresholdedRelu")
 @computed_in_f32
 def thresholded_relu(b: Builder, node: Node) -> SSAValue:
-    """x where it is above alpha, 0 elsewhere."""
+    """Import `ThresholdedRelu` as x where it is above alpha, 0 elsewhere."""
     x = node.input(0)
     above = apply(b, "gt", x, scalar(b, node.number("alpha", 1.0), x))
     return apply(b, "select", above, x, scalar(b, 0, x))
@@ -61,7 +61,7 @@ def thresholded_relu(b: Builder, node: Node) -> SSAValue:
 @importer("Elu")
 @computed_in_f32
 def elu(b: Builder, node: Node) -> SSAValue:
-    """x where it is positive, alpha · (exp(x) - 1) elsewhere."""
+    """Import `Elu` as x where it is positive, alpha · (exp(x) - 1) elsewhere."""
     x = node.input(0)
     return where_negative(b, x, scaled_exp(b, x, node.number("alpha", 1.0)), x)
 
@@ -69,7 +69,7 @@ def elu(b: Builder, node: Node) -> SSAValue:
 @importer("Selu", since=6)
 @computed_in_f32
 def selu(b: Builder, node: Node) -> SSAValue:
-    """gamma · Elu; the defaults are those of Klambauer et al. (2017)."""
+    """Import `Selu` as gamma · Elu; the defaults are those of Klambauer et al. (2017)."""
     x = node.input(0)
     alpha, gamma = (
         node.number("alpha", 1.67326319217681884765625),
@@ -82,7 +82,7 @@ def selu(b: Builder, node: Node) -> SSAValue:
 @importer("Celu")
 @computed_in_f32
 def celu(b: Builder, node: Node) -> SSAValue:
-    """x where it is positive, alpha · (exp(x / alpha) - 1) elsewhere."""
+    """Import `Celu` as x where it is positive, alpha · (exp(x / alpha) - 1) elsewhere."""
     x, alpha = node.input(0), node.number("alpha", 1.0)
     scaled = apply(b, "div", x, scalar(b, alpha, x))
     return where_negative(b, x, scaled_exp(b, scaled, alpha), x)
@@ -98,7 +98,7 @@ def sigmoid_node(b: Builder, node: Node) -> SSAValue:
 @importer("Swish")
 @computed_in_f32
 def swish(b: Builder, node: Node) -> SSAValue:
-    """x · sigmoid(alpha · x)."""
+    """Import `Swish` as x · sigmoid(alpha · x)."""
     x, alpha = node.input(0), node.number("alpha", 1.0)
     gate = x if alpha == 1 else apply(b, "mul", x, scalar(b, alpha, x))
     return apply(b, "mul", x, sigmoid(b, gate))
@@ -106,14 +106,14 @@ def swish(b: Builder, node: Node) -> SSAValue:
 
 @importer("HardSigmoid")
 def hard_sigmoid_node(b: Builder, node: Node) -> SSAValue:
-    """alpha · x + beta, kept in [0, 1]."""
+    """Import `HardSigmoid` as alpha · x + beta, kept in [0, 1]."""
     return hard_sigmoid(b, node.input(0), node.number("alpha", 0.2), node.number("beta", 0.5))
 
 
 @importer("HardSwish")
 @computed_in_f32
 def hard_swish(b: Builder, node: Node) -> SSAValue:
-    """x · HardSigmoid(x) with alpha 1/6, beta 1/2."""
+    """Import `HardSwish` as x · HardSigmoid(x) with alpha 1/6, beta 1/2."""
     x = node.input(0)
     return apply(b, "mul", x, hard_sigmoid(b, x, 1 / 6, 0.5))
 
@@ -128,14 +128,14 @@ def softplus_node(b: Builder, node: Node) -> SSAValue:
 @importer("Mish")
 @computed_in_f32
 def mish(b: Builder, node: Node) -> SSAValue:
-    """x · tanh(softplus(x))."""
+    """Import `Mish` as x · tanh(softplus(x))."""
     x = node.input(0)
     return apply(b, "mul", x, apply(b, "tanh", softplus(b, x)))
 
 
 @importer("Softsign")
 def softsign(b: Builder, node: Node) -> SSAValue:
-    """x / (1 + |x|)."""
+    """Import `Softsign` as x / (1 + |x|)."""
     x = node.input(0)
     return apply(b, "div", x, apply(b, "add", apply(b, "abs", x), scalar(b, 1, x)))
 
@@ -143,7 +143,7 @@ def softsign(b: Builder, node: Node) -> SSAValue:
 @importer("Shrink")
 @computed_in_f32
 def shrink(b: Builder, node: Node) -> SSAValue:
-    """x moved towards 0 by bias outside [-lambd, lambd], 0 inside."""
+    """Import `Shrink` as x moved towards 0 by bias outside [-lambd, lambd], 0 inside."""
     x, lambd, bias = node.input(0), node.number("lambd", 0.5), node.number("bias", 0.0)
     zero = scalar(b, 0, x)
     below = apply(b, "lt", x, scalar(b, -lambd, x))
@@ -155,7 +155,7 @@ def shrink(b: Builder, node: Node) -> SSAValue:
 @importer("Gelu")
 @computed_in_f32
 def gelu(b: Builder, node: Node) -> SSAValue:
-    """x · Phi(x), by erf or by the tanh approximation."""
+    """Import `Gelu` as x · Phi(x), by erf or by the tanh approximation."""
     x = node.input(0)
     if node.text("approximate", "none") == "tanh":
         cube = apply(b, "mul", apply(b, "mul", x, x), x)
@@ -174,7 +174,10 @@ def sigmoid(b: Builder, x: SSAValue) -> SSAValue:
 
 
 def hard_sigmoid(b: Builder, x: SSAValue, alpha: float, beta: float) -> SSAValue:
-    """alpha · x + beta, kept in [0, 1]; of 16-bit floats in f32, which need not round alpha."""
+    """Return alpha · x + beta, kept in [0, 1].
+
+    For 16-bit floats it is computed in f32, which need not round alpha.
+    """
     wide = widened(b, x)
     line = apply(b, "add", apply(b, "mul", wide, scalar(b, alpha, wide)), scalar(b, beta, wide))
     kept = apply(b, "minimum", apply(b, "maximum", line, scalar(b, 0, wide)), scalar(b, 1, wide))
@@ -205,6 +208,6 @@ def where_negative(b: Builder, x: SSAValue, below: SSAValue, above: SSAValue) ->
 
 
 def scaled_exp(b: Builder, x: SSAValue, alpha: float) -> SSAValue:
-    """alpha · (exp(x) - 1)."""
+    """Return alpha · (exp(x) - 1)."""
     shifted = apply(b, "sub", apply(b, "exp", x), scalar(b, 1, x))
     return shifted if alpha == 1 else apply(b, "mul", shifted, scalar(b, alpha, x))

@@ -144,10 +144,10 @@ def per_channel(b: Builder, vector: SSAValue, like: SSAValue) -> SSAValue:
 
 @importer("DeformConv")
 def deformable_convolution(b: Builder, node: Node) -> SSAValue:
-    """Inputs: x `[N, C, H, W]`, w, offsets `[N, groups · window · 2, OH, OW]`, bias, mask.
+    """Import `DeformConv` as a matrix product of samples, which become columns.
 
-    The samples become columns, of which a matrix product makes the result. Dai et al.,
-    "Deformable Convolutional Networks", 2017; the mask is Zhu et al., 2019.
+    The inputs are x `[N, C, H, W]`, w, offsets `[N, groups · window · 2, OH, OW]`, bias and mask.
+    Dai et al., "Deformable Convolutional Networks", 2017; the mask is Zhu et al., 2019.
     """
     x, w, offsets = node.input(0), node.input(1), node.input(2)
     if len(extents_of(x)) != 4:
@@ -224,7 +224,7 @@ def _places(
 
 @importer("Col2Im")
 def col2im(b: Builder, node: Node) -> SSAValue:
-    """Adds the columns `[N, C · block, positions]` up at the places that they came from."""
+    """Add the columns `[N, C · block, positions]` up at the places that they came from."""
     x, image, block = node.input(0), node.known_integers(1), node.known_integers(2)
     if image is None or block is None:
         node.fail("the shapes of image and block are missing")

@@ -102,7 +102,7 @@ def mean_of_operands(b: Builder, node: Node) -> SSAValue:
 
 @importer("Pow", since=7)
 def power(b: Builder, node: Node) -> SSAValue:
-    """The exponent is converted to the type of the base; squares and cubes are products."""
+    """Import `Pow`, with the exponent in the type of the base; squares and cubes are products."""
     base, exponent = node.input(0), node.input(1)
     known = b.known(exponent)
     repeats = known is None or known.size != 1 or known.ndim > len(extents_of(base))
@@ -118,7 +118,7 @@ def power(b: Builder, node: Node) -> SSAValue:
 
 @importer("Mod")
 def modulo(b: Builder, node: Node) -> SSAValue:
-    """With `fmod` the sign is the dividend's, without it the divisor's."""
+    """Import `Mod`: with `fmod` the sign is the dividend's, without it the divisor's."""
     dividend, divisor = node.input(0), node.input(1)
     rest = apply(b, "rem", dividend, divisor)
     if node.integer("fmod", 0):
@@ -161,7 +161,7 @@ def cast_like(b: Builder, node: Node) -> SSAValue:
 
 
 def _converted(b: Builder, node: Node, element_type: Attribute) -> SSAValue:
-    """The input in another type, with the node's way to round where that is narrow."""
+    """Return the input in another type, rounded as the node says where that is narrow."""
     x = node.input(0)
     if element_type_of(x) == element_type:
         return x
@@ -178,7 +178,7 @@ def _converted(b: Builder, node: Node, element_type: Attribute) -> SSAValue:
 
 @importer("BitCast")
 def bit_cast(b: Builder, node: Node) -> SSAValue:
-    """The same bits as another element type of the same size."""
+    """Import the same bits as another element type of the same size."""
     return b.emit(elementwise("bitcast", node.input(0), element_type=from_numpy(node.dtype("to"))))
 
 
@@ -191,7 +191,7 @@ def convert(b: Builder, x: SSAValue, element_type: Attribute) -> SSAValue:
 
 @importer("Identity")
 def identity(_: Builder, node: Node) -> SSAValue:
-    """The input itself."""
+    """Return the input itself."""
     return node.input(0)
 
 
@@ -218,7 +218,7 @@ _ALIGNED_SINCE = 7
 
 @importer("Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "Sub", "Xor")
 def aligned_by_attribute(b: Builder, node: Node) -> SSAValue:
-    """The dims of the second operand are those of the first from `axis` on."""
+    """Import an op whose second operand has the dims of the first from `axis` on."""
     first, second = node.input(0), node.input(1)
     if node.integer("broadcast", 0) and node.has("axis"):
         axis, shape = normalized(node.integer("axis"), len(extents_of(first))), extents_of(second)
@@ -229,7 +229,7 @@ def aligned_by_attribute(b: Builder, node: Node) -> SSAValue:
 
 @importer("PRelu")
 def slopes_by_channel(b: Builder, node: Node) -> SSAValue:
-    """A vector of slopes is one per channel."""
+    """Import `PRelu`, where a vector of slopes has one per channel."""
     x, slopes = node.input(0), node.input(1)
     if len(extents_of(slopes)) == 1 and len(extents_of(x)) > 1:
         behind = len(extents_of(x)) - 2

@@ -25,9 +25,10 @@ from braid.frontends.onnx.building.registry import importer
 
 @importer("DFT")
 def fourier(b: Builder, node: Node) -> SSAValue:
-    """The last dim is 1 (real) or 2 (complex); the axis is an attribute before opset 20.
+    """Import `DFT`, whose axis is an attribute before opset 20.
 
-    A real result (`onesided` and `inverse`) is made from half of a spectrum.
+    The last dim is 1 (real) or 2 (complex). A real result (`onesided` and `inverse`) is made from
+    half of a spectrum.
     """
     x, inverse = node.input(0), bool(node.integer("inverse", 0))
     onesided = bool(node.integer("onesided", 0))

@@ -32,7 +32,7 @@ _REDUCTIONS = {"none": "none", "add": "add", "mul": "mul", "max": "maximum", "mi
 
 @importer("Gather")
 def gather(b: Builder, node: Node) -> SSAValue:
-    """A single known index is a slice."""
+    """Import `Gather`; a single known index is a slice."""
     data, indices = node.input(0), node.input(1)
     shape = extents_of(data)
     dim = normalized(node.integer("axis", 0), len(shape))
@@ -93,7 +93,7 @@ def scatter_nd(b: Builder, node: Node) -> SSAValue:
 
 @importer("TensorScatter")
 def tensor_scatter(b: Builder, node: Node) -> SSAValue:
-    """A cache with the updates of each batch entry written along `axis` from its index on."""
+    """Import a cache with the updates of each batch entry, written along `axis` from its index."""
     cache, updates, starts = node.input(0), node.input(1), node.optional(2)
     shape = extents_of(updates)
     dim = normalized(node.integer("axis", -2), len(shape))
@@ -108,7 +108,7 @@ def tensor_scatter(b: Builder, node: Node) -> SSAValue:
 
 @importer("OneHot")
 def one_hot(b: Builder, node: Node) -> SSAValue:
-    """The second of `values` where the new dim's index is the one given, the first elsewhere."""
+    """Import the second of `values` where the new dim's index is the one given, else the first."""
     indices, depth, values = node.input(0), node.known_size(1), node.input(2)
     if depth is None:
         node.fail("input 1 (depth) is missing")
@@ -145,7 +145,7 @@ def top_k(b: Builder, node: Node) -> Sequence[SSAValue]:
 
 @importer("Trilu")
 def triangle(b: Builder, node: Node) -> SSAValue:
-    """The upper or lower triangle from diagonal k on, 0 elsewhere."""
+    """Import the upper or lower triangle from diagonal k on, 0 elsewhere."""
     x, given, known = node.input(0), node.optional(1), node.value_if_known(1)
     rows, columns = extents_of(x)[-2:]
     is_upper = bool(node.integer("upper", 1))
@@ -188,7 +188,7 @@ def eye_like(b: Builder, node: Node) -> SSAValue:
 
 @importer("ReverseSequence")
 def reverse_sequence(b: Builder, node: Node) -> SSAValue:
-    """The first elements of every batch entry, as many as its length, in reverse order."""
+    """Reverse the first elements of every batch entry, as many as its length."""
     x, lengths = node.input(0), node.input(1)
     time, batch = node.integer("time_axis", 0), node.integer("batch_axis", 1)
     shape = extents_of(x)

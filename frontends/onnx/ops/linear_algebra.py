@@ -30,7 +30,7 @@ from braid.frontends.onnx.building.registry import importer
 
 @importer("MatMul")
 def matrix_product(b: Builder, node: Node) -> SSAValue:
-    """numpy's matmul.
+    """Import numpy's matmul.
 
     Batches of the left operand times one matrix are a single product of more rows.
     """
@@ -47,7 +47,7 @@ def matrix_product(b: Builder, node: Node) -> SSAValue:
 
 @importer("Gemm")
 def gemm(b: Builder, node: Node) -> SSAValue:
-    """alpha · A' · B' + beta · C."""
+    """Import `Gemm` as alpha · A' · B' + beta · C."""
     lhs, rhs, bias = node.input(0), node.input(1), node.optional(2)
     if len(extents_of(lhs)) != 2 or len(extents_of(rhs)) != 2:
         node.fail(f"A has rank {len(extents_of(lhs))}, B {len(extents_of(rhs))}, expected 2")
@@ -64,7 +64,10 @@ def gemm(b: Builder, node: Node) -> SSAValue:
 
 
 def _times(b: Builder, factor: float, value: SSAValue) -> SSAValue:
-    """factor · value, of 16-bit floats in f32, which need not round the factor."""
+    """Return factor · value.
+
+    For 16-bit floats it is computed in f32, which need not round the factor.
+    """
     wide = widened(b, value)
     return wide if factor == 1 else apply(b, "mul", wide, scalar(b, factor, wide))
 
@@ -75,7 +78,7 @@ MOST_ROWS = 32
 
 @importer("Det")
 def determinant(b: Builder, node: Node) -> SSAValue:
-    """The product of the pivots of the matrices `[…, n, n]`, with the sign of the row swaps."""
+    """Import the product of the pivots of matrices `[…, n, n]`, with the sign of the row swaps."""
     x = node.input(0)
     *batch, rows, columns = fixed_shape(x)
     if rows != columns:
@@ -92,10 +95,11 @@ def determinant(b: Builder, node: Node) -> SSAValue:
 
 
 def _eliminated(b: Builder, matrix: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """The matrices without their first column and the row of its pivot, and the signed pivots.
+    """Eliminate a column: return the matrices left, and the signed pivots.
 
-    The pivot is the largest element of the column (Golub and Van Loan, "Matrix Computations",
-    partial pivoting); the first row takes the place of its row.
+    What is left has neither the first column nor the row of its pivot. The pivot is the largest
+    element of the column (Golub and Van Loan, "Matrix Computations", partial pivoting); the first
+    row takes the place of its row.
     """
     count, rows, _ = fixed_shape(matrix)
     column = slice_dim(b, matrix, 2, 0, 1)

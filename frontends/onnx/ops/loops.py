@@ -52,7 +52,10 @@ _BUFFER = (
 
 @importer("Loop")
 def loop(b: Builder, node: Node) -> Sequence[SSAValue]:
-    """Inputs: trip count and condition, either of which may be left out, and carried values."""
+    """Import `Loop`.
+
+    Its inputs are trip count and condition, either of which may be left out, and carried values.
+    """
     require_outputs(node, len(node.graph("body").output) - 1)
     for operand in (0, 1):
         node.require_scalar(operand)
@@ -131,9 +134,9 @@ def _iterations(b: Builder, node: Node, trip_count: SSAValue, *, collects: bool)
 def _unrolled(
     b: Builder, node: Node, most: int | None, carried: Sequence[SSAValue]
 ) -> list[SSAValue]:
-    """The body in a row, `most` times or until its condition, known at import, is false.
+    """Repeat the body `most` times or until its condition, known at import, is false.
 
-    For shapes that depend on the iteration's number, and for values that are collected until then.
+    This is for shapes that depend on the iteration's number, and for values collected until then.
     """
     graph, values = node.graph("body"), list(carried)
     condition, collected = b.constant(np.array(True)), list[list[SSAValue]]()
@@ -156,7 +159,10 @@ def _unrolled(
 
 
 def _collecting_loop(b: Builder, node: Node) -> Sequence[SSAValue]:
-    """A loop that collects until a condition ends it: at a known iteration, or as data say."""
+    """Import a loop that collects until a condition ends it.
+
+    That is at a known iteration, or as data say.
+    """
     trip_count, condition = node.optional(0), node.optional(1)
     first = None if condition is None else b.known(condition)
     limit = None if trip_count is None else b.known(trip_count)

@@ -33,7 +33,7 @@ from braid.support.sizes.operators import ceildiv, is_equal, product_of, select
 
 @importer("Reshape", since=5)
 def reshape_node(b: Builder, node: Node) -> SSAValue:
-    """The shape must be known at import; 0 keeps an extent, -1 is what remains."""
+    """Import `Reshape` to a shape known at import; 0 keeps an extent, -1 is what remains."""
     x = node.input(0)
     shape, wanted = extents_of(x), _wanted_shape(b, node)
     if not node.integer("allowzero", 0):
@@ -88,7 +88,7 @@ def _wanted_shape(b: Builder, node: Node) -> list[Extent]:
 
 @importer("Flatten")
 def flatten(b: Builder, node: Node) -> SSAValue:
-    """A matrix: the dims before `axis`, and those from it on."""
+    """Import a matrix: the dims before `axis`, and those from it on."""
     x = node.input(0)
     shape = extents_of(x)
     axis, rank = node.integer("axis", 1), len(shape)
@@ -113,7 +113,7 @@ def squeeze(b: Builder, node: Node) -> SSAValue:
 
 @importer("Unsqueeze")
 def unsqueeze(b: Builder, node: Node) -> SSAValue:
-    """New dims of size 1, which stand at `axes` of the result."""
+    """Import new dims of size 1, which stand at `axes` of the result."""
     x, axes = node.input(0), node.integers_of("axes", 1) or ()
     rank = len(extents_of(x)) + len(axes)
     dims = {normalized(axis, rank) for axis in axes}

@@ -27,7 +27,7 @@ from braid.frontends.onnx.building.registry import importer
 
 @importer("TfIdfVectorizer")
 def tf_idf_vectorizer(b: Builder, node: Node) -> SSAValue:
-    """Counts (`TF`), weights of what occurs (`IDF`), or their products (`TFIDF`).
+    """Import counts (`TF`), weights of what occurs (`IDF`), or their products (`TFIDF`).
 
     The n-grams of the pool stand one length after the other; `ngram_counts` says where each
     length begins, and `ngram_indexes` which output element each n-gram is for. Weights are by
@@ -54,7 +54,7 @@ def tf_idf_vectorizer(b: Builder, node: Node) -> SSAValue:
 
 
 def _pool_by_length(node: Node) -> list[Array]:
-    """The n-grams of the pool as `[number, n]`, for n from 1 on."""
+    """Return the n-grams of the pool as `[number, n]`, for n from 1 on."""
     pool, starts = np.array(node.integers("pool_int64s")), node.integers("ngram_counts")
     ends = (*starts[1:], len(pool))
     return [
@@ -80,7 +80,10 @@ def _counted(b: Builder, node: Node, tokens: SSAValue, grams: Array) -> SSAValue
 
 
 def _occurrences(b: Builder, parts: Sequence[SSAValue], grams: Array) -> SSAValue:
-    """At how many positions the tokens `parts`, each `[rows, positions]`, are each n-gram."""
+    """Return at how many positions the tokens `parts` are each n-gram.
+
+    Each of `parts` is `[rows, positions]`.
+    """
     rows, positions = fixed_shape(parts[0])
     dtype = to_numpy(element_type_of(parts[0]))
     found: SSAValue | None = None

@@ -34,7 +34,7 @@ from braid.frontends.onnx.ops.reduction import p_norm
 
 @importer("BatchNormalization")
 def batch_normalization(b: Builder, node: Node) -> list[SSAValue]:
-    """x · factor + offset, both expressions of parameters as `[1, C, 1…]`.
+    """Import x · factor + offset, both expressions of parameters as `[1, C, 1…]`.
 
     In training mode mean and variance are those of the input; the other results are the
     running ones, moved towards them.
@@ -62,7 +62,7 @@ def batch_normalization(b: Builder, node: Node) -> list[SSAValue]:
 
 
 def _moved(b: Builder, old: SSAValue, new: SSAValue, momentum: float, like: SSAValue) -> SSAValue:
-    """old · momentum + new · (1 - momentum), in the type of `like`."""
+    """Return old · momentum + new · (1 - momentum), in the type of `like`."""
     kept = apply(b, "mul", old, scalar(b, momentum, old))
     added = apply(b, "mul", new, scalar(b, 1 - momentum, new))
     total = reshape(b, apply(b, "add", kept, added), extents_of(like))
@@ -87,7 +87,7 @@ def _scaled(
 
 @importer("InstanceNormalization")
 def instance_normalization(b: Builder, node: Node) -> SSAValue:
-    """Normalized over the spatial dims of every channel."""
+    """Normalize over the spatial dims of every channel."""
     x = node.input(0)
     scale, bias = (per_channel(b, node.input(i), x) for i in (1, 2))
     return _normalized_from(b, x, scale, bias, node.number("epsilon", 1e-5))
@@ -95,7 +95,7 @@ def instance_normalization(b: Builder, node: Node) -> SSAValue:
 
 @importer("GroupNormalization")
 def group_normalization(b: Builder, node: Node) -> SSAValue:
-    """Normalized over groups of channels; scales are per group before opset 21."""
+    """Normalize over groups of channels; scales are per group before opset 21."""
     x, groups = node.input(0), node.integer("num_groups")
     batch, channels, *spatial = extents_of(x)
     count = groups if node.opset < 21 else channels
@@ -114,7 +114,7 @@ def group_normalization(b: Builder, node: Node) -> SSAValue:
 def _normalized_from(
     b: Builder, x: SSAValue, scale: SSAValue, bias: SSAValue, epsilon: float
 ) -> SSAValue:
-    """Normalized over the dims after the second: `braid.layer_norm` where their sizes are known."""
+    """Normalize over the dims after the second: `braid.layer_norm` where they are not empty."""
     dims = range(2, len(extents_of(x)))
     if dims and all(extents_of(x)[dim] != 0 for dim in dims):
         return b.emit(LayerNormOp.get(x, scale, bias, first_dim=2, epsilon=epsilon))
@@ -143,7 +143,7 @@ def layer_normalization(b: Builder, node: Node) -> list[SSAValue]:
 
 @importer("RMSNormalization")
 def rms_normalization(b: Builder, node: Node) -> SSAValue:
-    """x / sqrt(mean of x² + epsilon) · scale."""
+    """Import `RMSNormalization` as x / sqrt(mean of x² + epsilon) · scale."""
     x = node.input(0)
     wide = cast(b, x, f32)
     dims = range(normalized(node.integer("axis", -1), len(extents_of(x))), len(extents_of(x)))
@@ -154,7 +154,7 @@ def rms_normalization(b: Builder, node: Node) -> SSAValue:
 
 @importer("LpNormalization")
 def lp_normalization(b: Builder, node: Node) -> SSAValue:
-    """x divided by its p-norm along a dim."""
+    """Import x divided by its p-norm along a dim."""
     x = node.input(0)
     dim = normalized(node.integer("axis", -1), len(extents_of(x)))
     norm = p_norm(b, x, node.integer("p", 2), [dim])
@@ -176,10 +176,10 @@ def mean_variance_normalization(b: Builder, node: Node) -> SSAValue:
 
 @importer("LRN")
 def local_response_normalization(b: Builder, node: Node) -> SSAValue:
-    """x / (bias + alpha / size · sum of squares of neighbouring channels) ** beta.
+    """Import x / (bias + alpha / size · sum of squares of neighbouring channels) ** beta.
 
-    The sum is one of slices along the channels, which a kernel reads in any layout; a pooling
-    would need the channels as a spatial dim, and so row-major reshapes around it.
+    The sum is one of slices along the channels, which a kernel reads in any layout. A pooling would
+    need the channels as a spatial dim, and so row-major reshapes around it.
     """
     x, size = node.input(0), node.integer("size")
     shape = extents_of(x)

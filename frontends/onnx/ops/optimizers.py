@@ -38,7 +38,7 @@ def _scaled(b: Builder, x: SSAValue, factor: float) -> SSAValue:
 
 
 def _regularized(b: Builder, node: Node, x: SSAValue, gradient: SSAValue) -> SSAValue:
-    """The gradient with that of the norm of x."""
+    """Return the gradient with that of the norm of x."""
     return apply(b, "add", _scaled(b, x, node.number("norm_coefficient", 0.0)), gradient)
 
 

@@ -168,7 +168,7 @@ def average_pool(b: Builder, node: Node) -> SSAValue:
 
 
 def _declared_padding(node: Node, window: WindowAttributes) -> WindowAttributes:
-    """The padding that counts: `pads`, without what `ceil_mode` adds."""
+    """Return the padding that counts: `pads`, without what `ceil_mode` adds."""
     rank = len(window.strides)
     if node.text("auto_pad", "NOTSET") not in ("NOTSET", ""):
         return window
@@ -286,7 +286,7 @@ def _with_partial_windows(
 
 @importer("GlobalAveragePool", "GlobalMaxPool")
 def global_pool(b: Builder, node: Node) -> SSAValue:
-    """A reduction of all spatial dims."""
+    """Import a reduction of all spatial dims."""
     x = node.input(0)
     dims = range(2, len(extents_of(x)))
     return (
@@ -296,14 +296,14 @@ def global_pool(b: Builder, node: Node) -> SSAValue:
 
 @importer("GlobalLpPool")
 def global_lp_pool(b: Builder, node: Node) -> SSAValue:
-    """The p-norm over all spatial dims."""
+    """Import the p-norm over all spatial dims."""
     x, p = node.input(0), node.integer("p", 2)
     return p_norm(b, x, p, range(2, len(extents_of(x))))
 
 
 @importer("LpPool")
 def lp_pool(b: Builder, node: Node) -> SSAValue:
-    """The p-norm over each window."""
+    """Import the p-norm over each window."""
     p, kernel = node.integer("p", 2), node.integers("kernel_shape")
     x = node.input(0)
     window = window_attributes(node, extents_of(x)[2:], kernel)

@@ -103,12 +103,12 @@ def _wanted_type(node: Node) -> Attribute | None:
 
 
 def no_zero(b: Builder, kind: Attribute, like: SSAValue) -> SSAValue:
-    """The zero point 0, of this type, for all of `like`."""
+    """Return the zero point 0, of this type, for all of `like`."""
     return b.constant(np.zeros([1] * len(extents_of(like)), to_numpy(kind)))
 
 
 def _along_axis(b: Builder, node: Node, value: SSAValue, x: SSAValue) -> SSAValue:
-    """A scale or zero point so that it can be repeated to the shape of x.
+    """Return a scale or zero point in a shape that can be repeated to that of x.
 
     One number is for all of x, a vector for the slices along `axis`, and what has the rank of x
     for blocks of `block_size` along `axis`.
@@ -137,7 +137,7 @@ def _along_axis(b: Builder, node: Node, value: SSAValue, x: SSAValue) -> SSAValu
 
 
 def centered(b: Builder, x: SSAValue, zero: SSAValue | None) -> SSAValue:
-    """x - zero point, in i32, or in the type of x if that is a float type."""
+    """Return x - zero point, in i32, or in the type of x if that is a float type."""
     if is_float(element_type := element_type_of(x)):
         return x if zero is None else apply(b, "sub", x, cast(b, zero, element_type))
     # Inserted, not computed: quantized weights stay what they are.
@@ -182,7 +182,10 @@ def per_row(b: Builder, zero: SSAValue | None) -> SSAValue | None:
 
 @importer("QLinearMatMul")
 def quantized_matmul(b: Builder, node: Node) -> SSAValue:
-    """Inputs: a, its scale and zero point, b with its own, and those of the result."""
+    """Import a product of quantized matrices.
+
+    The inputs are a, its scale and zero point, b with its own, and those of the result.
+    """
     lhs = centered(b, node.input(0), per_row(b, node.input(2)))
     product = matmul(b, lhs, centered(b, node.input(3), node.input(5)))
     scale = apply(b, "mul", *(cast(b, node.input(i), f32) for i in (1, 4)))
@@ -198,7 +201,11 @@ def integer_convolution(b: Builder, node: Node) -> SSAValue:
 
 @importer("QLinearConv")
 def quantized_convolution(b: Builder, node: Node) -> SSAValue:
-    """Inputs: x, its scale and zero point, w with its own, those of the result, bias in i32."""
+    """Import a quantized convolution.
+
+    The inputs are x, its scale and zero point, w with its own, those of the result, and a bias in
+    i32.
+    """
     x = centered(b, node.input(0), node.input(2))
     product = convolve(b, node, x, centered(b, node.input(3), _per_filter(b, node, 5, 3)))
     rank = len(extents_of(product))
@@ -210,7 +217,7 @@ def quantized_convolution(b: Builder, node: Node) -> SSAValue:
 
 
 def _per_filter(b: Builder, node: Node, index: int, weight: int) -> SSAValue | None:
-    """A zero point, or one per filter, so that it can be repeated to the weight's shape."""
+    """Return a zero point, or one per filter, in a shape that repeats to the weight's."""
     zero = node.optional(index)
     if zero is None:
         return None
@@ -221,7 +228,9 @@ def _per_filter(b: Builder, node: Node, index: int, weight: int) -> SSAValue | N
 def _requantized(
     b: Builder, node: Node, product: SSAValue, scale: SSAValue, first: int
 ) -> SSAValue:
-    """An i32 product of scale `scale` in the scale and zero point of inputs `first` and next.
+    """Return an i32 product of scale `scale` in the scale and zero point of the result.
+
+    These are input `first` and the next.
 
     The quotient of the scales is that of the product, as the standard rounds it.
     """

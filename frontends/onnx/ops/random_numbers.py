@@ -80,7 +80,7 @@ def _computed_in(element_type: Attribute) -> Attribute:
 
 @importer("RandomUniform", "RandomUniformLike")
 def random_uniform(b: Builder, node: Node) -> SSAValue:
-    """low + u · (high - low), for u in [0, 1)."""
+    """Import low + u · (high - low), for u in [0, 1)."""
     shape, element_type = _shape_and_type(b, node)
     low, high = node.number("low", 0.0), node.number("high", 1.0)
     words = _words(b, node, product_of(shape))
@@ -94,7 +94,7 @@ def random_uniform(b: Builder, node: Node) -> SSAValue:
 
 @importer("RandomNormal", "RandomNormalLike")
 def random_normal(b: Builder, node: Node) -> SSAValue:
-    """mean + scale · z, for z of the standard normal distribution."""
+    """Import mean + scale · z, for z of the standard normal distribution."""
     shape, element_type = _shape_and_type(b, node)
     mean, scale = node.number("mean", 0.0), node.number("scale", 1.0)
     words = _words(b, node, product_of(shape))
@@ -159,7 +159,7 @@ def multinomial(b: Builder, node: Node) -> SSAValue:
 
 @importer("Dropout")
 def dropout(b: Builder, node: Node) -> Sequence[SSAValue]:
-    """The input, or in training what is kept of it, scaled up; and the mask of what is kept."""
+    """Import the input, or in training what is kept of it, scaled up, with the mask of that."""
     x = node.input(0)
     for index in range(1, len(node.inputs)):
         node.require_scalar(index)

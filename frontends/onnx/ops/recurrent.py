@@ -156,7 +156,10 @@ class _Sequences:
 
 @importer("RNN", "GRU", "LSTM", since=7)
 def recurrent(b: Builder, node: Node) -> Sequence[SSAValue]:
-    """Outputs: all states `[time, directions, batch, hidden]`, the last ones, and cells."""
+    """Import a recurrent op.
+
+    The outputs are all states `[time, directions, batch, hidden]`, the last ones, and cells.
+    """
     if len(extents_of(node.input(0))) != 3 or len(extents_of(node.input(2))) != 3:
         node.fail("input 0 and input 2 must have 3 dims")
     x, lengths, batch_first = node.input(0), node.optional(4), bool(node.integer("layout", 0))
@@ -208,7 +211,7 @@ def _hidden_size(node: Node, x: Sequence[Extent], directions: int) -> int:
 
 
 def _run(b: Builder, s: _Sequences, direction: int, backward: bool) -> list[SSAValue]:
-    """The last states, then all hidden states `[time, batch, hidden]`, of one direction."""
+    """Return the last states, then all hidden states `[time, batch, hidden]`, of one direction."""
     cell, time = CELLS[s.node.op_type], extents_of(s.x)[0]
     weights, inputs = _weights(b, s, direction, cell.gates)
     starts = [_start(b, s, 5 + i, direction) for i in range(cell.states)]
@@ -245,7 +248,10 @@ def _run(b: Builder, s: _Sequences, direction: int, backward: bool) -> list[SSAV
 
 
 def _weights(b: Builder, s: _Sequences, direction: int, gates: int) -> tuple[Weights, SSAValue]:
-    """The weights, and what the inputs add to the gates: `[time, batch, gates · hidden]`."""
+    """Return the weights, and what the inputs add to the gates.
+
+    The latter is `[time, batch, gates · hidden]`.
+    """
     node, size = s.node, gates * s.hidden
     bias, peepholes = (
         at_direction(b, node.optional(3), direction),

@@ -35,17 +35,17 @@ class _Function:
 
 
 def _affine(b: Builder, x: SSAValue, alpha: float, beta: float) -> SSAValue:
-    """alpha · x + beta."""
+    """Return alpha · x + beta."""
     return apply(b, "add", apply(b, "mul", x, scalar(b, alpha, x)), scalar(b, beta, x))
 
 
 def _thresholded(b: Builder, x: SSAValue, alpha: float, _: float) -> SSAValue:
-    """x where it is at least alpha, 0 elsewhere; `ThresholdedRelu` alone is 0 at alpha."""
+    """Return x where it is at least alpha, 0 elsewhere; `ThresholdedRelu` alone is 0 at alpha."""
     return apply(b, "select", apply(b, "ge", x, scalar(b, alpha, x)), x, scalar(b, 0, x))
 
 
 def _scaled_tanh(b: Builder, x: SSAValue, alpha: float, beta: float) -> SSAValue:
-    """alpha · tanh(beta · x)."""
+    """Return alpha · tanh(beta · x)."""
     curve = apply(b, "tanh", apply(b, "mul", x, scalar(b, beta, x)))
     return apply(b, "mul", curve, scalar(b, alpha, x))
 

@@ -31,7 +31,10 @@ def _log_sum(b: Builder, x: SSAValue, dims: Sequence[int]) -> SSAValue:
 
 
 def _log_sum_exp(b: Builder, x: SSAValue, dims: Sequence[int]) -> SSAValue:
-    """With the maximum taken out, which is 0 where it is not finite."""
+    """Return the logarithm of the sum of powers.
+
+    The maximum is taken out first; it counts as 0 where it is not finite.
+    """
     peak = reduce(b, "maximum", x, dims)
     finite = apply(b, "lt", apply(b, "abs", peak), scalar(b, np.inf, peak))
     peak = apply(b, "select", finite, peak, scalar(b, 0, peak))
@@ -103,7 +106,7 @@ def p_power(b: Builder, x: SSAValue, p: int) -> SSAValue:
 
 
 def p_root(b: Builder, x: SSAValue, p: int) -> SSAValue:
-    """The p-th root of x, which is not negative; computed in float."""
+    """Return the p-th root of x, which is not negative; computed in float."""
     if p == 1:
         return x
     element_type = element_type_of(x)
@@ -113,13 +116,13 @@ def p_root(b: Builder, x: SSAValue, p: int) -> SSAValue:
 
 
 def p_norm(b: Builder, x: SSAValue, p: int, dims: Sequence[int]) -> SSAValue:
-    """The p-norm over `dims`, which stay with size 1."""
+    """Return the p-norm over `dims`, which stay with size 1."""
     return p_root(b, reduce(b, "add", p_power(b, x, p), dims), p)
 
 
 @importer("ArgMax", "ArgMin")
 def arg_extreme(b: Builder, node: Node) -> SSAValue:
-    """The index of the extreme element along a dim."""
+    """Import the index of the extreme element along a dim."""
     x = node.input(0)
     dim = normalized(node.integer("axis", 0), len(extents_of(x)))
     kind = "max" if node.op_type == "ArgMax" else "min"
@@ -130,7 +133,7 @@ def arg_extreme(b: Builder, node: Node) -> SSAValue:
 
 @importer("CumSum", "CumProd")
 def cumulative(b: Builder, node: Node) -> SSAValue:
-    """A cumulative sum or product along a dim."""
+    """Import a cumulative sum or product along a dim."""
     x, axis = node.input(0), node.known(1)
     dim = normalized(0 if axis is None else int(axis.item()), len(extents_of(x)))
     kind = "add" if node.op_type == "CumSum" else "mul"

@@ -38,14 +38,14 @@ class Neighbours:
     weights: tuple[SSAValue, SSAValue]
 
     def reshaped(self, b: Builder, shape: Sequence[int]) -> "Neighbours":
-        """The same elements in another shape."""
+        """Return the same elements in another shape."""
         first, second = (reshape(b, index, shape) for index in self.indices)
         left, right = (reshape(b, weight, shape) for weight in self.weights)
         return Neighbours((first, second), (left, right))
 
 
 def neighbours(b: Builder, position: SSAValue, extent: int, *, slack: float) -> Neighbours:
-    """The neighbours of positions in a dim of `extent` elements.
+    """Return the neighbours of positions in a dim of `extent` elements.
 
     Positions up to `slack` outside are read as the edge; those farther out weigh nothing.
     """
@@ -65,7 +65,7 @@ def neighbours(b: Builder, position: SSAValue, extent: int, *, slack: float) -> 
 
 
 def neighbours_or_zero(b: Builder, position: SSAValue, extent: int) -> Neighbours:
-    """The neighbours of positions in a dim of `extent` elements with zeros all around it."""
+    """Return the neighbours of positions in a dim of `extent` elements between zeros."""
     low = apply(b, "floor", position)
     high = apply(b, "add", low, scalar(b, 1, low))
     right = apply(b, "sub", position, low)
@@ -78,7 +78,7 @@ def neighbours_or_zero(b: Builder, position: SSAValue, extent: int) -> Neighbour
 def _inside_or_zero(
     b: Builder, place: SSAValue, weight: SSAValue, extent: int
 ) -> tuple[SSAValue, SSAValue]:
-    """A place as an index of the dim, and the weight, which is 0 where the place is outside."""
+    """Return a place as an index of the dim, and the weight, which is 0 for a place outside."""
     zero, last = scalar(b, 0, place), scalar(b, extent - 1, place)
     clipped = apply(b, "minimum", apply(b, "maximum", place, zero), last)
     is_inside = apply(b, "eq", clipped, place)
@@ -93,7 +93,7 @@ def corners(
     columns: Neighbours,
     grid: Sequence[int],
 ) -> list[SSAValue]:
-    """The four weighted neighbours of each point of a grid, each `[grid…, C]`.
+    """Return the four weighted neighbours of each point of a grid, each `[grid…, C]`.
 
     `image` is `[N, H, W, C]`; `batch` (integers), `rows` and `columns` repeat to `grid`.
     """
@@ -120,10 +120,10 @@ class _Edges(NamedTuple):
 
 @importer("RoiAlign")
 def roi_align(b: Builder, node: Node) -> SSAValue:
-    """Inputs: x `[N, C, H, W]`, regions `[R, 4]` as x, y, x, y, and their batch entries `[R]`.
+    """Import `RoiAlign`: bins with the mean, or the largest neighbour, of a grid of samples.
 
-    Each of the bins is the mean, or the largest weighted neighbour, of a grid of samples.
-    He et al., "Mask R-CNN", 2017.
+    The inputs are x `[N, C, H, W]`, regions `[R, 4]` as x, y, x, y, and their batch entries `[R]`.
+    The largest neighbour is that after weighting. He et al., "Mask R-CNN", 2017.
     """
     x, regions, batches = node.input(0), node.input(1), node.input(2)
     samples = node.integer("sampling_ratio", 0)
@@ -223,7 +223,7 @@ def grid_sample(b: Builder, node: Node) -> SSAValue:
 
 
 def _taps(b: Builder, node: Node, place: SSAValue, extent: int, mode: str) -> list[_Tap]:
-    """The taps along one dim for places in [-1, 1], `[N, P…, 1]`."""
+    """Return the taps along one dim for places in [-1, 1], `[N, P…, 1]`."""
     align = bool(node.integer("align_corners", 0))
     padding = node.text("padding_mode", "zeros")
     scale, offset = (extent - 1) / 2 if align else extent / 2, (extent - 1) / 2
@@ -254,7 +254,7 @@ def _tap(
     padding: str,
     align: bool,
 ) -> _Tap:
-    """An element that may be outside: 0 there, or one that is inside."""
+    """Return the tap of an element that may be outside: 0 there, or one that is inside."""
     if padding == "zeros":
         low = apply(b, "ge", index, scalar(b, 0, index))
         inside = apply(b, "and", low, apply(b, "lt", index, scalar(b, extent, index)))

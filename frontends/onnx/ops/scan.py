@@ -49,7 +49,7 @@ def scan_by_batch_entry(b: Builder, node: Node) -> Sequence[SSAValue]:
 
 @importer("Scan", since=9)
 def scan(b: Builder, node: Node) -> Sequence[SSAValue]:
-    """Inputs: states, then sequences; outputs: final states, then what was collected."""
+    """Import `Scan` of states, then sequences, into final states, then what was collected."""
     return _scanned(b, node, [node.input(i) for i in range(len(node.inputs))])
 
 
@@ -89,7 +89,7 @@ def _from_end(b: Builder, number: SSAValue, count: Extent) -> SSAValue:
 def _placed(
     b: Builder, node: Node, collections: Sequence[SSAValue], count: Extent
 ) -> list[SSAValue]:
-    """The collected values in the order and along the dims that the node asks for."""
+    """Return the collected values in the order and along the dims that the node asks for."""
     axes = node.integers("scan_output_axes", (0,) * len(collections))
     backward = node.integers("scan_output_directions", (0,) * len(collections))
     placed: list[SSAValue] = []

@@ -25,7 +25,7 @@ from braid.support.sizes.operators import minimum, product_of
 
 @importer("Compress")
 def compress(b: Builder, node: Node) -> SSAValue:
-    """The slices along `axis` (elements, without it) where a condition is true."""
+    """Import the slices along `axis` (elements, without it) where a condition is true."""
     x, condition = node.input(0), _known_or_decided(b, node, 1)
     if not node.has("axis"):
         x, axis = reshape(b, x, [product_of(extents_of(x))]), 0
@@ -45,7 +45,7 @@ def _known_or_decided(b: Builder, node: Node, index: int) -> Array | None:
 
 @importer("NonZero")
 def non_zero(b: Builder, node: Node) -> SSAValue:
-    """The indices of the elements that are not 0, `[rank, count]`."""
+    """Import the indices of the elements that are not 0, `[rank, count]`."""
     x = _known_or_decided(b, node, 0)
     if x is None:
         value = node.input(0)
@@ -114,5 +114,5 @@ def has_element(b: Builder, node: Node) -> SSAValue:
 
 @importer("OptionalGetElement")
 def get_element(b: Builder, node: Node) -> SSAValue:
-    """The input itself."""
+    """Return the input itself."""
     return node.input(0)

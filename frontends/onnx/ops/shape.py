@@ -29,7 +29,7 @@ from braid.support.sizes.operators import ceildiv, maximum, product_of
 
 @importer("Constant")
 def constant(b: Builder, node: Node) -> SSAValue:
-    """A tensor, a number or a list of numbers."""
+    """Import a tensor, a number or a list of numbers."""
     if node.has("value"):
         array = node.tensor("value")
         return (
@@ -58,7 +58,7 @@ def constant_of_shape(b: Builder, node: Node) -> SSAValue:
 
 @importer("Shape")
 def shape_node(b: Builder, node: Node) -> SSAValue:
-    """The extents, or those from `start` to `end`."""
+    """Import the extents, or those from `start` to `end`."""
     shape = extents_of(node.input(0))
     end = node.integer("end", len(shape))
     held = shape[node.integer("start", 0) : end]
@@ -67,7 +67,7 @@ def shape_node(b: Builder, node: Node) -> SSAValue:
 
 @importer("Size")
 def size(b: Builder, node: Node) -> SSAValue:
-    """The number of elements."""
+    """Import the number of elements."""
     return b.sizes(as_array([product_of(extents_of(node.input(0)))], []))
 
 

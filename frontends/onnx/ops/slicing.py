@@ -26,7 +26,7 @@ from braid.support.sizes.operators import ceildiv, is_equal, maximum, minimum, s
 
 @importer("Slice", since=10)
 def slice_node(b: Builder, node: Node) -> SSAValue:
-    """Starts, ends, axes and steps are inputs."""
+    """Import `Slice` with starts, ends, axes and steps as inputs."""
     axes, steps = node.known_integers(3), node.known_integers(4)
     if steps is not None and 0 in steps:
         node.fail(f"steps are {list(steps)}, expected none to be 0")
@@ -85,7 +85,7 @@ def _within(b: Builder, place: SSAValue, extent: Extent, *, before: bool) -> SSA
 
 @importer("Slice")
 def slice_by_attributes(b: Builder, node: Node) -> SSAValue:
-    """Starts, ends and axes are attributes, before opset 10."""
+    """Import `Slice` with starts, ends and axes as attributes, before opset 10."""
     axes = node.integers("axes") if node.has("axes") else None
     return slice_along(b, node.input(0), node.integers("starts"), node.integers("ends"), axes, None)
 
@@ -134,7 +134,7 @@ def slice_along(
     axes: Sequence[int] | None,
     steps: Sequence[int] | None,
 ) -> SSAValue:
-    """The elements that `sliced` says along the dims `axes`, the first ones by default."""
+    """Return the elements that `sliced` selects along `axes`, by default the first dims."""
     shape = extents_of(x)
     axes = range(len(starts)) if axes is None else axes
     steps = [1] * len(starts) if steps is None else steps

@@ -62,7 +62,7 @@ def _looked_up(
 
 @importer("LabelEncoder", domain=DOMAIN)
 def label_encoder_of_classes(b: Builder, node: Node) -> SSAValue:
-    """The texts of classes by their places, or the places by the texts."""
+    """Import the texts of classes by their places, or the places by the texts."""
     classes = _texts(b, node.texts("classes_strings", ()))
     places = _Column(np.arange(len(classes.array)), False)
     number, text = node.integer("default_int64", -1), node.text("default_string", _UNUSED)
@@ -71,7 +71,7 @@ def label_encoder_of_classes(b: Builder, node: Node) -> SSAValue:
 
 @importer("CategoryMapper", domain=DOMAIN)
 def category_mapper(b: Builder, node: Node) -> SSAValue:
-    """The number of a category by its text, or the text by the number."""
+    """Import the number of a category by its text, or the text by the number."""
     texts = _texts(b, node.texts("cats_strings", ()))
     numbers = _Column(np.array(node.integers("cats_int64s", ()), np.int64), False)
     number, text = node.integer("default_int64", -1), node.text("default_string", _UNUSED)
@@ -89,7 +89,7 @@ def _between(
 
 @importer("LabelEncoder", domain=DOMAIN, since=2)
 def label_encoder(b: Builder, node: Node) -> SSAValue:
-    """The value that stands at the place of the element among the keys."""
+    """Import the value that stands at the place of the element among the keys."""
     keys, values = _column(b, node, _KEYS), _column(b, node, _VALUES)
     return _looked_up(b, node, keys, values, _default(b, node, values))
 
@@ -138,9 +138,9 @@ def _default(b: Builder, node: Node, values: _Column) -> _Number:
 
 @importer("OneHotEncoder", domain=DOMAIN)
 def one_hot_encoder(b: Builder, node: Node) -> SSAValue:
-    """A new last dim, 1 at the place of the element's category; an unknown one is all zeros.
+    """Import a new last dim, 1 at the place of the element's category.
 
-    Without `zeros` a run with an unknown one fails.
+    An unknown category is all zeros; without `zeros` a run with one fails.
     """
     x, zeros = node.input(0), node.integer("zeros", 1)
     texts, numbers = node.texts("cats_strings", ()), node.integers("cats_int64s", ())

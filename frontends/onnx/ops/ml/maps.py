@@ -29,7 +29,7 @@ def zip_map(b: Builder, node: Node) -> SSAValue:
 
 @importer("DictVectorizer", domain=DOMAIN)
 def dict_vectorizer(b: Builder, node: Node) -> SSAValue:
-    """The row that a mapping is given as, in the order of its keys."""
+    """Import the row that a mapping is given as, in the order of its keys."""
     node.texts("string_vocabulary", ())
     node.integers("int64_vocabulary", ())
     x = node.input(0)

@@ -121,7 +121,10 @@ def imputer(b: Builder, node: Node) -> SSAValue:
 
 @importer("FeatureVectorizer", domain=DOMAIN)
 def feature_vectorizer(b: Builder, node: Node) -> SSAValue:
-    """The inputs side by side in f32, cut or filled up with zeros to `inputdimensions` columns."""
+    """Import the inputs side by side in f32.
+
+    Each is cut, or filled up with zeros, to its number of columns in `inputdimensions`.
+    """
     inputs = [rows_of(b, node, node.input(i)) for i in range(len(node.inputs))]
     widths = node.integers("inputdimensions", ())
     if len(widths) != len(inputs):
