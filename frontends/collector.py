@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def collector_paused() -> Generator[None]:
-    """Without the cyclic garbage collector, which only slows down building a large graph."""
+    """Pause the cyclic garbage collector, which only slows down building a large graph."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

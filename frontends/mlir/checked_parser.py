@@ -59,9 +59,10 @@ class CheckedParser(BitPatternParser):
     def parse_dense_int_or_fp_elements_attr(
         self, type: RankedStructure[AnyDenseElement] | None
     ) -> DenseIntOrFPElementsAttr:
-        """Elements of a tensor; one number that stands for all is packed once, and then repeated.
+        """Parse the elements of a tensor; one number that stands for all is packed once.
 
-        xDSL makes a list of numbers first, which takes 100 bytes and as many ns of each.
+        It is then repeated. xDSL makes a list of numbers first, which takes 100 bytes and as many
+        ns of each.
         """
         start = self.pos
         if _LIST.match(self.lexer.input.content, start):

@@ -302,7 +302,7 @@ class LocatingParser(LocationParser):
         return self.parse_attribute(), self.pos
 
     def parse_optional_type(self) -> TypeAttribute | None:
-        """Tensor types are parsed once for each way in which they are written."""
+        """Parse a type; tensor types are parsed once for each way in which they are written."""
         start = self.pos
         match = _TENSOR_TYPE.match(self.lexer.input.content, start)
         if match is None:

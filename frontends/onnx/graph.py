@@ -264,7 +264,7 @@ class GraphImporter:
         return [outputs] if isinstance(outputs, SSAValue) else outputs
 
     def _name_ops(self, proto: NodeProto, first: int, scope: Scope) -> None:
-        """Names what gives an output of the node after the output, other ops after the first."""
+        """Name the ops that give outputs of the node after these, other ops after the first."""
         names = {scope[name]: name for name in proto.output if name in scope}
         prefix = next((name for name in proto.output if name), proto.name)
         for op in self._builder.new_ops[first:]:

@@ -252,7 +252,7 @@ class Builder:
         return None
 
     def _instead_of(self, op: TensorOp, values: Sequence[Array]) -> list[SSAValue]:
-        """Known values for the results of `op`, which is not a user of its operands any more."""
+        """Return known values for the results of `op`, which no longer uses its operands."""
         types = [element_type_of(result) for result in op.results]
         op.erase()
         return [

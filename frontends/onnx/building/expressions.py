@@ -28,13 +28,13 @@ from braid.support.sizes.operators import product_of
 
 
 def apply(b: Builder, name: str, *operands: SSAValue) -> SSAValue:
-    """Elementwise `name`; operands of lower rank get leading dims of size 1."""
+    """Return elementwise `name` of the operands; those of lower rank get leading dims of size 1."""
     rank = max(len(extents_of(value)) for value in operands)
     return b.emit(elementwise(name, *(with_rank(b, value, rank) for value in operands)))
 
 
 def with_rank(b: Builder, value: SSAValue, rank: int) -> SSAValue:
-    """`value` with leading dims of size 1 added until it has `rank`."""
+    """Return `value` with leading dims of size 1 added until it has `rank`."""
     shape = extents_of(value)
     return reshape(b, value, [1] * (rank - len(shape)) + list(shape))
 
@@ -52,14 +52,14 @@ def size_scalar(b: Builder, size: Extent, like: SSAValue) -> SSAValue:
 
 
 def cast(b: Builder, value: SSAValue, element_type: Attribute) -> SSAValue:
-    """`value` in another element type; itself if it has that."""
+    """Return `value` in another element type, or itself if it has that."""
     if element_type_of(value) == element_type:
         return value
     return b.emit(elementwise("cast", value, element_type=element_type))
 
 
 def reshape(b: Builder, value: SSAValue, shape: Sequence[Extent]) -> SSAValue:
-    """`value` in another shape; itself if it has that."""
+    """Return `value` in another shape, or itself if it has that."""
     return value if tuple(shape) == extents_of(value) else b.emit(ReshapeOp.get(value, shape))
 
 
@@ -75,7 +75,7 @@ def with_extents(b: Builder, value: SSAValue, shape: Sequence[Extent]) -> SSAVal
 
 
 def transpose(b: Builder, value: SSAValue, permutation: Sequence[int]) -> SSAValue:
-    """Dim i of the result is dim `permutation[i]`; itself if nothing moves."""
+    """Return `value` with dim `permutation[i]` as dim i, or itself if nothing moves."""
     if list(permutation) == list(range(len(extents_of(value)))):
         return value
     return b.emit(TransposeOp.get(value, permutation))
@@ -88,7 +88,7 @@ def swap_last(b: Builder, value: SSAValue) -> SSAValue:
 
 
 def broadcast(b: Builder, value: SSAValue, shape: Sequence[Extent]) -> SSAValue:
-    """`value` repeated to `shape`, which may have more dims; itself if it has that."""
+    """Repeat `value` to `shape`, which may have more dims; return itself if it has that."""
     value = with_rank(b, value, len(shape))
     return value if tuple(shape) == extents_of(value) else b.emit(BroadcastOp.get(value, shape))
 
@@ -104,7 +104,7 @@ def concat(b: Builder, values: Sequence[SSAValue], dim: int) -> SSAValue:
 
 
 def slice_dim(b: Builder, value: SSAValue, dim: int, offset: Extent, size: Extent) -> SSAValue:
-    """`size` elements from `offset` on along `dim`; itself if these are all."""
+    """Return `size` elements from `offset` on along `dim`, or `value` itself if these are all."""
     shape = extents_of(value)
     if (offset, size) == (0, shape[dim]):
         return value
@@ -117,7 +117,7 @@ def slice_dim(b: Builder, value: SSAValue, dim: int, offset: Extent, size: Exten
 def pad(
     b: Builder, value: SSAValue, low: Sequence[Extent], high: Sequence[Extent], number: float
 ) -> SSAValue:
-    """`value` with `number` around it; itself if nothing is added."""
+    """Return `value` with `number` around it, or itself if nothing is added."""
     return (
         b.emit(pad_of(value, low, high, number))
         if any(width != 0 for width in (*low, *high))
@@ -126,12 +126,12 @@ def pad(
 
 
 def reduce(b: Builder, kind: str, value: SSAValue, dims: Sequence[int]) -> SSAValue:
-    """`dims` combined to size 1; itself if there are none."""
+    """Reduce `dims` to size 1; return `value` itself if there are none."""
     return b.emit(ReduceOp.get(value, kind, dims)) if dims else value
 
 
 def widened(b: Builder, value: SSAValue) -> SSAValue:
-    """`value` to be summed up: in f32 if it is of f16 or bf16, which may not hold the sum."""
+    """Return `value` to be summed up: f16 and bf16, which may not hold the sum, become f32."""
     return cast(b, value, f32) if element_type_of(value) in (f16, bf16) else value
 
 

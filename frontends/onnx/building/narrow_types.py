@@ -32,7 +32,7 @@ _F32_BIAS, _F32_MANTISSA = 127, 23
 
 
 def decoded(b: Builder, x: SSAValue) -> SSAValue:
-    """`x` in a type that is computed with: narrow floats as f32, narrow integers as i32."""
+    """Return `x` in a type that is computed with: narrow floats as f32, narrow integers as i32."""
     element_type = element_type_of(x)
     if not is_stored_only(element_type):
         return x
@@ -57,7 +57,7 @@ def encoded(
     saturate: bool = True,
     rounding: str = "nearest",
 ) -> SSAValue:
-    """`x`, in a type that is computed with, as the narrow `element_type`.
+    """Return `x`, in a type that is computed with, as the narrow `element_type`.
 
     Integers keep their low bits. Floats are rounded to the nearest, ties to even; those too
     large become the largest number with `saturate`, else infinity, or NaN where there is none.
@@ -146,7 +146,7 @@ def _float_codes(b: Builder, x: SSAValue, form: _Format, saturate: bool) -> SSAV
 
 
 def _rounded(b: Builder, magnitude: SSAValue, form: _Format) -> SSAValue:
-    """`magnitude` rounded to the format's precision; powers of two scale without error."""
+    """Return `magnitude` rounded to the format's precision; powers of two scale without error."""
     bits = _bits(b, magnitude, i32)
     exponent = apply(b, "shift_right", bits, scalar(b, _F32_MANTISSA, bits))
     least = scalar(b, form.least_exponent + _F32_BIAS, bits)

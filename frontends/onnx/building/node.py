@@ -119,7 +119,7 @@ class Node:
         return node_text(self.proto)
 
     def input(self, index: int) -> SSAValue:
-        """Input `index`. Raises BraidError where the node has none."""
+        """Return input `index`. Raises BraidError where the node has none."""
         value = self.optional(index)
         if value is None:
             self.fail(f"input {index} is missing")
@@ -134,7 +134,7 @@ class Node:
         return self._builder.texts.keys_of(value) is not None
 
     def optional(self, index: int) -> SSAValue | None:
-        """Input `index`, None where it is left out."""
+        """Return input `index`, None where it is left out."""
         return self.inputs[index] if index < len(self.inputs) else None
 
     def value_if_known(self, index: int) -> Array | None:
@@ -319,7 +319,10 @@ class Node:
         return self._attribute(name, AttributeProto.GRAPH, None)
 
     def integers_of(self, name: str, index: int) -> tuple[int, ...] | None:
-        """Attribute `name` in old opsets, input `index` in newer ones; None where left out."""
+        """Return attribute `name` in old opsets, input `index` in newer ones.
+
+        The result is None where it is left out.
+        """
         return self.integers(name) if self.has(name) else self.known_integers(index)
 
     def _attribute(self, name: str, kind: AttributeProto.AttributeType, default: Any) -> Any:

@@ -14,14 +14,14 @@ from braid.frontends.onnx.ops.activation import sigmoid
 
 @importer("Gelu", "BiasGelu", domain=MICROSOFT)
 def gelu(b: Builder, node: Node) -> SSAValue:
-    """Gelu by erf, of A + B where there is a B."""
+    """Import Gelu by erf, of A + B where there is a B."""
     x = _biased(b, node)
     return cast(b, node.call("Gelu", x), element_type_of(node.input(0)))
 
 
 @importer("FastGelu", domain=MICROSOFT)
 def fast_gelu(b: Builder, node: Node) -> SSAValue:
-    """Gelu by the approximation with tanh, of X + bias where there is a bias."""
+    """Import Gelu by the approximation with tanh, of X + bias where there is a bias."""
     x = _biased(b, node)
     return cast(b, node.call("Gelu", x, approximate="tanh"), element_type_of(node.input(0)))
 
@@ -50,7 +50,7 @@ def bias_split_gelu(b: Builder, node: Node) -> SSAValue:
 
 
 def _biased(b: Builder, node: Node) -> SSAValue:
-    """Input 0 plus the vector of input 1 where that is there; in f32 at least."""
+    """Return input 0 plus the vector of input 1 where that is given; in f32 at least."""
     x, bias = node.input(0), node.optional(1)
     if bias is None:
         return widened(b, x)

@@ -51,7 +51,7 @@ def width(node: Node, what: str, value: SSAValue) -> int:
 
 
 def split_heads(b: Builder, node: Node, value: SSAValue, heads: int) -> SSAValue:
-    """`[batch, length, heads · size]` as `[batch, heads, length, size]`."""
+    """Return `[batch, length, heads · size]` as `[batch, heads, length, size]`."""
     batch, length, _ = extents_of(value)
     total = width(node, "a tensor of heads", value)
     if total % heads:
@@ -61,13 +61,16 @@ def split_heads(b: Builder, node: Node, value: SSAValue, heads: int) -> SSAValue
 
 
 def join_heads(b: Builder, value: SSAValue) -> SSAValue:
-    """`[batch, heads, length, size]` as `[batch, length, heads · size]`."""
+    """Return `[batch, heads, length, size]` as `[batch, length, heads · size]`."""
     batch, heads, length, size = extents_of(value)
     return reshape(b, transpose(b, value, [0, 2, 1, 3]), [batch, length, heads * size])
 
 
 def scores(b: Builder, q: SSAValue, k: SSAValue, scale: float, *added: SSAValue | None) -> SSAValue:
-    """Q · Kᵀ · scale plus what is added, in f32 at least; a scale of 0 is 1 / sqrt(size)."""
+    """Return Q · Kᵀ · scale plus `added`, in f32 at least.
+
+    A scale of 0 stands for 1 / sqrt(size).
+    """
     if not scale:
         size = extents_of(q)[-1]
         assert isinstance(size, int), "heads of a fixed number of columns"
@@ -81,28 +84,29 @@ def scores(b: Builder, q: SSAValue, k: SSAValue, scale: float, *added: SSAValue 
 
 
 def weighted(b: Builder, logits: SSAValue, v: SSAValue) -> SSAValue:
-    """Softmax of the scores along the keys, times V."""
+    """Return softmax of the scores along the keys, times V."""
     shares = b.emit(SoftmaxOp.get(logits, len(extents_of(logits)) - 1))
     return matmul(b, cast(b, shares, element_type_of(v)), v)
 
 
 def positions(b: Builder, length: Extent, dim: int) -> SSAValue:
-    """0, 1, … along `dim` of four dims, as i64."""
+    """Return 0, 1, … along `dim` of four dims, as i64."""
     shape: list[Extent] = [1, 1, 1, 1]
     shape[dim] = length
     return b.emit(IotaOp.of(dim, tensor_type(i64, shape)))
 
 
 def hidden_where(b: Builder, is_hidden: SSAValue, value: float) -> SSAValue:
-    """`value` where a key is hidden, else 0, in f32."""
+    """Return `value` where a key is hidden, else 0, in f32."""
     hidden, shown = (b.constant(np.full((1, 1, 1, 1), n, np.float32)) for n in (value, 0))
     return apply(b, "select", is_hidden, hidden, shown)
 
 
 def causal_mask(b: Builder, length: Extent, total: Extent, past: Extent) -> SSAValue:
-    """`[1, 1, length, total]`: hidden are keys after the query, which comes after the past.
+    """Return a mask `[1, 1, length, total]` that hides keys after the query.
 
-    The last query sees all keys, as in ONNX Runtime: of self-attention it does so anyway.
+    The query comes after the past. The last query sees all keys, as in ONNX Runtime: of
+    self-attention it does so anyway.
     """
     rows, keys = positions(b, length, 2), positions(b, total, 3)
     seen = apply(b, "add", rows, size_scalar(b, past, rows))
@@ -116,7 +120,7 @@ def causal_mask(b: Builder, length: Extent, total: Extent, past: Extent) -> SSAV
 def padding_mask(
     b: Builder, node: Node, index: int, batch: Extent, length: Extent, total: Extent
 ) -> SSAValue | None:
-    """Mask input `index` as what is added to scores, None without one.
+    """Return mask input `index` as what is added to scores, None without one.
 
     It is `[batch, total]` or `[batch, length, total]` with 0 for hidden keys, `[batch]` with the
     number of keys, or `[2 · batch]` with the ends, then the starts of the keys.
@@ -151,7 +155,10 @@ def padding_mask(
 def attention_bias(
     b: Builder, node: Node, index: int, heads: int, shape: Sequence[Extent]
 ) -> SSAValue | None:
-    """Input `index`, which is added to scores; `shape` is `[batch, length, total]` of these."""
+    """Return input `index`, which is added to scores, None without one.
+
+    `shape` is `[batch, length, total]` of the scores.
+    """
     value = node.optional(index)
     if value is None:
         return None
@@ -183,5 +190,5 @@ def with_past(b: Builder, node: Node, past: SSAValue, now: SSAValue, what: str) 
 
 
 def half_of(b: Builder, pair: SSAValue, index: int) -> SSAValue:
-    """Part `index` of a tensor whose first dim holds two."""
+    """Return part `index` of a tensor whose first dim holds two."""
     return drop_dims(b, slice_dim(b, pair, 0, index, 1), [0])

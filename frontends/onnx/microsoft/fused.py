@@ -29,7 +29,10 @@ def fused_matmul(b: Builder, node: Node) -> SSAValue:
 
 
 def _transposed(b: Builder, node: Node, index: int, name: str) -> SSAValue:
-    """Operand A or B: first its first dim goes before the last, then the last two are swapped."""
+    """Return operand A or B, transposed as the node says.
+
+    First its first dim goes before the last, then the last two are swapped.
+    """
     value = node.input(index)
     rank = len(extents_of(value))
     by_batch = bool(node.integer(f"transBatch{name}", 0))
@@ -56,7 +59,7 @@ _GEMM_ACTIVATIONS: Mapping[str, tuple[str, ...]] = {
 
 @importer("FusedGemm", domain=MICROSOFT)
 def fused_gemm(b: Builder, node: Node) -> SSAValue:
-    """Gemm and an activation, whose attributes are those of its op behind `activation_`."""
+    """Import Gemm and an activation, whose attributes have the prefix `activation_`."""
     product = node.call(
         "Gemm",
         node.input(0),
@@ -97,7 +100,7 @@ _CONV_ACTIVATIONS: Mapping[str, tuple[str, ...]] = {
 
 @importer("FusedConv", domain=MICROSOFT)
 def fused_conv(b: Builder, node: Node) -> SSAValue:
-    """Conv, plus Z where it is there, and an activation."""
+    """Import Conv, plus Z where it is given, and an activation."""
     product = _convolution(node, node.input(0), node.input(1))
     if (added := node.optional(3)) is not None:
         product = apply(b, "add", product, _of_shape(b, node, added, product))
@@ -106,7 +109,7 @@ def fused_conv(b: Builder, node: Node) -> SSAValue:
 
 @importer("NhwcConv", domain=MICROSOFT)
 def channels_last_conv(b: Builder, node: Node) -> SSAValue:
-    """Conv of data and filters whose channels are last: `[filters, …, channels]`."""
+    """Import Conv of data and filters whose channels are last: `[filters, …, channels]`."""
     x, filters = node.input(0), node.input(1)
     rank = len(extents_of(x))
     if rank < 3 or len(extents_of(filters)) != rank:
@@ -120,7 +123,7 @@ def channels_last_conv(b: Builder, node: Node) -> SSAValue:
 
 
 def _convolution(node: Node, x: SSAValue, filters: SSAValue) -> SSAValue:
-    """Conv with the node's attributes and its bias."""
+    """Return Conv with the node's attributes and its bias."""
     bias = node.optional(2)
     if bias is not None and not fits(extents_of(bias), extents_of(filters)[:1]):
         node.fail(

@@ -53,7 +53,7 @@ _HIDDEN = float(np.finfo(np.float32).min)
 
 @importer("GroupQueryAttention", domain=MICROSOFT)
 def group_query_attention(b: Builder, node: Node) -> list[SSAValue]:
-    """Attention over a cache, to which the keys and values of now are added first.
+    """Import attention over a cache, to which the keys and values of now are added first.
 
     Input 5 has, for each batch entry, the number of keys after that, minus 1. The cache of the
     result has as many as the longest entry, input 6, or as the cache before if that has more.
@@ -95,7 +95,7 @@ def _refuse(node: Node) -> None:
 
 
 def _heads_of_inputs(b: Builder, node: Node) -> tuple[SSAValue, SSAValue, SSAValue]:
-    """Q, K and V of now, `[batch, heads, length, size]`; without keys they are packed."""
+    """Return Q, K and V of now, `[batch, heads, length, size]`; without keys they are packed."""
     heads, shared = number_of_heads(node), number_of_heads(node, "kv_num_heads")
     if heads % shared:
         node.fail(f"attribute 'num_heads' is {heads}, no multiple of 'kv_num_heads', {shared}")
@@ -177,7 +177,7 @@ def _with_cache(b: Builder, node: Node, new: SSAValue, index: int, before: SSAVa
 def _logits(
     b: Builder, node: Node, q: SSAValue, k: SSAValue, before: SSAValue, keys: SSAValue
 ) -> SSAValue:
-    """`[batch, heads, length, total]`, with the mask of what each query sees."""
+    """Return the scores `[batch, heads, length, total]`, with the mask of what each query sees."""
     batch, heads, length, size = extents_of(q)
     shared, total = extents_of(k)[1], extents_of(k)[2]
     assert isinstance(heads, int) and isinstance(shared, int)
@@ -214,7 +214,7 @@ def _is_hidden(
 
 
 def _weighted(b: Builder, node: Node, logits: SSAValue, v: SSAValue) -> SSAValue:
-    """Softmax, with a sink beside the keys where there is one, times V."""
+    """Return softmax, with a sink beside the keys where there is one, times V."""
     batch, heads, length, total = extents_of(logits)
     shared, size = extents_of(v)[1], extents_of(v)[3]
     assert isinstance(heads, int) and isinstance(shared, int)

@@ -121,7 +121,7 @@ def _require_block(node: Node, size: int) -> None:
 
 
 def _weights(b: Builder, node: Node, rows: int, blocks: int, count: int) -> SSAValue:
-    """Input 1 as `[rows, blocks, bytes of a block]`."""
+    """Return input 1 as `[rows, blocks, bytes of a block]`."""
     value = node.input(1)
     if not fits(extents_of(value), [rows, blocks, count]):
         node.fail(
@@ -131,7 +131,7 @@ def _weights(b: Builder, node: Node, rows: int, blocks: int, count: int) -> SSAV
 
 
 def _per_block(b: Builder, node: Node, index: int, rows: int, blocks: int) -> SSAValue:
-    """Input `index`, which has one number for each block, as `[rows, blocks, 1]`."""
+    """Return input `index`, which has one number for each block, as `[rows, blocks, 1]`."""
     value = node.input(index)
     if not (fits(extents_of(value), [rows, blocks]) or fits(extents_of(value), [rows * blocks])):
         node.fail(f"input {index} has shape {list(extents_of(value))}, expected [{rows}, {blocks}]")
@@ -156,7 +156,7 @@ def _zero_points(b: Builder, node: Node, rows: int, blocks: int) -> SSAValue:
 
 
 def _unpacked(b: Builder, value: SSAValue, bits: int, count: int) -> SSAValue:
-    """Bytes as the numbers in them, the low ones first: the last dim becomes `count`."""
+    """Return the numbers in bytes, the low ones first: the last dim becomes `count`."""
     outer = extents_of(value)[:-1]
     if bits == 8:
         return value
@@ -169,7 +169,7 @@ def _unpacked(b: Builder, value: SSAValue, bits: int, count: int) -> SSAValue:
 
 
 def _real(b: Builder, codes: SSAValue, scales: SSAValue, zeros: SSAValue | None) -> SSAValue:
-    """(codes - zeros) · scales, in f32."""
+    """Return (codes - zeros) · scales, in f32."""
     value = cast(b, codes, f32)
     if zeros is not None:
         value = apply(b, "sub", value, cast(b, zeros, f32))

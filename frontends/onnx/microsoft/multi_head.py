@@ -42,7 +42,7 @@ from braid.support.sizes.expression import Extent
 
 @importer("Attention", domain=MICROSOFT)
 def attention(b: Builder, node: Node) -> list[SSAValue]:
-    """Self-attention, with the products that make Q, K and V of the input."""
+    """Import self-attention, with the products that make Q, K and V of the input."""
     x, weights, bias = node.input(0), node.input(1), node.optional(2)
     _require_projection(node, x, weights, bias)
     _refuse_buffers(node)
@@ -89,7 +89,10 @@ def _self_attention(
     past: int,
     bias: int | None,
 ) -> list[SSAValue]:
-    """Attention of Q, K and V side by side, and the present; numbers are those of inputs."""
+    """Return attention of Q, K and V side by side, and the present.
+
+    `mask`, `past` and `bias` are numbers of inputs.
+    """
     heads = number_of_heads(node)
     starts = [0, *accumulate(sizes)]
     q, k, v = (
@@ -118,7 +121,10 @@ def _self_attention(
 
 @importer("MultiHeadAttention", domain=MICROSOFT)
 def multi_head_attention(b: Builder, node: Node) -> list[SSAValue]:
-    """Attention of Q, K and V, which may be packed; present keys and values, and the scores."""
+    """Import attention of Q, K and V, which may be packed.
+
+    The results are followed by present keys and values, and the scores.
+    """
     for index, name in ((8, "past_sequence_length"), (9, "cache_indirection")):
         if node.optional(index) is not None:
             node.unsupported(f"input {index} ('{name}') is given, for beam search")
@@ -136,7 +142,7 @@ def multi_head_attention(b: Builder, node: Node) -> list[SSAValue]:
 
 
 def _heads_of_inputs(b: Builder, node: Node, heads: int) -> tuple[SSAValue, SSAValue, SSAValue]:
-    """Q, K and V with their biases, `[batch, heads, length, size]`."""
+    """Return Q, K and V with their biases, `[batch, heads, length, size]`."""
     query, key, value = node.input(0), node.optional(1), node.optional(2)
     rank = len(extents_of(query))
     if key is None and value is None and rank == 5:
@@ -187,7 +193,7 @@ def _unpacked(b: Builder, node: Node, packed: SSAValue, count: int, heads: int) 
 def _biased(
     b: Builder, node: Node, parts: Sequence[SSAValue], heads: int
 ) -> tuple[SSAValue, SSAValue, SSAValue]:
-    """Q, K and V plus their parts of the bias, where there is one."""
+    """Return Q, K and V plus their parts of the bias, where there is one."""
     q, k, v = parts
     bias = node.optional(3)
     if bias is None:

@@ -49,7 +49,10 @@ def _by_root_mean_square(
 
 @importer("SkipLayerNormalization", domain=MICROSOFT)
 def skip_layer_normalization(b: Builder, node: Node) -> list[SSAValue]:
-    """LayerNormalization of input + skip + bias; mean, factor and sum where asked for."""
+    """Import LayerNormalization of input + skip + bias.
+
+    Mean, factor and sum are computed where asked for.
+    """
     total = _sum_with_skip(b, node, node.optional(4))
     epsilon = node.number("epsilon", 1e-12)
     y = _layer_norm(b, node, total, node.input(2), node.optional(3), epsilon)
@@ -64,7 +67,10 @@ def skip_layer_normalization(b: Builder, node: Node) -> list[SSAValue]:
 
 @importer("SkipSimplifiedLayerNormalization", domain=MICROSOFT)
 def skip_simplified_layer_normalization(b: Builder, node: Node) -> list[SSAValue]:
-    """SimplifiedLayerNormalization of input + skip + bias; factor and sum where asked for."""
+    """Import SimplifiedLayerNormalization of input + skip + bias.
+
+    Factor and sum are computed where asked for.
+    """
     total = _sum_with_skip(b, node, node.optional(3))
     if len(node.proto.output) > 1 and node.proto.output[1]:
         node.unsupported("output 1 ('mean') is asked for, which this op does not compute")
@@ -75,7 +81,10 @@ def skip_simplified_layer_normalization(b: Builder, node: Node) -> list[SSAValue
 
 @importer("EmbedLayerNormalization", domain=MICROSOFT)
 def embed_layer_normalization(b: Builder, node: Node) -> list[SSAValue]:
-    """LayerNormalization of the sum of embeddings; lengths by the mask; the sum."""
+    """Import LayerNormalization of the sum of embeddings.
+
+    The other results are lengths by the mask, and the sum.
+    """
     ids = node.input(0)
     if len(extents_of(ids)) != 2:
         node.fail(f"input 0 has shape {list(extents_of(ids))}, expected 2 dims")
@@ -109,7 +118,7 @@ def _lengths(b: Builder, node: Node) -> SSAValue:
 
 
 def _sum_with_skip(b: Builder, node: Node, bias: SSAValue | None) -> SSAValue:
-    """Input + skip + bias, in f32 at least; skip may be the same for the whole batch."""
+    """Return input + skip + bias, in f32 at least; skip may be the same for the whole batch."""
     x, skip = node.input(0), node.input(1)
     shape = extents_of(x)
     if len(shape) not in (2, 3):
@@ -131,7 +140,7 @@ def _layer_norm(
     beta: SSAValue | None,
     epsilon: float,
 ) -> SSAValue:
-    """LayerNormalization of a sum over its last dim."""
+    """Return LayerNormalization of a sum over its last dim."""
     vectors = [gamma] if beta is None else [gamma, beta]
     for vector in vectors:
         _require_vector(node, vector, extents_of(x), "a scale or an offset")

@@ -39,7 +39,7 @@ from braid.support.sizes.operators import product_of
 
 @importer("QuantizeLinear", "DequantizeLinear", domain=MICROSOFT)
 def linear(b: Builder, node: Node) -> SSAValue:
-    """ONNX's ops of the same names, which have all types of these."""
+    """Import an op as ONNX's of the same name, which has all its types."""
     rank = len(extents_of(node.input(0)))
     of_one = product_of(extents_of(node.input(1))) == 1
     if of_one:
@@ -75,14 +75,14 @@ def quantized_product(b: Builder, node: Node) -> SSAValue:
 
 @importer("QLinearLeakyRelu", domain=MICROSOFT)
 def quantized_leaky_relu(b: Builder, node: Node) -> SSAValue:
-    """LeakyRelu of the real numbers."""
+    """Import LeakyRelu of the real numbers."""
     alpha = node.number("alpha", 0.01)
     return _quantized(b, node, node.call("LeakyRelu", _real(b, node, 0), alpha=alpha), 3)
 
 
 @importer("QLinearSigmoid", domain=MICROSOFT)
 def quantized_sigmoid(b: Builder, node: Node) -> SSAValue:
-    """Sigmoid of the real numbers."""
+    """Import Sigmoid of the real numbers."""
     return _quantized(b, node, node.call("Sigmoid", _real(b, node, 0)), 3)
 
 
@@ -92,7 +92,7 @@ _SOFTMAX_OF_ONE_DIM = 13
 
 @importer("QLinearSoftmax", domain=MICROSOFT)
 def quantized_softmax(b: Builder, node: Node) -> SSAValue:
-    """Softmax of the real numbers, as the opset `opset` defines it."""
+    """Import Softmax of the real numbers, as the opset `opset` defines it."""
     x = _real(b, node, 0)
     shape = extents_of(x)
     one_dim = node.integer("opset") >= _SOFTMAX_OF_ONE_DIM
@@ -105,7 +105,7 @@ def quantized_softmax(b: Builder, node: Node) -> SSAValue:
 
 @importer("QLinearConcat", domain=MICROSOFT)
 def quantized_concat(b: Builder, node: Node) -> SSAValue:
-    """Concatenation of tensors that have a scale and a zero point each."""
+    """Import a concatenation of tensors that have a scale and a zero point each."""
     if len(node.inputs) % 3 != 2:
         node.fail(
             f"it has {len(node.inputs)} inputs, expected a scale and a zero point, and three for "
@@ -128,7 +128,10 @@ def quantized_global_average(b: Builder, node: Node) -> SSAValue:
 
 @importer("QLinearAveragePool", domain=MICROSOFT)
 def quantized_average(b: Builder, node: Node) -> SSAValue:
-    """AveragePool of the real numbers; padding that counts includes what `ceil_mode` adds."""
+    """Import AveragePool of the real numbers.
+
+    Padding that counts includes what `ceil_mode` adds.
+    """
     quantization = node.inputs[3:]
     node.inputs = (_channels_first(b, node, _real(b, node, 0)),)
     if node.integer("count_include_pad", 0):
@@ -224,21 +227,24 @@ def _column(b: Builder, value: SSAValue) -> SSAValue:
 
 
 def _one(b: Builder, node: Node, index: int) -> SSAValue:
-    """Input `index`, which must be one number, as f32 of rank 0."""
+    """Return input `index`, which must be one number, as f32 of rank 0."""
     value = node.input(index)
     node.require_scalar(index)
     return cast(b, reshape(b, value, []), f32)
 
 
 def _zero(b: Builder, node: Node, index: int) -> SSAValue | None:
-    """Zero point `index` with rank 0, None without one. Raises BraidError if not one number."""
+    """Return zero point `index` with rank 0, None without one.
+
+    Raises BraidError if it is not one number.
+    """
     node.require_scalar(index)
     value = node.optional(index)
     return None if value is None else reshape(b, value, [])
 
 
 def _centered(b: Builder, node: Node, index: int) -> SSAValue:
-    """Input `index` minus its zero point, the input after the next, in i32."""
+    """Return input `index` minus its zero point, the input after the next, in i32."""
     return centered(b, node.input(index), _zero(b, node, index + 2))
 
 
@@ -254,7 +260,7 @@ def _real(b: Builder, node: Node, index: int) -> SSAValue:
 
 
 def _quantized(b: Builder, node: Node, value: SSAValue, index: int) -> SSAValue:
-    """Real numbers in the scale of input `index` and the zero point after it."""
+    """Return real numbers in the scale of input `index` and the zero point after it."""
     scale, zero = _one(b, node, index), _zero(b, node, index + 1)
     if zero is None:
         zero = b.constant(np.zeros([], to_numpy(node.bound_types["T"])))
@@ -262,7 +268,7 @@ def _quantized(b: Builder, node: Node, value: SSAValue, index: int) -> SSAValue:
 
 
 def _rounded(b: Builder, node: Node, value: SSAValue, index: int) -> SSAValue:
-    """`value`, scaled to the result, plus zero point `index`, rounded and kept in range.
+    """Return `value`, scaled to the result, plus zero point `index`, rounded and in range.
 
     Halves are rounded to even after the zero point is added, as ONNX Runtime does.
     """

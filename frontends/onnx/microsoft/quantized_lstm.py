@@ -169,7 +169,10 @@ def _weights(
 
 
 def _weight(b: Builder, node: Node, which: int, direction: int) -> tuple[SSAValue, SSAValue]:
-    """Centered weights of inputs (0) or states (1), `[rows, 4 · hidden]`, and their scale."""
+    """Return centered weights and their scale.
+
+    They are those of inputs (0) or states (1), `[rows, 4 · hidden]`.
+    """
     value, scale, zero = (
         at_direction(b, node.input(index), direction)
         for index in (1 + which, 8 + 2 * which, 9 + 2 * which)
@@ -179,21 +182,24 @@ def _weight(b: Builder, node: Node, which: int, direction: int) -> tuple[SSAValu
 
 
 def _product(b: Builder, x: SSAValue, weight: SSAValue, scale: SSAValue) -> SSAValue:
-    """x, quantized by its range, times centered weights, as real numbers."""
+    """Return x, quantized by its range, times centered weights, as real numbers."""
     bytes_, x_scale, zero = dynamically_quantized(b, x)
     product = matmul(b, centered(b, bytes_, zero), weight)
     return as_real(b, product, apply(b, "mul", x_scale, scale))
 
 
 def _before_the_longest_ends(b: Builder, x: SSAValue, lengths: SSAValue) -> SSAValue:
-    """x, with 0 at steps that no sequence has, which are no part of the range of the inputs."""
+    """Return x, with 0 at steps that no sequence has.
+
+    These are no part of the range of the inputs.
+    """
     most = reshape(b, reduce(b, "maximum", lengths, [0]), [1, 1, 1])
     steps = b.emit(IotaOp.of(0, tensor_type(i64, [extents_of(x)[0], 1, 1])))
     return apply(b, "select", apply(b, "lt", steps, most), x, scalar(b, 0, x))
 
 
 def _reversed(b: Builder, node: Node, x: SSAValue) -> SSAValue:
-    """`[time, batch, …]` with the steps of every sequence in reverse order."""
+    """Return `[time, batch, …]` with the steps of every sequence in reverse order."""
     if (lengths := node.optional(4)) is not None:
         return node.call("ReverseSequence", x, cast(b, lengths, i64), time_axis=0, batch_axis=1)
     shape = extents_of(x)

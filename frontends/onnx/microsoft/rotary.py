@@ -26,7 +26,7 @@ from braid.support.sizes.expression import Extent
 
 @importer("RotaryEmbedding", domain=MICROSOFT)
 def rotary_embedding(b: Builder, node: Node) -> SSAValue:
-    """Pairs of columns of each head, turned by angles that grow with the position."""
+    """Import pairs of columns of each head, rotated by angles that grow with the position."""
     if node.number("scale", 1.0) != 1:
         node.unsupported("attribute 'scale' is not 1")
     if node.integer("is_packed_batching", 0):
@@ -82,7 +82,7 @@ def _positions(b: Builder, node: Node, batch: Extent, length: Extent) -> SSAValu
 def rotated(
     b: Builder, node: Node, x: SSAValue, places: SSAValue, cos: int, interleaved: bool
 ) -> SSAValue:
-    """`[batch, heads, length, size]` turned by the angles of positions `[batch, length]`.
+    """Rotate `[batch, heads, length, size]` by the angles of positions `[batch, length]`.
 
     Inputs `cos` and `cos + 1` have the cosines and sines of each position. Of more columns than
     these are for, the last ones stay.

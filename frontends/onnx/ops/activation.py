@@ -14,8 +14,11 @@ from braid.frontends.onnx.building.registry import Importer, importer
 
 
 def computed_in_f32(build: Callable[[Builder, Node], SSAValue]) -> Importer:
-    """For functions of several steps, or of attributes that 16 bits would round: of 16-bit floats
-    only the result is rounded."""
+    """Return an importer that computes in f32.
+
+    It is for functions of several steps, or of attributes that 16 bits would round: of 16-bit
+    floats only the result is rounded.
+    """
 
     def build_wide(b: Builder, node: Node) -> SSAValue:
         element_type = element_type_of(node.input(0))
@@ -29,7 +32,7 @@ def computed_in_f32(build: Callable[[Builder, Node], SSAValue]) -> Importer:
 
 @importer("Relu")
 def relu(b: Builder, node: Node) -> SSAValue:
-    """max(x, 0)."""
+    """Import `Relu` as max(x, 0)."""
     x = node.input(0)
     return apply(b, "maximum", x, scalar(b, 0, x))
 
@@ -44,7 +47,7 @@ def leaky_relu(b: Builder, node: Node) -> SSAValue:
 
 @importer("PRelu", since=7)
 def parametric_relu(b: Builder, node: Node) -> SSAValue:
-    """LeakyRelu with a tensor of slopes."""
+    """Import LeakyRelu with a tensor of slopes."""
     x = node.input(0)
     return where_negative(b, x, apply(b, "mul", x, node.input(1)), x)
 
@@ -91,7 +94,7 @@ def celu(b: Builder, node: Node) -> SSAValue:
 @importer("Sigmoid")
 @computed_in_f32
 def sigmoid_node(b: Builder, node: Node) -> SSAValue:
-    """1 / (1 + exp(-x))."""
+    """Import `Sigmoid` as 1 / (1 + exp(-x))."""
     return sigmoid(b, node.input(0))
 
 
@@ -121,7 +124,7 @@ def hard_swish(b: Builder, node: Node) -> SSAValue:
 @importer("Softplus")
 @computed_in_f32
 def softplus_node(b: Builder, node: Node) -> SSAValue:
-    """log(exp(x) + 1)."""
+    """Import `Softplus` as log(exp(x) + 1)."""
     return softplus(b, node.input(0))
 
 
@@ -168,7 +171,7 @@ def gelu(b: Builder, node: Node) -> SSAValue:
 
 
 def sigmoid(b: Builder, x: SSAValue) -> SSAValue:
-    """1 / (1 + exp(-x))."""
+    """Return 1 / (1 + exp(-x))."""
     denominator = apply(b, "add", apply(b, "exp", apply(b, "neg", x)), scalar(b, 1, x))
     return apply(b, "reciprocal", denominator)
 
@@ -185,13 +188,13 @@ def hard_sigmoid(b: Builder, x: SSAValue, alpha: float, beta: float) -> SSAValue
 
 
 def softplus(b: Builder, x: SSAValue) -> SSAValue:
-    """log(exp(x) + 1), as max(x, 0) + log(1 + exp(-|x|)), which cannot overflow."""
+    """Return log(exp(x) + 1), as max(x, 0) + log(1 + exp(-|x|)), which cannot overflow."""
     decay = apply(b, "exp", apply(b, "neg", apply(b, "abs", x)))
     return apply(b, "add", apply(b, "maximum", x, scalar(b, 0, x)), _log_of_one_and(b, decay))
 
 
 def _log_of_one_and(b: Builder, decay: SSAValue) -> SSAValue:
-    """log(1 + decay) for 0 ≤ decay ≤ 1, to few units in the last place of small ones too.
+    """Return log(1 + decay) for 0 ≤ decay ≤ 1, to few units in the last place of small ones too.
 
     The sum is rounded to u, and log(1 + decay) = log(u) + log(1 + (decay - (u - 1)) / u), whose
     second part is decay - (u - 1) where it matters. Both differences are exact.
@@ -203,7 +206,7 @@ def _log_of_one_and(b: Builder, decay: SSAValue) -> SSAValue:
 
 
 def where_negative(b: Builder, x: SSAValue, below: SSAValue, above: SSAValue) -> SSAValue:
-    """`below` where x is negative, `above` elsewhere."""
+    """Return `below` where x is negative, `above` elsewhere."""
     return apply(b, "select", apply(b, "lt", x, scalar(b, 0, x)), below, above)
 
 

@@ -38,12 +38,12 @@ from braid.frontends.onnx.ops.sampling import corners, neighbours_or_zero
 
 @importer("Conv")
 def convolution(b: Builder, node: Node) -> SSAValue:
-    """`braid.conv`, then an add of the bias as `[1, C, 1…]`."""
+    """Import `Conv` as `braid.conv`, then an add of the bias as `[1, C, 1…]`."""
     return with_channel_bias(b, convolve(b, node, node.input(0), node.input(1)), node.optional(2))
 
 
 def convolve(b: Builder, node: Node, x: SSAValue, w: SSAValue) -> SSAValue:
-    """`braid.conv` of x and w with the attributes of the node."""
+    """Return `braid.conv` of x and w with the attributes of the node."""
     window = window_attributes(node, extents_of(x)[2:], fixed_shape(w)[2:])
     return b.emit(
         ConvOp.get(
@@ -128,7 +128,7 @@ def _array(b: Builder, value: SSAValue) -> Array | None:
 
 
 def with_channel_bias(b: Builder, y: SSAValue, bias: SSAValue | None) -> SSAValue:
-    """`y` `[N, C, spatial…]` plus `bias` `[C]`, if there is one."""
+    """Return `y` `[N, C, spatial…]` plus `bias` `[C]`, if there is one."""
     return y if bias is None else apply(b, "add", y, per_channel(b, bias, y))
 
 

@@ -85,7 +85,7 @@ for _op_type, _name in _DIRECT.items():
 
 @importer("Sum", "Max", "Min")
 def variadic(b: Builder, node: Node) -> SSAValue:
-    """Any number of operands, combined from the left."""
+    """Import any number of operands, combined from the left."""
     name = {"Sum": "add", "Max": "maximum", "Min": "minimum"}[node.op_type]
     values = [node.input(i) for i in range(len(node.inputs))]
     return reduce(lambda left, right: apply(b, name, left, right), values)
@@ -131,14 +131,14 @@ def modulo(b: Builder, node: Node) -> SSAValue:
 
 @importer("BitShift")
 def bit_shift(b: Builder, node: Node) -> SSAValue:
-    """Left or right."""
+    """Import a shift to the left or right."""
     direction = {"LEFT": "shift_left", "RIGHT": "shift_right"}[node.text("direction")]
     return apply(b, direction, node.input(0), node.input(1))
 
 
 @importer("IsInf")
 def is_infinite(b: Builder, node: Node) -> SSAValue:
-    """Infinities of the signs asked for."""
+    """Import whether elements are infinities of the signs asked for."""
     x = node.input(0)
     zero, found = scalar(b, 0, x), apply(b, "isinf", x)
     if not node.integer("detect_negative", 1):
@@ -150,13 +150,13 @@ def is_infinite(b: Builder, node: Node) -> SSAValue:
 
 @importer("Cast", since=6)
 def cast_to(b: Builder, node: Node) -> SSAValue:
-    """Conversion; a number is true where it is not 0."""
+    """Import a conversion; a number is true where it is not 0."""
     return _converted(b, node, from_numpy(node.dtype("to")))
 
 
 @importer("CastLike")
 def cast_like(b: Builder, node: Node) -> SSAValue:
-    """Conversion to the element type of the second input."""
+    """Import a conversion to the element type of the second input."""
     return _converted(b, node, element_type_of(node.input(1)))
 
 
@@ -183,7 +183,7 @@ def bit_cast(b: Builder, node: Node) -> SSAValue:
 
 
 def convert(b: Builder, x: SSAValue, element_type: Attribute) -> SSAValue:
-    """ONNX's conversion between element types."""
+    """Return ONNX's conversion between element types."""
     if element_type == i1 and element_type_of(x) != i1:
         return apply(b, "ne", x, scalar(b, 0, x))
     return cast(b, x, element_type)
@@ -197,7 +197,7 @@ def identity(_: Builder, node: Node) -> SSAValue:
 
 @importer("Clip")
 def clip(b: Builder, node: Node) -> SSAValue:
-    """Bounds are attributes before opset 11, inputs since."""
+    """Import `Clip`, whose bounds are attributes before opset 11, inputs since."""
     value = node.input(0)
     bounds = [node.optional(1), node.optional(2)]
     for index in range(1, len(node.inputs)):

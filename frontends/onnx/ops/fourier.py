@@ -53,7 +53,7 @@ def fourier(b: Builder, node: Node) -> SSAValue:
 
 @importer("STFT")
 def short_time_fourier(b: Builder, node: Node) -> SSAValue:
-    """Spectra of windows of a signal `[N, L, 1 or 2]`: `[N, frames, frequencies, 2]`."""
+    """Import spectra of windows of a signal `[N, L, 1 or 2]`: `[N, frames, frequencies, 2]`."""
     signal, window = node.input(0), node.optional(2)
     step, wanted = node.known_integer(1), node.known_integer(3)
     if step is None:
@@ -79,9 +79,10 @@ def short_time_fourier(b: Builder, node: Node) -> SSAValue:
 
 @importer("MelWeightMatrix")
 def mel_weight_matrix(b: Builder, node: Node) -> SSAValue:
-    """Triangular filters, evenly spaced on the mel scale, `[frequencies, bins]`.
+    """Import triangular filters, evenly spaced on the mel scale, `[frequencies, bins]`.
 
-    Inputs, all known: bins, length of the transform, sample rate, least and greatest frequency.
+    The inputs, all known, are bins, length of the transform, sample rate, least and greatest
+    frequency.
     """
     bins, length, rate = (int(_required(node, i).item()) for i in range(3))
     least, greatest = (float(_required(node, i).item()) for i in (3, 4))

@@ -55,7 +55,7 @@ def _place(index: int, extent: Extent) -> Extent:
 
 @importer("GatherElements")
 def gather_elements(b: Builder, node: Node) -> SSAValue:
-    """One element per index."""
+    """Import `GatherElements`: one element per index."""
     data = node.input(0)
     dim = normalized(node.integer("axis", 0), len(extents_of(data)))
     return b.emit(GatherElementsOp.get(data, node.input(1), dim))
@@ -69,14 +69,14 @@ def _require_known_tuples(node: Node) -> None:
 
 @importer("GatherND")
 def gather_nd(b: Builder, node: Node) -> SSAValue:
-    """One slice per index tuple."""
+    """Import `GatherND`: one slice per index tuple."""
     _require_known_tuples(node)
     return b.emit(GatherNdOp.get(node.input(0), node.input(1), node.integer("batch_dims", 0)))
 
 
 @importer("Scatter", "ScatterElements")
 def scatter_elements(b: Builder, node: Node) -> SSAValue:
-    """One element per index."""
+    """Import `ScatterElements`: one element per index."""
     data = node.input(0)
     dim = normalized(node.integer("axis", 0), len(extents_of(data)))
     reduction = _REDUCTIONS[node.text("reduction", "none")]
@@ -85,7 +85,7 @@ def scatter_elements(b: Builder, node: Node) -> SSAValue:
 
 @importer("ScatterND")
 def scatter_nd(b: Builder, node: Node) -> SSAValue:
-    """One slice per index tuple."""
+    """Import `ScatterND`: one slice per index tuple."""
     _require_known_tuples(node)
     reduction = _REDUCTIONS[node.text("reduction", "none")]
     return b.emit(ScatterNdOp.get(node.input(0), node.input(1), node.input(2), reduction))
@@ -175,7 +175,7 @@ def _diagonals(b: Builder, rows: Extent, columns: Extent) -> SSAValue:
 
 @importer("EyeLike")
 def eye_like(b: Builder, node: Node) -> SSAValue:
-    """1 on diagonal k, 0 elsewhere, in the shape of the input."""
+    """Import 1 on diagonal k, 0 elsewhere, in the shape of the input."""
     x = node.input(0)
     rows, columns = extents_of(x)
     dtype = node.dtype("dtype") if node.has("dtype") else to_numpy(element_type_of(x))

@@ -253,7 +253,7 @@ def _as_index(b: Builder, count: SSAValue) -> SSAValue:
 
 
 def _while_loop(b: Builder, node: Node) -> Sequence[SSAValue]:
-    """Carries the iteration's number, the condition, and the values."""
+    """Import a loop that carries the iteration's number, the condition, and the values."""
     if len(node.graph("body").output) != len(node.graph("body").input) - 1:
         return _collecting_loop(b, node)
     return _until_condition(b, node)[1]

@@ -98,7 +98,7 @@ def flatten(b: Builder, node: Node) -> SSAValue:
 
 @importer("Squeeze")
 def squeeze(b: Builder, node: Node) -> SSAValue:
-    """Without the dims of `axes`, or all dims of size 1."""
+    """Import the input without the dims of `axes`, or without all dims of size 1."""
     x, axes = node.input(0), node.integers_of("axes", 1)
     shape = extents_of(x)
     if axes is None:
@@ -125,14 +125,14 @@ def unsqueeze(b: Builder, node: Node) -> SSAValue:
 
 @importer("Transpose")
 def transpose_node(b: Builder, node: Node) -> SSAValue:
-    """Reverses the dims by default."""
+    """Import a transpose, which reverses the dims by default."""
     x = node.input(0)
     return transpose(b, x, node.integers("perm", range(len(extents_of(x)))[::-1]))
 
 
 @importer("Expand")
 def expand(b: Builder, node: Node) -> SSAValue:
-    """Repeats by numpy's rules, in both directions."""
+    """Import a repetition by numpy's rules, in both directions."""
     x, wanted = node.input(0), node.known_sizes(1) or ()
     rank = max(len(extents_of(x)), len(wanted))
     shapes = [[1] * (rank - len(shape)) + list(shape) for shape in (extents_of(x), wanted)]
@@ -148,7 +148,7 @@ def _expanded(node: Node, own: Extent, wanted: Extent) -> Extent:
 
 @importer("Tile", since=6)
 def tile(b: Builder, node: Node) -> SSAValue:
-    """Every dim repeated as a whole, by a broadcast of a new dim before it."""
+    """Import every dim repeated as a whole, by a broadcast of a new dim before it."""
     x, repeats = node.input(0), node.known_sizes(1) or ()
     shape = extents_of(x)
     pairs = list(zip(repeats, shape, strict=True))
@@ -160,7 +160,7 @@ def tile(b: Builder, node: Node) -> SSAValue:
 
 @importer("Concat")
 def concatenate(b: Builder, node: Node) -> SSAValue:
-    """Along one dim."""
+    """Import a concatenation along one dim."""
     values = [node.input(i) for i in range(len(node.inputs))]
     axis = node.integer("axis", 1 if node.opset < 4 else None)
     return concat(b, values, normalized(axis, len(extents_of(values[0]))))
@@ -168,7 +168,10 @@ def concatenate(b: Builder, node: Node) -> SSAValue:
 
 @importer("Split")
 def split_node(b: Builder, node: Node) -> list[SSAValue]:
-    """Sizes are an attribute before opset 13, an input since; equal parts without them."""
+    """Import `Split`, whose sizes are an attribute before opset 13, an input since.
+
+    Parts are equal without them.
+    """
     x = node.input(0)
     dim = normalized(node.integer("axis", 0), len(extents_of(x)))
     extent, parts = extents_of(x)[dim], len(node.proto.output)
@@ -193,7 +196,10 @@ def split_node(b: Builder, node: Node) -> list[SSAValue]:
 
 @importer("DepthToSpace")
 def depth_to_space(b: Builder, node: Node) -> SSAValue:
-    """Blocks of channels become blocks of pixels; channels vary slowest (`DCR`) or fastest."""
+    """Import blocks of channels as blocks of pixels.
+
+    Channels vary slowest (`DCR`) or fastest.
+    """
     x, size = node.input(0), node.integer("blocksize")
     n, c, h, w = extents_of(x)
     inner = c // size**2
@@ -207,7 +213,7 @@ def depth_to_space(b: Builder, node: Node) -> SSAValue:
 
 @importer("SpaceToDepth")
 def space_to_depth(b: Builder, node: Node) -> SSAValue:
-    """Blocks of pixels become blocks of channels, the inverse of `depth_to_space`."""
+    """Import blocks of pixels as blocks of channels, the inverse of `depth_to_space`."""
     x, size = node.input(0), node.integer("blocksize")
     n, c, h, w = extents_of(x)
     split = reshape(b, x, [n, c, h // size, size, w // size, size])

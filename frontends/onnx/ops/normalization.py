@@ -78,7 +78,7 @@ def _scaled(
     variance: SSAValue,
     epsilon: float,
 ) -> SSAValue:
-    """(x - average) / sqrt(variance + epsilon) · scale + bias, as one product and one sum."""
+    """Return (x - average) / sqrt(variance + epsilon) · scale + bias as one product and a sum."""
     shifted = apply(b, "add", variance, scalar(b, epsilon, variance))
     factor = apply(b, "mul", scale, apply(b, "rsqrt", shifted))
     offset = apply(b, "sub", bias, apply(b, "mul", average, factor))
@@ -124,7 +124,10 @@ def _normalized_from(
 
 @importer("LayerNormalization")
 def layer_normalization(b: Builder, node: Node) -> list[SSAValue]:
-    """`braid.layer_norm`; mean and reciprocal deviation are computed only where asked for."""
+    """Import `braid.layer_norm`.
+
+    Mean and reciprocal deviation are computed only where asked for.
+    """
     x = node.input(0)
     rank = len(extents_of(x))
     first = normalized(node.integer("axis", -1), rank)
@@ -164,7 +167,7 @@ def lp_normalization(b: Builder, node: Node) -> SSAValue:
 
 @importer("MeanVarianceNormalization")
 def mean_variance_normalization(b: Builder, node: Node) -> SSAValue:
-    """(x - mean) / (standard deviation + 1e-9) over `axes`; of 16-bit floats in f32."""
+    """Import (x - mean) / (standard deviation + 1e-9) over `axes`; of 16-bit floats in f32."""
     x = widened(b, node.input(0))
     rank = len(extents_of(x))
     dims = sorted({normalized(axis, rank) for axis in node.integers("axes", (0, 2, 3))})
@@ -203,41 +206,41 @@ def local_response_normalization(b: Builder, node: Node) -> SSAValue:
 
 @importer("Softmax", since=13)
 def softmax(b: Builder, node: Node) -> SSAValue:
-    """Along one dim, the last by default."""
+    """Import softmax along one dim, the last by default."""
     x = node.input(0)
     return b.emit(SoftmaxOp.get(x, normalized(node.integer("axis", -1), len(extents_of(x)))))
 
 
 @importer("Softmax")
 def softmax_flat(b: Builder, node: Node) -> SSAValue:
-    """Over all dims from `axis` on, before opset 13."""
+    """Import softmax over all dims from `axis` on, before opset 13."""
     flat = _flattened(b, node)
     return reshape(b, b.emit(SoftmaxOp.get(flat, 1)), extents_of(node.input(0)))
 
 
 @importer("LogSoftmax", since=13)
 def log_softmax(b: Builder, node: Node) -> SSAValue:
-    """Along one dim, the last by default."""
+    """Import the logarithm of softmax along one dim, the last by default."""
     x = node.input(0)
     return _log_softmax(b, x, normalized(node.integer("axis", -1), len(extents_of(x))))
 
 
 @importer("LogSoftmax")
 def log_softmax_flat(b: Builder, node: Node) -> SSAValue:
-    """Over all dims from `axis` on, before opset 13."""
+    """Import the logarithm of softmax over all dims from `axis` on, before opset 13."""
     return reshape(b, _log_softmax(b, _flattened(b, node), 1), extents_of(node.input(0)))
 
 
 @importer("Hardmax", since=13)
 def hardmax(b: Builder, node: Node) -> SSAValue:
-    """1 at the first maximum along a dim, 0 elsewhere."""
+    """Import 1 at the first maximum along a dim, 0 elsewhere."""
     x = node.input(0)
     return _hardmax(b, x, normalized(node.integer("axis", -1), len(extents_of(x))))
 
 
 @importer("Hardmax")
 def hardmax_flat(b: Builder, node: Node) -> SSAValue:
-    """Over all dims from `axis` on, before opset 13."""
+    """Import 1 at the first maximum over all dims from `axis` on, before opset 13."""
     return reshape(b, _hardmax(b, _flattened(b, node), 1), extents_of(node.input(0)))
 
 
@@ -255,13 +258,13 @@ def _log_softmax(b: Builder, x: SSAValue, dim: int) -> SSAValue:
 
 
 def normalize(b: Builder, x: SSAValue, dims: range, epsilon: float) -> SSAValue:
-    """(x - mean) / sqrt(variance + epsilon) over `dims`."""
+    """Return (x - mean) / sqrt(variance + epsilon) over `dims`."""
     centered = apply(b, "sub", x, mean(b, x, dims))
     return apply(b, "mul", centered, reciprocal_deviation(b, centered, dims, epsilon))
 
 
 def reciprocal_deviation(b: Builder, centered: SSAValue, dims: range, epsilon: float) -> SSAValue:
-    """1 / sqrt(mean of squares over `dims` + epsilon)."""
+    """Return 1 / sqrt(mean of squares over `dims` + epsilon)."""
     variance = mean(b, apply(b, "mul", centered, centered), dims)
     return apply(b, "rsqrt", apply(b, "add", variance, scalar(b, epsilon, variance)))
 

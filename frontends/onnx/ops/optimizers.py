@@ -45,7 +45,7 @@ def _regularized(b: Builder, node: Node, x: SSAValue, gradient: SSAValue) -> SSA
 def adagrad(
     b: Builder, node: Node, rate: SSAValue, steps: SSAValue, tensors: Sequence[SSAValue]
 ) -> Sequence[SSAValue]:
-    """Duchi et al., 2011: steps shrink with the sum of squared gradients."""
+    """Import Adagrad (Duchi et al., 2011): steps shrink with the sum of squared gradients."""
     x, gradient, squares = tensors
     decay = _scaled(b, cast(b, steps, element_type_of(rate)), node.number("decay_factor", 0.0))
     rate = apply(b, "div", rate, apply(b, "add", decay, scalar(b, 1, decay)))
@@ -60,7 +60,10 @@ def adagrad(
 def adam(
     b: Builder, node: Node, rate: SSAValue, steps: SSAValue, tensors: Sequence[SSAValue]
 ) -> Sequence[SSAValue]:
-    """Kingma and Ba, 2014: running means of the gradient and of its square, without their bias."""
+    """Import Adam: running means of the gradient and of its square, without their bias.
+
+    Kingma and Ba, 2014.
+    """
     x, gradient, first, second = tensors
     alpha, beta = node.number("alpha", 0.9), node.number("beta", 0.999)
     gradient = _regularized(b, node, x, gradient)
@@ -84,7 +87,7 @@ def adam(
 def momentum(
     b: Builder, node: Node, rate: SSAValue, steps: SSAValue, tensors: Sequence[SSAValue]
 ) -> Sequence[SSAValue]:
-    """Gradient descent with momentum, or with Nesterov's (Sutskever et al., 2013)."""
+    """Import gradient descent with momentum, or with Nesterov's (Sutskever et al., 2013)."""
     x, gradient, velocity = tensors
     alpha = node.number("alpha")
     gradient = _regularized(b, node, x, gradient)

@@ -68,7 +68,7 @@ _MODES = ("reflect", "edge", "wrap")
 
 @importer("Pad", since=11)
 def pad_node(b: Builder, node: Node) -> SSAValue:
-    """Widths, number and axes are inputs."""
+    """Import `Pad` with widths, number and axes as inputs."""
     widths, rank = _decided_widths(b, node), len(extents_of(node.input(0)))
     axes = [normalized(axis, rank) for axis in node.known_integers(3) or range(rank)]
     low: list[Extent] = [0] * rank
@@ -97,7 +97,7 @@ def _decided_widths(b: Builder, node: Node) -> Sequence[Extent]:
 
 @importer("Pad", since=2)
 def pad_by_attributes(b: Builder, node: Node) -> SSAValue:
-    """Widths and number are attributes, before opset 11."""
+    """Import `Pad` with widths and number as attributes, before opset 11."""
     widths, rank = node.integers("pads"), len(extents_of(node.input(0)))
     return _padded(b, node, widths[:rank], widths[rank:], node.number("value", 0.0))
 
@@ -105,7 +105,7 @@ def pad_by_attributes(b: Builder, node: Node) -> SSAValue:
 def _padded(
     b: Builder, node: Node, low: Sequence[Extent], high: Sequence[Extent], number: float
 ) -> SSAValue:
-    """Negative widths cut elements off before anything is added."""
+    """Return the padded input; negative widths cut elements off before anything is added."""
     x, mode = node.input(0), node.text("mode", "constant")
     shape = extents_of(x)
     offsets = [_positive(-width) for width in low]

@@ -77,7 +77,7 @@ def indices_of_maxima(
 
 
 def _places(spatial: Sequence[int], windows: Windows, positions: Sequence[int]) -> list[Array]:
-    """Per spatial dim, the index of each element of each window, `[positions, elements]`."""
+    """Return per spatial dim the index of each element of each window, `[positions, elements]`."""
     rank = len(spatial)
     require_table(rank * math.prod(positions) * math.prod(windows.size), "elements of the windows")
     places: list[Array] = []
@@ -94,7 +94,10 @@ def _places(spatial: Sequence[int], windows: Windows, positions: Sequence[int]) 
 
 @importer("MaxUnpool")
 def max_unpool(b: Builder, node: Node) -> SSAValue:
-    """Zeros with each element of the input at its index; `output_shape` adds zeros at the ends."""
+    """Import zeros with each element of the input at its index.
+
+    `output_shape` adds zeros at the ends.
+    """
     x, indices = node.input(0), node.input(1)
     batch, channels, *spatial = fixed_shape(x)
     rank, kernel = len(spatial), node.integers("kernel_shape")
@@ -126,7 +129,10 @@ def max_unpool(b: Builder, node: Node) -> SSAValue:
 
 @importer("MaxPool")
 def max_pool(b: Builder, node: Node) -> list[SSAValue]:
-    """`braid.pool` of kind `max`; the indices of the maxima only where they are asked for."""
+    """Import `braid.pool` of kind `max`.
+
+    The indices of the maxima are computed only where they are asked for.
+    """
     values, window, kernel = pooled(b, node, "max")
     if len(node.proto.output) == 1 or not node.proto.output[1]:
         return [values]
@@ -262,7 +268,7 @@ def pooled(b: Builder, node: Node, kind: str) -> tuple[SSAValue, WindowAttribute
 def _with_partial_windows(
     window: WindowAttributes, spatial: Sequence[Extent], kernel: Sequence[int]
 ) -> WindowAttributes:
-    """More padding at the end, so that the last window of `ceil_mode` is whole.
+    """Return more padding at the end, so that the last window of `ceil_mode` is whole.
 
     A window that would begin in the padding at the end is left out.
     """

@@ -34,7 +34,7 @@ from braid.support.sizes.operators import product_of
 
 @importer("QuantizeLinear")
 def quantize_linear(b: Builder, node: Node) -> SSAValue:
-    """round(x / scale) + zero point, kept in the range of the type."""
+    """Import round(x / scale) + zero point, kept in the range of the type."""
     x, scale, zero = node.input(0), node.input(1), node.optional(2)
     wanted = _wanted_type(node)
     kind = wanted or (from_numpy(np.uint8) if zero is None else element_type_of(zero))
@@ -54,7 +54,7 @@ def quantize_linear(b: Builder, node: Node) -> SSAValue:
 
 @importer("DequantizeLinear")
 def dequantize_linear(b: Builder, node: Node) -> SSAValue:
-    """(x - zero point) · scale."""
+    """Import (x - zero point) · scale."""
     x, scale, zero = node.input(0), node.input(1), node.optional(2)
     kind, result = element_type_of(x), _wanted_type(node) or element_type_of(scale)
     wide = cast(b, _along_axis(b, node, scale, x), f32)
@@ -151,7 +151,7 @@ def centered(b: Builder, x: SSAValue, zero: SSAValue | None) -> SSAValue:
 def quantized(
     b: Builder, x: SSAValue, zero: SSAValue | None, kind: Attribute, *, saturate: bool = True
 ) -> SSAValue:
-    """round(x) + zero point, kept in the range of the type `kind`; of floats with `saturate`."""
+    """Return round(x) + zero point, kept in the range of `kind`; for floats, with `saturate`."""
     if is_float(kind):
         value = x if zero is None else apply(b, "add", x, cast(b, zero, f32))
         return encoded(b, value, kind, saturate=saturate)
@@ -167,7 +167,7 @@ def quantized(
 
 @importer("MatMulInteger")
 def integer_matmul(b: Builder, node: Node) -> SSAValue:
-    """Product of centered operands, in i32; zero points may be per row and per column."""
+    """Import a product of centered operands, in i32; zero points may be per row and column."""
     rows, columns = node.optional(2), node.optional(3)
     lhs = centered(b, node.input(0), per_row(b, rows))
     return matmul(b, lhs, centered(b, node.input(1), columns))
@@ -194,7 +194,7 @@ def quantized_matmul(b: Builder, node: Node) -> SSAValue:
 
 @importer("ConvInteger")
 def integer_convolution(b: Builder, node: Node) -> SSAValue:
-    """Convolution of centered operands, in i32."""
+    """Import a convolution of centered operands, in i32."""
     x = centered(b, node.input(0), node.optional(2))
     return convolve(b, node, x, centered(b, node.input(1), _per_filter(b, node, 3, 1)))
 

@@ -108,7 +108,7 @@ def random_normal(b: Builder, node: Node) -> SSAValue:
 
 @importer("Bernoulli")
 def bernoulli(b: Builder, node: Node) -> SSAValue:
-    """1 with the probability that the input says, else 0."""
+    """Import 1 with the probability that the input says, else 0."""
     p = node.input(0)
     shape, element_type = extents_of(p), element_type_of(p)
     drawn = _fractions(b, node, shape, _computed_in(element_type))
@@ -127,7 +127,7 @@ def _fractions(
 
 @importer("Multinomial")
 def multinomial(b: Builder, node: Node) -> SSAValue:
-    """Classes drawn by their logarithms of weights, `[batch, sample_size]`.
+    """Import classes drawn by their logarithms of weights, `[batch, sample_size]`.
 
     A class is the number of those whose sum of weights, with all before them, is at most the number
     drawn below the sum of all. One of weight 0 is never drawn.

@@ -52,11 +52,11 @@ class Weights:
     """Whether an LSTM keeps what it does not take in: its forget gate is 1 less the input gate."""
 
     def gate(self, b: Builder, gates: SSAValue, index: int) -> SSAValue:
-        """Gate `index` of `[batch, gates · hidden]`."""
+        """Return gate `index` of `[batch, gates · hidden]`."""
         return slice_dim(b, gates, 1, index * self.hidden, self.hidden)
 
     def activate(self, b: Builder, which: int, x: SSAValue) -> SSAValue:
-        """Activation function number `which` of the kept-in-range x."""
+        """Return activation function number `which` of x, which is first clipped."""
         if self.clip is not None:
             low, high = scalar(b, -self.clip, x), scalar(b, self.clip, x)
             x = apply(b, "minimum", apply(b, "maximum", x, low), high)
@@ -90,7 +90,7 @@ def _rnn(b: Builder, w: Weights, x: SSAValue, states: Sequence[SSAValue]) -> lis
 
 
 def _gru(b: Builder, w: Weights, x: SSAValue, states: Sequence[SSAValue]) -> list[SSAValue]:
-    """Gates: update, reset, hidden. Cho et al., 2014."""
+    """Compute a step of a GRU (Cho et al., 2014); the gates are update, reset and hidden."""
     (h,) = states
     both = apply(b, "add", slice_dim(b, x, 1, 0, 2 * w.hidden), w.recur(b, h, 0, 2))
     update = w.activate(b, 0, w.gate(b, both, 0))
@@ -105,7 +105,10 @@ def _gru(b: Builder, w: Weights, x: SSAValue, states: Sequence[SSAValue]) -> lis
 
 
 def _lstm(b: Builder, w: Weights, x: SSAValue, states: Sequence[SSAValue]) -> list[SSAValue]:
-    """Gates: input, output, forget, cell. Hochreiter and Schmidhuber, 1997; with peepholes."""
+    """Compute a step of an LSTM, with peepholes (Hochreiter and Schmidhuber, 1997).
+
+    The gates are input, output, forget and cell.
+    """
     h, c = states
     gates = apply(b, "add", x, w.recur(b, h, 0, 4))
 

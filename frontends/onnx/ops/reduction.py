@@ -98,7 +98,7 @@ def reduction(b: Builder, node: Node) -> SSAValue:
 
 
 def p_power(b: Builder, x: SSAValue, p: int) -> SSAValue:
-    """|x| to the power p."""
+    """Return |x| to the power p."""
     if p == 2:
         return apply(b, "mul", x, x)
     magnitude = apply(b, "abs", x)

@@ -19,7 +19,10 @@ from braid.support.sizes.expression import Extent
 
 @importer("Resize", since=11)
 def resize(b: Builder, node: Node) -> SSAValue:
-    """Extents come from `scales` or `sizes`, for the dims of `axes` alone if that is given."""
+    """Import `Resize`, whose extents come from `scales` or `sizes`.
+
+    They are for the dims of `axes` alone if that is given.
+    """
     x = node.input(0)
     shape = extents_of(x)
     rank = len(shape)
@@ -56,7 +59,7 @@ def resize(b: Builder, node: Node) -> SSAValue:
 def _extents(
     node: Node, shape: Sequence[Extent], axes: Sequence[int]
 ) -> tuple[list[Extent], list[float | None]]:
-    """Extents and scales of all dims; no scale where it is known in a run alone."""
+    """Return extents and scales of all dims, with no scale where it is known only in a run."""
     sizes: list[Extent] = list(shape)
     scales: list[float | None] = [1.0] * len(shape)
     wanted = node.known_sizes(3)
@@ -105,7 +108,7 @@ def _scaled_extent(extent: Extent, scale: float) -> Extent:
 
 @importer("Resize", since=10)
 def resize_by_scales(b: Builder, node: Node) -> SSAValue:
-    """Before opset 11: scales are an input, positions are scaled without an offset."""
+    """Import `Resize` before opset 11: scales are an input, positions have no offset."""
     scales = node.known(1)
     if scales is None:
         node.fail("input 1 (scales) is missing")
@@ -114,7 +117,7 @@ def resize_by_scales(b: Builder, node: Node) -> SSAValue:
 
 @importer("Upsample", since=7)
 def upsample(b: Builder, node: Node) -> SSAValue:
-    """Scales are an attribute before opset 9, an input in it."""
+    """Import `Upsample`, whose scales are an attribute before opset 9, an input in it."""
     scales = node.known(1) if not node.has("scales") else np.array(node.numbers("scales"))
     if scales is None:
         node.fail("input 1 (scales) is missing")

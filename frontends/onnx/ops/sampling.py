@@ -163,7 +163,10 @@ def roi_align(b: Builder, node: Node) -> SSAValue:
 def _edges(
     b: Builder, node: Node, regions: SSAValue, dim: int, samples: int, aligned: bool
 ) -> _Edges:
-    """Of dim 0 (rows) or 1 (columns), `[R, 1]`; regions not aligned are at least 1 wide."""
+    """Return the edges of dim 0 (rows) or 1 (columns), `[R, 1]`.
+
+    Regions that are not aligned are at least 1 wide.
+    """
     scale = scalar(b, node.number("spatial_scale", 1.0), regions)
     shift = scalar(b, 0.5 if aligned else 0.0, regions)
     start, end = (
@@ -177,7 +180,7 @@ def _edges(
 
 
 def _positions(b: Builder, edges: _Edges, samples: int) -> SSAValue:
-    """`[R, samples]`."""
+    """Return the positions of samples, `[R, samples]`."""
     dtype = to_numpy(element_type_of(edges.start))
     require_table(samples, "samples of a region")
     centers = b.constant((np.arange(samples)[None, :] + 0.5).astype(dtype))
@@ -198,7 +201,7 @@ class _Tap:
 
 @importer("GridSample")
 def grid_sample(b: Builder, node: Node) -> SSAValue:
-    """Input `[N, C, D…]`, grid `[N, P…, dims]` with the last dim first; result `[N, C, P…]`."""
+    """Import samples of `[N, C, D…]` at places `[N, P…, dims]`, last dim first: `[N, C, P…]`."""
     x, grid = node.input(0), node.input(1)
     shape, rank = fixed_shape(x), len(fixed_shape(x))
     places = fixed_shape(grid)
@@ -271,7 +274,7 @@ def _clipped(b: Builder, x: SSAValue, extent: int) -> SSAValue:
 
 
 def _reflected(b: Builder, x: SSAValue, extent: int, align: bool) -> SSAValue:
-    """Mirrored at the centers of the edge elements (aligned), or at their outer borders."""
+    """Return x reflected at the centers of the edge elements (aligned), or at their borders."""
     edge, width = (0.0, extent - 1) if align else (-0.5, extent)
     if width == 0:
         return scalar(b, 0, x)
@@ -290,7 +293,7 @@ def _linear(b: Builder, fraction: SSAValue) -> Sequence[SSAValue]:
 
 
 def _cubic(b: Builder, fraction: SSAValue, a: float = -0.75) -> Sequence[SSAValue]:
-    """Weights of the four neighbours. Keys, 1981."""
+    """Return the weights of the four neighbours (Keys, 1981)."""
 
     def polynomial(x: SSAValue, *coefficients: float) -> SSAValue:
         value = scalar(b, coefficients[0], x)

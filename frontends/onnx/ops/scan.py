@@ -32,7 +32,10 @@ from braid.support.sizes.expression import Extent
 
 @importer("Scan")
 def scan_by_batch_entry(b: Builder, node: Node) -> Sequence[SSAValue]:
-    """Opset 8: the first dim of all inputs is the batch, whose entries are scanned one by one."""
+    """Import `Scan` of opset 8, which scans the batch's entries one by one.
+
+    The batch is the first dim of all inputs.
+    """
     if node.optional(0) is not None:
         node.unsupported("sequences of different lengths are not supported")
     inputs = [node.input(i) for i in range(1, len(node.inputs))]

@@ -57,7 +57,7 @@ def non_zero(b: Builder, node: Node) -> SSAValue:
 
 @importer("Unique")
 def unique(b: Builder, node: Node) -> Sequence[SSAValue]:
-    """Distinct elements or slices, first positions, where each is, and counts."""
+    """Import distinct elements or slices, first positions, where each is, and counts."""
     x = _known_or_decided(b, node, 0)
     if x is None:
         return _unique_of_data(b, node)
@@ -84,7 +84,12 @@ def _unique_of_data(b: Builder, node: Node) -> Sequence[SSAValue]:
 
 @importer("NonMaxSuppression")
 def non_max_suppression(b: Builder, node: Node) -> SSAValue:
-    """Rows of batch, class and box: the best boxes of each class that overlap none before."""
+    """Import rows of batch, class and box, of the best boxes of each class.
+
+    A box that overlaps a better one of its class is left out.
+
+    They are chosen in each class.
+    """
     boxes, scores = node.input(0), node.input(1)
     for index in (0, 1):
         _known_or_decided(b, node, index)

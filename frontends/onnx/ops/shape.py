@@ -50,7 +50,7 @@ def constant(b: Builder, node: Node) -> SSAValue:
 
 @importer("ConstantOfShape")
 def constant_of_shape(b: Builder, node: Node) -> SSAValue:
-    """One number everywhere."""
+    """Import a tensor that is one number everywhere."""
     value = node.tensor("value") if node.has("value") else np.zeros(1, np.float32)
     shape = node.known_sizes(0) or ()
     return broadcast(b, b.constant(value.reshape([1] * len(shape))), shape)

@@ -208,7 +208,7 @@ def grouped_weights(forest: Forest, trees: Array, targets: int, neutral: float) 
 
 
 def _by_tree(forest: Forest, target: Array, counts: Array, neutral: float) -> Weights:
-    """One group for each target; groups with fewer trees get more of them that add nothing."""
+    """Return one group for each target; groups with fewer trees get more that add nothing."""
     roots = np.full((len(counts), int(counts.max())), forest.leaf_count - 1)
     order = np.argsort(target, kind="stable")
     place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -46,7 +46,7 @@ def linear_scores(
 
 @importer("LinearRegressor", domain=DOMAIN)
 def linear_regressor(b: Builder, node: Node) -> SSAValue:
-    """`[N, features]` to `[N, targets]` of f32; of one target, only PROBIT transforms."""
+    """Import `[N, features]` to `[N, targets]` of f32; of one target, only PROBIT transforms."""
     targets, kind = node.integer("targets", 1), require_post_transform(node)
     if targets < 1:
         node.fail(f"targets is {targets}, expected at least 1")
@@ -59,7 +59,7 @@ def linear_regressor(b: Builder, node: Node) -> SSAValue:
 
 @importer("LinearClassifier", domain=DOMAIN)
 def linear_classifier(b: Builder, node: Node) -> Sequence[SSAValue]:
-    """`[N, features]` to labels `[N]` and scores `[N, classes]` of f32.
+    """Import `[N, features]` to labels `[N]` and scores `[N, classes]` of f32.
 
     There are as many scores as intercepts; one of two classes is the probability of the second.
     """

@@ -29,7 +29,7 @@ from braid.frontends.onnx.ops.ml.scores import DOMAIN, rows_of
 
 @importer("ArrayFeatureExtractor", domain=DOMAIN)
 def array_feature_extractor(b: Builder, node: Node) -> SSAValue:
-    """Elements of the last dim; a vector is taken for a row."""
+    """Import elements of the last dim; a vector is taken for a row."""
     x, indices = node.input(0), node.input(1)
     shape = extents_of(x)
     rows = x if len(shape) > 1 else reshape(b, x, [1, *shape])
@@ -39,7 +39,7 @@ def array_feature_extractor(b: Builder, node: Node) -> SSAValue:
 
 @importer("Binarizer", domain=DOMAIN)
 def binarizer(b: Builder, node: Node) -> SSAValue:
-    """1 where x is above the threshold, 0 elsewhere."""
+    """Import 1 where x is above the threshold, 0 elsewhere."""
     x = node.input(0)
     above = apply(b, "gt", x, scalar(b, node.number("threshold", 0.0), x))
     return cast(b, above, element_type_of(x))
@@ -47,7 +47,7 @@ def binarizer(b: Builder, node: Node) -> SSAValue:
 
 @importer("Scaler", domain=DOMAIN)
 def scaler(b: Builder, node: Node) -> SSAValue:
-    """(x - offset) · scale in f32, both of them numbers for each feature or one for all."""
+    """Import (x - offset) · scale in f32, both of them numbers for each feature or one for all."""
     x = cast(b, node.input(0), f32)
     offset, scale = node.numbers("offset", ()), node.numbers("scale", ())
     if len(offset) != len(scale):
@@ -73,7 +73,7 @@ def _by_feature(node: Node, x: SSAValue, numbers: Sequence[float], what: str) ->
 
 @importer("Normalizer", domain=DOMAIN)
 def normalizer(b: Builder, node: Node) -> SSAValue:
-    """Rows divided by their largest number, the sum of absolute values, or the length."""
+    """Import rows divided by their largest number, the sum of absolute values, or the length."""
     given = node.input(0)
     rank = len(extents_of(given))
     if rank not in (1, 2):
@@ -100,7 +100,7 @@ def _over_nonzero(b: Builder, x: SSAValue, norm: SSAValue) -> SSAValue:
 
 @importer("Imputer", domain=DOMAIN)
 def imputer(b: Builder, node: Node) -> SSAValue:
-    """One number of each feature, or one for all, in the place of a value that is missing."""
+    """Import one number of each feature, or one for all, in the place of missing values."""
     x = node.input(0)
     kind = "float" if is_float(element_type_of(x)) else "int64"
     given = [node.numbers("imputed_value_floats", ()), node.integers("imputed_value_int64s", ())]

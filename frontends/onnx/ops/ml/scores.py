@@ -51,7 +51,7 @@ def transformed(b: Builder, scores: SSAValue, kind: str) -> SSAValue:
 
 
 def logistic(b: Builder, x: SSAValue) -> SSAValue:
-    """1 / (1 + exp(-x)), by an exponential that does not overflow."""
+    """Return 1 / (1 + exp(-x)), by an exponential that does not overflow."""
     one = scalar(b, 1, x)
     exponential = apply(b, "exp", apply(b, "neg", apply(b, "abs", x)))
     above = apply(b, "reciprocal", apply(b, "add", exponential, one))
@@ -60,7 +60,7 @@ def logistic(b: Builder, x: SSAValue) -> SSAValue:
 
 
 def _softmax_zero(b: Builder, x: SSAValue) -> SSAValue:
-    """Softmax in which zeros stay what they are, and are not in the sum."""
+    """Return softmax in which zeros stay what they are, and are not in the sum."""
     largest = reduce(b, "maximum", x, [1])
     counts = apply(b, "gt", apply(b, "abs", x), scalar(b, np.float32(_NEARLY_ZERO), x))
     exponential = apply(b, "exp", apply(b, "sub", x, largest))
@@ -71,7 +71,7 @@ def _softmax_zero(b: Builder, x: SSAValue) -> SSAValue:
 
 
 def probit(b: Builder, x: SSAValue) -> SSAValue:
-    """√2 · erf⁻¹(2x - 1), by the approximation that ONNX Runtime has."""
+    """Return √2 · erf⁻¹(2x - 1), by the approximation that ONNX Runtime has."""
 
     def number(value: float) -> SSAValue:
         return scalar(b, np.float32(value), x)

@@ -42,7 +42,7 @@ _LEAST_PROBABILITY = 1e-7
 
 @importer("SVMRegressor", domain=DOMAIN)
 def svm_regressor(b: Builder, node: Node) -> SSAValue:
-    """`[N, features]` to `[N, 1]` of f32; 1 or -1 by the sign for one class."""
+    """Import `[N, features]` to `[N, 1]` of f32; 1 or -1 by the sign for one class."""
     require_post_transform(node)  # which ONNX Runtime does not apply
     x = cast(b, rows_of(b, node, node.input(0)), f32)
     supports, rho = node.integer("n_supports", 0), node.numbers("rho", ())
@@ -107,7 +107,7 @@ def _products(b: Builder, node: Node, x: SSAValue, vectors: Array) -> SSAValue:
 
 @importer("SVMClassifier", domain=DOMAIN)
 def svm_classifier(b: Builder, node: Node) -> Sequence[SSAValue]:
-    """`[N, features]` to labels `[N]` and scores of f32.
+    """Import `[N, features]` to labels `[N]` and scores of f32.
 
     Scores are those of classes if it is linear or has probabilities, else of pairs of classes.
     """

@@ -21,7 +21,7 @@ _AGGREGATIONS = ("AVERAGE", "SUM", "MIN", "MAX")
 
 @importer("TreeEnsemble", domain=DOMAIN)
 def tree_ensemble(b: Builder, node: Node) -> SSAValue:
-    """`[N, features]` to `[N, targets]`."""
+    """Import `[N, features]` to `[N, targets]`."""
     given = node.input(0)
     x = features_of(b, given)
     if len(extents_of(x)) != 2:

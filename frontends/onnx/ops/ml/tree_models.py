@@ -42,7 +42,7 @@ COMBINES = {"SUM": "add", "AVERAGE": "add", "MIN": "minimum", "MAX": "maximum"}
 
 @importer("TreeEnsembleRegressor", domain=DOMAIN)
 def tree_ensemble_regressor(b: Builder, node: Node) -> SSAValue:
-    """`[N, features]` to `[N, targets]` of f32."""
+    """Import `[N, features]` to `[N, targets]` of f32."""
     x = features_of(b, rows_of(b, node, node.input(0)))
     targets, how = node.integer("n_targets"), node.text("aggregate_function", "SUM")
     if how not in COMBINES:
@@ -76,7 +76,7 @@ def aggregated(
 
 @importer("TreeEnsembleClassifier", domain=DOMAIN)
 def tree_ensemble_classifier(b: Builder, node: Node) -> Sequence[SSAValue]:
-    """`[N, features]` to labels `[N]` and scores `[N, classes]` of f32."""
+    """Import `[N, features]` to labels `[N]` and scores `[N, classes]` of f32."""
     x = features_of(b, rows_of(b, node, node.input(0)))
     labels, is_text = class_labels(b, node, "classlabels_int64s")
     dtype, count = to_numpy(element_type_of(x)), len(labels)
