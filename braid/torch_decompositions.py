@@ -1,4 +1,4 @@
-"""Ops of PyTorch's graphs that its exporter has not, or exports wrongly, as ops that it has."""
+"""Decompositions of PyTorch's ops that its exporter lacks or exports wrongly."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -77,7 +77,7 @@ def _multi_head_attention(
     average_attn_weights: bool = True,
     mask_type: int | None = None,
 ) -> Any:
-    """Compute what `nn.MultiheadAttention` does while it infers, of `[batch, rows, embed_dim]`."""
+    """Compute `nn.MultiheadAttention` in evaluation mode, on `[batch, rows, embed_dim]`."""
     width = embed_dim // num_head
     weights, biases = qkv_weight.chunk(3), qkv_bias.chunk(3)
     q, k, v = (
@@ -120,7 +120,7 @@ def _encoder_layer(
     mask: Any = None,
     mask_type: int | None = None,
 ) -> Any:
-    """Compute what `nn.TransformerEncoderLayer` does while it infers, of such a tensor."""
+    """Compute `nn.TransformerEncoderLayer` in evaluation mode, on `[batch, rows, embed_dim]`."""
     activation = torch.nn.functional.gelu if use_gelu else torch.relu
 
     def attend(x: Any) -> Any:

@@ -92,8 +92,8 @@ class Executor(Protocol):
 class NativeExecutor:
     """Compiled code, with as many contexts (each an arena) as threads have called it at once.
 
-    Lists alone, whose operations are whole to other threads: a lock that somebody held while the
-    process forked would be held in the child for ever.
+    It has no lock but lists, whose operations are atomic: a lock that was held while the process
+    forked would be held in the child for ever.
     """
 
     def __init__(
@@ -133,8 +133,7 @@ class NativeExecutor:
     def run_growing(
         self, inputs: Sequence[Buffer], outputs_for: Callable[[Sequence[Shape]], Sequence[Array]]
     ) -> list[Array]:
-        """Run on a context of its own, into the outputs that `outputs_for` returns for their
-        shapes.
+        """Run on a context of its own, into outputs that `outputs_for` makes of their shapes.
 
         Inputs and outputs have their dims as code has them; those of a state that is appended to
         may be the same memory.
@@ -236,8 +235,9 @@ class NativeExecutor:
         return self._model.emulated
 
     def open_stream(self, deadline: float | None, goes_on: bool) -> RequestStream:
-        """Open a stream of the native runtime; without overlap where data decide sizes, or code
-        has dims in another order.
+        """Open a stream of the native runtime.
+
+        It does not overlap requests where data decide sizes, or code has dims in another order.
         """
         if self._model.decides_sizes or self._orders:
             return InterpretedStream(lambda inputs: self.run(inputs, None))

@@ -21,8 +21,8 @@ Run = Callable[[], float]
 def prepare_on_host(module: ModuleOp) -> Run:
     """Compile a module whose order is fixed and whose ops are groups already, for this machine.
 
-    Inputs and weights are halves, whose products are normal numbers, or 0, a valid index; lengths
-    of loops are as long as is expected. Raises BraidError for what cannot be compiled.
+    Inputs and weights are 0.5, whose products are normal numbers, or 0, a valid index; loops run as
+    often as is expected. Raises BraidError for what cannot be compiled.
     """
     parameters, lengths = synthetic_parameters(module), synthetic_lengths(module)
     with collect_remarks():  # those of a model of which nothing stays

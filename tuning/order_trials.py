@@ -39,7 +39,7 @@ class Trial:
 def order_trials(problem: MemoryProblem, first: Trial, count: int) -> list[Trial]:
     """Return up to `count` different orders: `first`, then those of the least estimated memory.
 
-    They are of all orders where there are few, otherwise of the classical ones.
+    They are chosen among all orders where there are few, otherwise among the classical ones.
     """
     graph = problem.graph
     few = len(graph) <= COUNTED_OPS and count_orders(graph, ENUMERATED_ORDERS) is not None
@@ -49,10 +49,9 @@ def order_trials(problem: MemoryProblem, first: Trial, count: int) -> list[Trial
 
 
 def inter_op_trials(problem: ProcessorProblem, first: Trial, count: int) -> list[Trial]:
-    """Return up to `count` different schedules: `first`, then one op after the other on all
-    streams.
+    """Return up to `count` different schedules, `first` and then those of list scheduling.
 
-    After them come those of list scheduling, the fastest first.
+    Of the latter, the one that runs an op at a time on all streams comes first, then the fastest.
     """
     schedules = list_schedules(problem, sorted(range(len(problem)), key=first.order.index))
     together = schedules.pop("together")

@@ -43,8 +43,9 @@ class InterOpStep:
 
 
 def inter_op_stream_count(function: FuncOp) -> int:
-    """Return the streams of `function`: 1 where it says nothing. Raises BraidError for fewer than
-    1.
+    """Return the number of streams of `function`, by default 1.
+
+    Raises BraidError for fewer than 1.
     """
     count = _integer(function, INTER_OP_STREAMS)
     if count is not None and count < 1:
@@ -141,8 +142,9 @@ class InterOpOrder:
 
 
 def makers_of(value: SSAValue) -> Iterator[Operation]:
-    """Yield the ops that write what is in `value`: views and what only joins memory write
-    nothing.
+    """Yield the ops that write what is in `value`.
+
+    Views, and ops that only join memory, write nothing.
     """
     owner = value.owner
     if not isinstance(owner, Operation):

@@ -45,7 +45,7 @@ class SettingsAttr(ParametrizedAttribute):
 
     @property
     def settings(self) -> Settings:
-        """The settings. Raises BraidError for a name or a value that there is not."""
+        """The settings. Raises BraidError for an unknown name or value."""
         return DEFAULTS.with_given({k: _plain(v) for k, v in self.entries.data.items()})
 
     @classmethod
@@ -60,7 +60,7 @@ class SettingsAttr(ParametrizedAttribute):
             printer.print_attribute(self.entries)
 
     def verify(self) -> None:
-        """Fail for a setting that there is not."""
+        """Raise VerifyException for an unknown name or value of a setting."""
         try:
             _ = self.settings
         except BraidError as error:

@@ -1,8 +1,7 @@
 """A group of ops that a chip computes by a stream: what its attribute `braid.stream` says.
 
-From `attach-streams` on, all that a cluster computes is one group, so that what passes do with it
-is what they do with a kernel: its operands and results are the tensors that the stream takes from
-outside of the chip and hands on.
+From `attach-streams` on, all that a cluster computes is one group, which passes treat as a kernel.
+Its operands and results are the tensors that cross the border of the chip.
 """
 
 from collections.abc import Mapping
@@ -36,8 +35,7 @@ from braid.lowering.npu.stream_program import StreamProgram
 from braid.targets.simulator.instructions import Stream, from_text, to_text
 
 OWN = -1
-"""The mark in place of an operand of a tensor that exists only inside of the stream, such as a
-spill."""
+"""Marks a tensor that exists only inside of the stream, such as a spill, so has no operand."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +57,9 @@ class StreamedGroup:
 
     @staticmethod
     def of(op: Operation) -> "StreamedGroup | None":
-        """Return what `op`, a group or the function of its kernel, says; None where it has no
-        stream.
+        """Return what the attribute of `op` says; None where it has no stream.
+
+        `op` is a group, or the function of its kernel.
         """
         attribute = op.attributes.get(STREAM)
         if not isinstance(attribute, DictionaryAttr):

@@ -1,4 +1,4 @@
-"""Into how many parts each dim of an op is split: as few as fit a memory."""
+"""Select the number of parts into which each dim of an op is split: as few as fit a memory."""
 
 import itertools
 import math
@@ -9,8 +9,9 @@ from xdsl.ir import Operation
 from braid.passes.split.split_dims import SplitDim, part_bytes
 
 SINGLE = 2
-"""The most parts that a single dim may make, in multiples of the fewest parts: joining them takes
-less."""
+"""The most parts that a single dim may make, in multiples of the fewest parts.
+
+Parts along one dim take less to join than parts along several."""
 
 
 def select_counts(
@@ -18,11 +19,11 @@ def select_counts(
 ) -> dict[int, int] | None:
     """Return the parts per dim with which every part fits `limit`, None if there are none.
 
-    The dims in their order, unless leaving out the first ones, or dividing the parts in another
-    way among two dims, makes fewer. The first dim alone stays where that suffices, unless it makes
-    more than `SINGLE` times as many: each part reads all that is not cut along that dim, so that
-    a thousand parts may read most of an operand a thousand times. Counts are multiples or divisors
-    of `start`, so that parts consist of whole parts, or are in one.
+    Dims are split in their order, unless leaving out the first ones, or dividing the parts in
+    another way among two dims, makes fewer parts. The first dim alone is split where that suffices,
+    unless it makes more than `SINGLE` times as many: each part reads all that is not cut along that
+    dim, so that a thousand parts may read most of an operand a thousand times. Counts are multiples
+    or divisors of `start`, so that parts consist of whole parts, or are in one.
     """
     search = _PartCountSearch(op, dims, limit, start)
     found = search.in_order(dims)
@@ -41,7 +42,7 @@ def select_counts(
 def counts_in_order(op: Operation, dims: Sequence[SplitDim], limit: int) -> dict[int, int] | None:
     """Return the parts per dim with which every part fits `limit`, None if there are none.
 
-    Each dim into as few parts as suffice, or as many as there can be, before the next one.
+    Each dim is split into as few parts as suffice, or as many as there can be, before the next.
     """
     return _PartCountSearch(op, dims, limit, {}).in_order(dims)
 
@@ -64,8 +65,8 @@ class _PartCountSearch:
     def in_order(self, order: Sequence[SplitDim]) -> dict[int, int] | None:
         """Split one dim of `order` after the other, each into as few parts as suffice.
 
-        Where none suffice, into as many as there can be; what later dims make unnecessary is
-        taken back.
+        A dim of which no number suffices is split into as many parts as there can be. What later
+        dims make unnecessary is taken back.
         """
         counts = dict(self.start)
         for dim in order:
@@ -116,10 +117,9 @@ class _PartCountSearch:
         return part_bytes(self.op, self.dims, counts) <= self.limit
 
     def _fewest(self, counts: Mapping[int, int], dim: SplitDim) -> int:
-        """Return the least count of `dim` with which all fits; the largest possible where none
-        does.
+        """Return the least count of `dim` with which all fits, or else the largest possible.
 
-        By bisection, as parts only shrink when there are more of them.
+        It is found by bisection, as parts only shrink when there are more of them.
         """
         step = self.start.get(dim.dim, 1)
 

@@ -2,7 +2,7 @@
 
 Successive halving (K. Jamieson, A. Talwalkar, "Non-stochastic best arm identification and
 hyperparameter optimization", AISTATS 2016): after each round half of the orders are left, each of
-which gets twice as many moves. An order that is good without early loads is another one than with
+which gets twice as many moves. The best order with early loads differs from the best one without
 them, so that each way to load has orders of its own.
 """
 
@@ -14,7 +14,7 @@ from braid.solvers.ordering.latency import LatencyProblem
 from braid.solvers.ordering.latency_timeline import Cooling
 
 FIRST_ROUND = 1024
-"""Moves."""
+"""Moves of each order in the first round."""
 STARTS = 8
 STARTED_OPS = 10_000
 """Ops of all starts together, beyond the first: a round of large ones takes all of the time."""
@@ -22,10 +22,10 @@ HOT, COLD = 0.5, 0.005
 """Temperatures in the average time of an op."""
 
 ROUNDING = 1e-9
-"""The share by which a target may be missed and counts as reached."""
+"""A target counts as reached if it is missed by at most this share."""
 
 Contender = tuple[float, int, list[int]]
-"""Seconds, by how many ops loads come early, and the order."""
+"""Seconds, the number of ops by which loads come early, and the order."""
 
 
 def anneal(

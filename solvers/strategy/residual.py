@@ -195,9 +195,7 @@ class Residual:
         return total
 
     def edges_among(self, nodes: Sequence[int]) -> list[tuple[int, int, Matrix]]:
-        """Return each edge once: the places of its ends in `nodes`, in their order, and its
-        costs.
-        """
+        """Return each edge once: the places of its ends in `nodes`, and its costs."""
         place = {node: k for k, node in enumerate(nodes)}
         return [
             (place[u], place[v], costs)

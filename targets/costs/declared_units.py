@@ -16,7 +16,7 @@ AMOUNTS = ("flops", "bytes")
 
 @dataclass(frozen=True)
 class Amount:
-    """`seconds` on unit number `unit`, or where that is None so much `work` of its resource."""
+    """`seconds` on unit number `unit`, or, where that is None, `work` of its resource."""
 
     unit: int
     seconds: float | None
@@ -49,9 +49,7 @@ def declared_amounts(op: Operation, cost: Cost, backend: BackendDescription) -> 
 
 
 def names_units(cost: Mapping[str, float], backend: BackendDescription) -> bool:
-    """Return whether `cost` has seconds of a unit, by its name or resource, or of one
-    misspelled.
-    """
+    """Return whether `cost` has seconds of a unit, by its name or resource, maybe misspelled."""
     names = dict(_names(backend)).keys() - {*AMOUNTS}
     return any(
         name in names or did_you_mean(name, sorted(names))
@@ -60,8 +58,9 @@ def names_units(cost: Mapping[str, float], backend: BackendDescription) -> bool:
 
 
 def _added(before: Amount | None, unit: int, name: str, value: float) -> Amount:
-    """Return `value` for `name` beside what was declared for the unit before; seconds win over
-    work.
+    """Return `value` for `name` added to what was declared for the unit before.
+
+    Seconds win over work.
     """
     if name in AMOUNTS:
         return before or Amount(unit, None, value)
@@ -70,8 +69,9 @@ def _added(before: Amount | None, unit: int, name: str, value: float) -> Amount:
 
 
 def _names(backend: BackendDescription) -> Iterator[tuple[str, int]]:
-    """Yield what stands for a unit, with its number, or that of the first one that shares
-    its work.
+    """Yield the names that stand for units, each with the unit's number.
+
+    Units that share their work have the number of the first one.
     """
     # Of equal names the last one counts.
     first = sorted(enumerate(backend.units), key=lambda each: (not each[1].only_with, -each[0]))

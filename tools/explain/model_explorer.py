@@ -36,7 +36,10 @@ def node_data(rows: Sequence[KernelRow], names: Sequence[str], nodes: Mapping[st
 
 
 def node_names(model: Path) -> dict[str, str]:
-    """Return the names of an ONNX file's nodes by the tensors that they write; empty of others."""
+    """Return the names of an ONNX file's nodes by the tensors that they write.
+
+    The result is empty for files of other formats.
+    """
     if model.suffix.lower() != ".onnx":
         return {}
     from braid.frontends.onnx.model_file import ModelFile

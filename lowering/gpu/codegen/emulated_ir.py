@@ -107,8 +107,9 @@ def rewritten(line: str) -> Iterator[str]:
 
 
 def _declaration(result: str, name: str, arguments: str) -> Iterator[str]:
-    """Return the declaration of a function of the emulator; one with several results gets an
-    address for them first.
+    """Yield the declaration of a function of the emulator.
+
+    One with several results gets an address for them first.
     """
     if not result.endswith("}"):
         yield f"declare {result} @{name}({arguments})"

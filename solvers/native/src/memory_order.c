@@ -73,7 +73,7 @@ static void update_need(memory_order *o, int32_t op) {
   o->need[op] = o->m->needs[op] - spared;
 }
 
-/* Makes everything anew from `order`; returns the peak. */
+/* Computes everything anew from `order`; returns the peak. */
 static int64_t reset_order(memory_order *o) {
   const braid_memory *m = o->m;
   for (int32_t k = 0; k < m->ops; ++k)
@@ -95,7 +95,7 @@ static int64_t reset_order(memory_order *o) {
   return peak;
 }
 
-/* What a stretch of the order exceeds: in sum the goal, and how often the best peak. */
+/* By how much a stretch of the order exceeds the goal in sum, and how often the best peak. */
 typedef struct {
   double over;
   int32_t full;
@@ -175,7 +175,7 @@ static void forget(memory_order *o, int32_t begin, int32_t end) {
     o->chosen[o->order[k]] = 0;
 }
 
-/* Where to: mostly near, sometimes anywhere. */
+/* Draws where an op moves to: mostly near, sometimes anywhere. */
 static int32_t choose_target(braid_memory_annealing *a, int32_t from, int32_t ops) {
   static const double lengths[] = {3, 12, 50, 200};
   double drawn = draw_exponential(&a->random),

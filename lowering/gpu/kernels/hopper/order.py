@@ -23,9 +23,10 @@ class Tile(NamedTuple):
 
 @dataclass(frozen=True)
 class Order:
-    """Tiles of `rows` by `columns` of a product, by this many blocks, each a tile after another.
+    """The order in which at most `most_blocks` blocks compute the tiles of a product.
 
-    Of each there are `splits` parts along K.
+    A tile has `rows` by `columns` elements, and `splits` parts along K. A block computes one tile
+    after another.
     """
 
     batches: int
@@ -60,7 +61,10 @@ class Order:
         code.loop(code.block(), code.number(self.tiles), code.number(self.blocks), carried, turn)
 
     def _tile(self, code: Code, number: Value) -> Tile:
-        """Return the tile of a number: parts inside, along columns outside of groups of rows."""
+        """Return the tile of a number.
+
+        Parts along K vary fastest, then the rows of a group, then columns, then groups.
+        """
         split = None
         if self.splits > 1:
             split, number = code.rem(number, self.splits), code.div(number, self.splits)

@@ -1,4 +1,4 @@
-"""The room of the kernels: families at the top, what they are made of in folders below them."""
+"""The package of kernels: families at the top, what they are made of in folders below them."""
 
 import ast
 import re
@@ -15,7 +15,7 @@ FAMILIES = {file.stem for file in ROOM.glob("*.py")} - {"__init__"}
 
 
 def parts_used(name: str) -> set[str]:
-    """Return the families and folders of the room that a family or folder imports."""
+    """Return the families and folders of the package that a family or folder imports."""
     files = [ROOM / f"{name}.py"] if name in FAMILIES else (ROOM / name).glob("*.py")
     modules = {
         node.module
