@@ -80,7 +80,7 @@ def _extensions(entry_points: Path) -> set[str]:
 
 
 def _files(package: str) -> Iterator[str]:
-    """Name, size and time of each file of a package, but those that Python makes itself."""
+    """Yield name, size and time of each file of a package, except what Python makes itself."""
     try:
         spec = find_spec(package)
     except (ImportError, ValueError):

@@ -264,7 +264,7 @@ class Emitter:
         body: Callable[[Sequence[Value]], Sequence[Value]],
         goes_on: Callable[[Sequence[Value]], Value],
     ) -> Sequence[Value]:
-        """`scf.while` that runs `body` once, and again as long as `goes_on` says of the values.
+        """Emit an `scf.while` that runs `body` once, and again while `goes_on` holds.
 
         Returns the values after the last iteration.
         """

@@ -166,7 +166,7 @@ class _PartitionSearch:
         return device
 
     def _enumerate(self, groups: Groups) -> bool:
-        """Branch and bound for half of the time; returns whether that proved the best one."""
+        """Run branch and bound for half of the time; return whether that proved the best one."""
         start, seconds = first_fit(groups), 0.5 * self.deadline.remaining
         device, found, complete = NativePartition(groups).exact(start, self.cost, seconds)
         if found < self.cost:

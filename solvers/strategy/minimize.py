@@ -293,7 +293,7 @@ class Minimizer:
         dual.reprice(prices)
 
     def _polish(self, deadline: Deadline, idle: int) -> None:
-        """Large neighbourhood search from the best known choice."""
+        """Search large neighbourhoods of the best known choice."""
         assert self.choice is not None
         self._anneal(Deadline.after(deadline.remaining / 2))
         search = NeighbourhoodSearch(self.entry, self.choice.copy(), self.cost, self.limits.rng)

@@ -188,7 +188,7 @@ class DeviceCosts(DeviceRates):
         return next(answer for answer in answers if answer is not None)
 
     def rivals(self, group: FusedOp, choice: LayoutChoice) -> list[tuple[str, float, Source]]:
-        """Each family that makes `group` in `choice`, with the seconds of a run and who knew them.
+        """Return each family that makes `group` in `choice`, its seconds a run, and their source.
 
         The cheapest comes first. Seconds are predictions and records, as `options` compares them.
         """

@@ -73,7 +73,7 @@ class Trees(VectorCandidate):
     combine: Emit
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Row-major."""
+        """Return the choice with row-major layouts alone."""
         return flexible_choices(self.group)[:1]
 
     def seconds(self, choice: LayoutChoice) -> float:
@@ -86,7 +86,7 @@ class Trees(VectorCandidate):
         return max(cycles / clock, self.moving_seconds(choice))
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """One block of rows in each iteration."""
+        """Emit a block of rows for each iteration of the grid."""
         rows = self.nest.rows
         whole, blocks = rows // _ROWS, -(-rows // _ROWS)
 

@@ -245,7 +245,7 @@ class WideNest:
                 inside.insert(memref.StoreOp.get(value, buffer, [place]))
 
     def _emit_wide(self, builder: Builder, start: SSAValue, apart: int) -> None:
-        """Group of neighbours this many points `apart`: all are read before one is written."""
+        """Emit groups of neighbours `apart` points apart: all are read before one is written."""
         groups: list[tuple[_Points, dict[SSAValue, Lanes]]] = []
         for number in range(self._each):
             own = index_plus(builder, start, number * apart)
