@@ -28,6 +28,7 @@ from braid.dialects.braid.sizes import (
 from braid.support.sizes.assumptions import Assumed
 from braid.support.sizes.evaluation import evaluate
 from braid.support.sizes.expression import Extent, SizeError, Symbol, symbols_of, terms_of
+from braid.support.sizes.program import is_int64
 
 _OTHERS = (256, 512, 1024, 64, 48, 32, 16, 8, 4, 2, 1)
 """These are tried for all sizes but those of 1 where the first guess is impossible."""
@@ -242,7 +243,9 @@ def _roots(size: Extent, name: str, sizes: Mapping[str, int]) -> Iterator[int]:
         return
     slope = first - offset
     if slope != 0 and -offset % slope == 0 and -offset // slope >= 0:
-        yield -offset // slope
+        root = -offset // slope
+        if is_int64(root):
+            yield root
 
 
 def _lacks(size: Extent, is_zero: bool, sizes: Mapping[str, int]) -> int:
