@@ -19,6 +19,7 @@ from braid.runtime.request_stream import InterpretedStream, RequestStream
 from braid.runtime.state_order import as_in_code, as_in_model, in_model_order, orders
 from braid.runtime.traces import HardwareCounters, Observed, Trace
 from braid.support.errors import BraidError
+from braid.support.size_counts import SizeCount, add_size_counts
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
@@ -37,6 +38,10 @@ class Executor(Protocol):
 
     def profile(self) -> dict[str, ProfileEntry]:
         """Return executions and seconds by the name of the counter since the start."""
+        ...
+
+    def profiled_sizes(self) -> tuple[SizeCount, ...]:
+        """Return how often runs had which sizes of the open dims since the start."""
         ...
 
     def reset_profile(self) -> None:
@@ -192,6 +197,10 @@ class NativeExecutor:
                 total[name] = total[name] + entry
         return total
 
+    def profiled_sizes(self) -> tuple[SizeCount, ...]:
+        """Return the sums over all contexts."""
+        return add_size_counts(account.sizes for account in self._accounts())
+
     def reset_profile(self) -> None:
         """Set the counters of all contexts and streams to zero."""
         self._streamed.reset()
@@ -308,14 +317,15 @@ class NativeExecutor:
 
 
 class _Account(NamedTuple):
-    """The profile that a context has counted, with the seconds of its devices."""
+    """The profile that a context has counted, with the seconds of its devices and its sizes."""
 
     profile: dict[str, ProfileEntry]
     device_seconds: dict[str, float]
+    sizes: tuple[SizeCount, ...]
 
 
 def _account_of(context: NativeContext) -> _Account:
-    return _Account(context.profile(), context.device_seconds())
+    return _Account(context.profile(), context.device_seconds(), context.profiled_sizes())
 
 
 class InterpreterExecutor:
@@ -346,6 +356,10 @@ class InterpreterExecutor:
     def profile(self) -> dict[str, ProfileEntry]:
         """Return nothing: the interpreter has no counters."""
         return {}
+
+    def profiled_sizes(self) -> tuple[SizeCount, ...]:
+        """Return nothing: the interpreter does not count."""
+        return ()
 
     def reset_profile(self) -> None:
         """Do nothing: the interpreter has no counters."""
@@ -417,6 +431,10 @@ class ElsewhereExecutor:
     def profile(self) -> dict[str, ProfileEntry]:
         """Return an empty profile: nothing ran."""
         return {}
+
+    def profiled_sizes(self) -> tuple[SizeCount, ...]:
+        """Return nothing: nothing ran."""
+        return ()
 
     def reset_profile(self) -> None:
         """Do nothing: nothing ran."""

@@ -50,6 +50,7 @@ from braid.support.errors import BraidError, check_kinds, check_threads
 from braid.support.memory_report import MemoryReport
 from braid.support.option_names import option_text
 from braid.support.shared_objects import need_libraries
+from braid.support.size_counts import SizeCount
 
 Array = NDArray[Any]
 _Plain: TypeAlias = Array | float
@@ -296,6 +297,15 @@ class Model:
         with `profile=True`.
         """
         return self._open().executor.profile()
+
+    def profiled_sizes(self) -> tuple[SizeCount, ...]:
+        """Return at which sizes of the open dims calls ran, and how often, the most frequent first.
+
+        At most 256 different sizes are kept; of others, the frequent ones (`SizeCount.error` says
+        how much too high a count may be). Runs of streams are not counted. Empty unless the model
+        has open dims, and was compiled with `profile=True`.
+        """
+        return self._open().executor.profiled_sizes()
 
     def reset_profile(self) -> None:
         """Forget the runs so far, such as those that warm up."""

@@ -38,6 +38,7 @@ from braid.runtime.native_abi import CModel, CTensor, file_name, last_error, loa
 from braid.runtime.profile_entries import ProfileEntry, profile_entries
 from braid.support.errors import BraidError
 from braid.support.lockless import lockless_property
+from braid.support.size_counts import MOST_SIZES, SizeCount
 
 
 def _close_with(owner: object, close: Callable[[int], None], handle: int) -> None:
@@ -354,6 +355,23 @@ class NativeContext:
         counts = library.braid_context_profile_counts(self.handle)
         times = library.braid_context_profile_times(self.handle)
         return profile_entries(self.model.counter_names, counts, times)
+
+    def profiled_sizes(self) -> tuple[SizeCount, ...]:
+        """Return how often runs had which sizes; empty without open dims, and without profiling."""
+        dims = [dim.name for dim in self.model.dims]
+        sizes = (ctypes.c_int64 * (MOST_SIZES * max(len(dims), 1)))()
+        counts, errors = (ctypes.c_uint64 * MOST_SIZES)(), (ctypes.c_uint64 * MOST_SIZES)()
+        found = load_library().braid_context_profile_sizes(
+            self.handle, MOST_SIZES, sizes, counts, errors
+        )
+        return tuple(
+            SizeCount(
+                tuple(zip(dims, sizes[i * len(dims) : (i + 1) * len(dims)], strict=True)),
+                counts[i],
+                errors[i],
+            )
+            for i in range(found)
+        )
 
     def device_seconds(self) -> dict[str, float]:
         """Return how long launches on each device took, by the device's own account."""

@@ -258,6 +258,10 @@ _SIGNATURES = {
     "braid_context_trim": (None, (c_void_p,)),
     "braid_context_profile_counts": (POINTER(c_uint64), (c_void_p,)),
     "braid_context_profile_times": (POINTER(c_uint64), (c_void_p,)),
+    "braid_context_profile_sizes": (
+        c_int64,
+        (c_void_p, c_int64, POINTER(c_int64), POINTER(c_uint64), POINTER(c_uint64)),
+    ),
     "braid_context_profile_reset": (None, (c_void_p,)),
     "braid_context_device_time": (c_int64, (c_void_p, c_int64)),
     "braid_context_close": (None, (c_void_p,)),

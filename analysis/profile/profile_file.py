@@ -9,6 +9,10 @@ of the seconds in one run of the model, and `runs`, the same of the model as a w
 when: a `timeline` of `[name, place, begin, end]`, in seconds from its start; and `counters` of the
 hardware in each op, sums over as many runs as `counted` says, with the reasons of those that are
 missing: `{"runs": 3, "missing": {"cycles": "this machine does not count it"}}`.
+
+Of a model with open dims, `sizes` says how often a call had which: `[{"dims": {"batch": 1}, "count":
+9}]`, where `error` is how much too high a count may be. `version` is that of the format, 1 where it
+is left out; readers refuse later ones than they know.
 """
 
 import json
@@ -20,8 +24,12 @@ from typing import Any, cast
 
 from braid.support.errors import BraidError, SourceLocation
 from braid.support.input_files import parse_json, read_text, reason
+from braid.support.size_counts import SizeCount, add_size_counts, size_counts_of
 
 _MALFORMED = (LookupError, ValueError, TypeError, AttributeError)
+
+VERSION = 2
+"""The version of the format that is written; since 2 it has `sizes`."""
 
 
 @dataclass(frozen=True)
@@ -138,12 +146,17 @@ class ProfileRecord:
     timeline: Sequence[Span] = ()
     """What one run did when; empty for unknown."""
     counted: Counted = field(default_factory=Counted)
+    sizes: Sequence[SizeCount] = ()
+    """How often runs had which sizes of the open dims; empty for unknown, or for none."""
 
     def to_bytes(self) -> bytes:
         """Return the contents of the file."""
         inputs = {name: list(shape) for name, shape in self.inputs.items()}
         ops = {name: record.to_json() for name, record in self.ops.items()}
-        data: dict[str, object] = {"model": self.model, "inputs": inputs, "ops": ops}
+        data: dict[str, object] = {"version": VERSION, "model": self.model}
+        data |= {"inputs": inputs, "ops": ops}
+        if self.sizes:
+            data["sizes"] = [each.to_json() for each in self.sizes]
         if self.runs is not None:
             data["runs"] = self.runs.to_json()
         if self.counted.runs:
@@ -158,6 +171,8 @@ class ProfileRecord:
         ops, inputs = data["ops"], cast(Mapping[str, Any], data.get("inputs", {}))
         if not isinstance(ops, dict):
             raise ValueError("'ops' is not an object")
+        if _number(version := data.get("version", 1)) > VERSION:
+            raise ValueError(f"it has version {version} of the format, this braid reads {VERSION}")
         return ProfileRecord(
             str(data.get("model", "")),
             {name: tuple(int(size) for size in shape) for name, shape in inputs.items()},
@@ -165,6 +180,7 @@ class ProfileRecord:
             OpRecord.of(cast(dict[str, Any], data["runs"])) if "runs" in data else None,
             tuple(map(Span.of, cast("Sequence[Sequence[Any]]", data.get("timeline", ())))),
             Counted.of(cast(dict[str, Any], data["counted"])) if "counted" in data else Counted(),
+            size_counts_of(data.get("sizes", [])),
         )
 
 
@@ -205,13 +221,16 @@ def own_record(path: Path) -> ProfileRecord | None:
 def merge_records(paths: Sequence[Path]) -> ProfileRecord:
     """Return the profiles in these files as one: counts and seconds of equal ops add up.
 
-    An op that some of them do not have did not run there. Raises `BraidError` as `read_record`
-    does, and for files of runs on other shapes, of a model that shares no op with the first one,
-    or in which ops stand together that stand apart in another one.
+    An op that some of them do not have did not run there. Where profiles count sizes, those of runs
+    on other shapes are merged without times. Raises `BraidError` as `read_record` does, and for
+    files of runs on other shapes elsewhere, of a model that shares no op with the first one, or in
+    which ops stand together that stand apart in another one.
     """
     merged, *others = [read_record(path) for path in paths]
     for path, other in zip(paths[1:], others, strict=True):
         _require_alike(paths[0], merged, path, other)
+        if merged.inputs != other.inputs and merged.sizes and other.sizes:
+            merged, other = _without_times(merged), _without_times(other)
         ops = dict(merged.ops)
         for name, record in other.ops.items():
             try:
@@ -229,13 +248,28 @@ def merge_records(paths: Sequence[Path]) -> ProfileRecord:
             runs,
             merged.timeline or other.timeline,
             merged.counted + other.counted,
+            add_size_counts((merged.sizes, other.sizes)),
         )
     return merged
 
 
+def _without_times(record: ProfileRecord) -> ProfileRecord:
+    """Return what a profile counted, whatever the shapes of its runs."""
+    ops = {name: OpRecord(each.count, None) for name, each in record.ops.items()}
+    return ProfileRecord(record.model, {}, ops, sizes=record.sizes)
+
+
 def _require_alike(first: Path, merged: ProfileRecord, path: Path, other: ProfileRecord) -> None:
     location = SourceLocation(str(path))
-    if merged.inputs and other.inputs and merged.inputs != other.inputs:
+    counts_sizes = bool(merged.sizes and other.sizes)
+    if counts_sizes and _dims(merged) != _dims(other):
+        raise BraidError(
+            f"the runs have sizes of {_dims(other)}, but those of '{first}' of {_dims(merged)}",
+            location=location,
+            hint="are they of one model?",
+        )
+    differ = merged.inputs != other.inputs and not counts_sizes
+    if merged.inputs and other.inputs and differ:
         raise BraidError(
             f"the runs had inputs {_shapes(other)}, but those of '{first}' {_shapes(merged)}",
             location=location,
@@ -254,6 +288,10 @@ def _require_alike(first: Path, merged: ProfileRecord, path: Path, other: Profil
                     location=location,
                     hint="take both profiles of the model compiled with the same options",
                 )
+
+
+def _dims(record: ProfileRecord) -> str:
+    return ", ".join(name for name, _ in record.sizes[0].sizes)
 
 
 def _shapes(record: ProfileRecord) -> str:

@@ -79,13 +79,15 @@ def record(
     own = runs_of(opened, options.state, values)
     found = record_runs(opened, own.run, runs, warmup, own.begin)
     made = profile_of(model, {name: np.shape(value) for name, value in values.items()}, found)
+    assert made.runs is not None
+    counted = [replace(each, count=int(made.runs.count)) for each in opened.profiled_sizes()]
+    made = replace(made, sizes=counted)  # every run had the sizes of the last one
     made = observe(opened, own.run, own.begin).added_to(made)
     files = {output: made.to_bytes()}
     if trace is not None:
         own.begin()
         files[trace] = trace_events(opened, own.run)
     write_files(files)
-    assert made.runs is not None
     data = {
         "model": str(model),
         "output": str(output),

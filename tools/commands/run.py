@@ -132,7 +132,7 @@ def run(
             if session is None
             else _run_steps(opened, session, values, runs)
         )
-    profiled = None if profile is None else _profile_json(model, values, opened.profile())
+    profiled = None if profile is None else _profile_json(model, values, opened)
     files = _write(outputs, output_dir, profile, profiled)
     return _answer(model, opened, outputs, files)
 
@@ -233,14 +233,13 @@ def _run_steps(
     return {spec.name: found[spec.name] for spec in opened.outputs}
 
 
-def _profile_json(
-    model: Path, inputs: "Mapping[str, NDArray[Any]]", entries: "Mapping[str, ProfileEntry]"
-) -> bytes:
+def _profile_json(model: Path, inputs: "Mapping[str, NDArray[Any]]", opened: "Model") -> bytes:
     import numpy as np
 
     from braid.analysis.profile.profile_file import OpRecord, ProfileRecord
     from braid.support.errors import BraidError
 
+    entries = opened.profile()
     if not entries:
         raise BraidError(
             f"'{model}' has no profile counters",
@@ -253,7 +252,7 @@ def _profile_json(
 
     ops = {name: record(entry) for name, entry in entries.items()}
     shapes = {name: np.shape(value) for name, value in inputs.items()}
-    return ProfileRecord(str(model), shapes, ops).to_bytes()
+    return ProfileRecord(str(model), shapes, ops, sizes=opened.profiled_sizes()).to_bytes()
 
 
 def _devices(opened: "Model") -> "dict[str, dict[str, object]]":

@@ -3,6 +3,7 @@
 #include "context.h"
 #include "devices.h"
 #include "phases.h"
+#include "size_counts.h"
 #include "specializations.h"
 #include "waiting.h"
 
@@ -94,6 +95,10 @@ static bool allocate_buffers(braid_context_t *context, const braid_model_v2 *des
   bool made = context->input_shapes != NULL && context->output_shapes != NULL &&
               context->sizes != NULL && context->values != NULL && context->env.counts != NULL &&
               context->env.times != NULL;
+  if (made && counters > 0 && descriptor->open != NULL && !context->model->is_part) {
+    context->size_counts = braid_size_counts_create(descriptor->dim_count);
+    made = context->size_counts != NULL;
+  }
   if (!made)
     braid_set_error("out of memory for a context");
   return made && (descriptor->open != NULL || descriptor->phases != NULL || reserve_arena(context));
@@ -287,6 +292,8 @@ int braid_context_run(braid_context_t *context, void *const *inputs, void *const
   context->failure[0] = '\0';
   if (!braid_read_values(context, inputs) || !braid_context_set_output_shapes(context, &variant))
     return 1;
+  if (context->size_counts != NULL)
+    braid_size_counts_add(context->size_counts, context->sizes);
   if (context->chosen != NULL) {
     braid_context_set_poll(context->chosen, context->watch.poll);
     context->chosen->env.parallel_for = context->env.parallel_for;
@@ -319,12 +326,22 @@ const uint64_t *braid_context_profile_times(const braid_context_t *context) {
   return braid_is_null(context, "context") ? NULL : context->env.times;
 }
 
+int64_t braid_context_profile_sizes(const braid_context_t *context, int64_t capacity,
+                                    int64_t *sizes, uint64_t *counts, uint64_t *errors) {
+  if (braid_is_null(context, "context"))
+    return -1;
+  if (context->size_counts == NULL || capacity <= 0)
+    return 0;
+  return braid_size_counts_read(context->size_counts, capacity, sizes, counts, errors);
+}
+
 void braid_context_profile_reset(braid_context_t *context) {
   if (context == NULL)
     return;
   size_t bytes = (size_t)context->model->descriptor->counter_count * sizeof(uint64_t);
   memset(context->env.counts, 0, bytes);
   memset(context->env.times, 0, bytes);
+  braid_size_counts_reset(context->size_counts);
   if (context->launches != NULL)
     braid_launches_reset(context->launches);
 }
@@ -371,6 +388,7 @@ void braid_context_close(braid_context_t *context) {
   braid_launches_close(context->launches);
   braid_phases_close(context->phases);
   braid_specializations_close(context->specializations);
+  braid_size_counts_free(context->size_counts);
   braid_plan_release(context->plan);
   free(context->arena);
   free(context->input_shapes);

@@ -30,6 +30,7 @@ struct braid_context {
   int64_t *values;  /* those that elements of inputs are; -1 until they are read */
   braid_plan *plan; /* the last one of an open model; NULL at first */
   bool is_planned;  /* whether it is that for `input_shapes` */
+  struct braid_size_counts *size_counts; /* NULL unless it is an open model that is profiled */
   struct braid_specializations *specializations; /* NULL unless it is an open model */
   braid_context_t *chosen; /* the one of these that runs at `input_shapes`; NULL where none does */
   braid_staging staging;

@@ -82,3 +82,30 @@ def test_tables_of_other_tools_are_not_merged(tmp_path: Path) -> None:
         merge_records([table, table])
     with pytest.raises(BraidError, match="cannot read profile"):
         merge_records([tmp_path / "missing"])
+
+
+def sized(path: Path, ops: dict[str, Any], counts: dict[int, int], dim: str = "n") -> Path:
+    sizes = [{"dims": {dim: size}, "count": count} for size, count in counts.items()]
+    return written(path, ops, sizes=sizes, inputs={"x": [max(counts)]})
+
+
+def test_counts_of_sizes_add_up_and_times_of_other_shapes_do_not(tmp_path: Path) -> None:
+    first = sized(tmp_path / "a", {"x": op(2, 3.0)}, {4: 2})
+    second = sized(tmp_path / "b", {"x": op(9, 1.0)}, {4: 1, 8: 8})
+    alike = sized(tmp_path / "c", {"x": op(1, 1.0)}, {4: 1})
+    merged = tmp_path / "merged"
+    merged.write_bytes(merge_records([first, second]).to_bytes())
+    record = read_record(merged)
+    assert [(dict(each.sizes), each.count) for each in record.sizes] == [
+        ({"n": 8}, 8),
+        ({"n": 4}, 3),
+    ]
+    assert (record.ops["x"].count, record.ops["x"].seconds, record.inputs) == (11, None, {})
+    assert merge_records([first, alike]).ops["x"].seconds == 4.0
+    with pytest.raises(BraidError, match=r"the runs have sizes of m, but those of .* of n"):
+        merge_records([first, sized(tmp_path / "d", {"x": op(1, 1.0)}, {4: 1}, dim="m")])
+
+
+def test_formats_of_a_later_version_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(BraidError, match="has version 3 of the format, this braid reads 2"):
+        read_record(written(tmp_path / "a", {}, version=3))

@@ -36,6 +36,7 @@ int main(int argc, char **argv) {
   expect(braid_context_run(context, inputs, none));
   expect(braid_context_profile_counts(NULL) == NULL);
   expect(braid_context_profile_times(NULL) == NULL);
+  expect(braid_context_profile_sizes(NULL, 0, NULL, NULL, NULL) == -1);
   const int64_t *no_shapes[] = {NULL};
   int64_t number = 0;
   braid_stream_t *stream = braid_stream_open(model, NULL);
