@@ -79,6 +79,7 @@ PASSES: dict[str, str] = {
     "select-splits": "braid.passes.split.select_splits:SelectSplitsPass",
     "select-storage": "braid.passes.storage.select_storage:SelectStoragePass",
     "select-types": "braid.passes.partition.select_types:SelectTypesPass",
+    "select-variants": "braid.passes.variants.select_variants:SelectVariantsPass",
     "simplify-products": "braid.passes.simplify.simplify_products:SimplifyProductsPass",
     "simplify-sizes": "braid.passes.sizes.simplify_sizes:SimplifySizesPass",
     "sink-conversions": "braid.passes.simplify.sink_conversions:SinkConversionsPass",

@@ -10,9 +10,9 @@ when: a `timeline` of `[name, place, begin, end]`, in seconds from its start; an
 hardware in each op, sums over as many runs as `counted` says, with the reasons of those that are
 missing: `{"runs": 3, "missing": {"cycles": "this machine does not count it"}}`.
 
-Of a model with open dims, `sizes` says how often a call had which: `[{"dims": {"batch": 1}, "count":
-9}]`, where `error` is how much too high a count may be. `version` is that of the format, 1 where it
-is left out; readers refuse later ones than they know.
+Of a model with open dims, `sizes` says how often a call had which, and how much too high a count
+may be: `[{"dims": {"batch": 1}, "count": 9, "error": 2}]`. `version` is that of the format, 1 where
+it is left out; readers refuse later ones than they know.
 """
 
 import json

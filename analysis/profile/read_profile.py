@@ -18,9 +18,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from braid.analysis.profile.profile_file import OpRecord, ProfileRecord, require_finite
+from braid.analysis.profile.profile_file import ProfileRecord, require_finite
 from braid.support.errors import BraidError, SourceLocation
 from braid.support.input_files import parse_json, read_text, reason
+from braid.support.size_counts import SizeCount
 
 _UNITS = {"s": 1.0, "sec": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
 
@@ -56,6 +57,8 @@ class Profile:
 
     ops: Mapping[str, OpStatistics]
     counts_iterations: bool
+    sizes: Sequence[SizeCount] = ()
+    """How often runs had which sizes of open dims, the most frequent first; empty for unknown."""
 
     def find(self, names: Iterable[str]) -> OpStatistics | None:
         """Return the statistics of the first of `names` that has any."""
@@ -87,7 +90,7 @@ def read_profile(path: Path) -> Profile:
             return _from_data_tables(cast(list[Any], data))
         fields = cast(dict[str, Any], data)
         if "ops" in fields:
-            return _from_braid(ProfileRecord.of(fields).ops)
+            return _from_braid(ProfileRecord.of(fields))
         return _from_data_tables([fields])
     except _MALFORMED as error:
         raise BraidError(
@@ -98,16 +101,16 @@ def read_profile(path: Path) -> Profile:
         ) from error
 
 
-def _from_braid(ops: Mapping[str, OpRecord]) -> Profile:
+def _from_braid(profile: ProfileRecord) -> Profile:
     result: dict[str, OpStatistics] = {}
-    for joined, record in ops.items():
+    for joined, record in profile.ops.items():
         layouts = {c: OpStatistics(each.count, each.seconds) for c, each in record.layouts.items()}
         names = tuple(joined.split("+"))
         statistics = OpStatistics(record.count, record.seconds, layouts, names)
         # A kernel that stands for several ops of the model says so by all of their names.
         for name in (joined, *names):
             result.setdefault(name, statistics)
-    return Profile(result, counts_iterations=True)
+    return Profile(result, counts_iterations=True, sizes=profile.sizes)
 
 
 def _from_data_tables(tables: Sequence[Mapping[str, Any]]) -> Profile:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp
@@ -69,6 +70,7 @@ def passes_within(
     passes = with_search(passes, options.order_seconds, options.jobs)
     passes = policy.within(passes, options.jobs, target)
     passes = with_specializations(passes, options.specialize)
+    passes = with_variants(passes, options.use_profile)
     return with_profile(passes, options.use_profile, options.unseen)
 
 
@@ -94,9 +96,37 @@ def with_specializations(
         replace(pass_, sizes=text) if isinstance(pass_, AddSpecializationsPass) else pass_
         for pass_ in passes
     ]
-    if any(isinstance(pass_, MergePreparedParametersPass) for pass_ in changed):
-        return tuple(changed)
-    return (*changed, MergePreparedParametersPass())
+    return _with_shared_parameters(changed)
+
+
+def with_variants(
+    passes: Sequence[ModulePass], profile: str | os.PathLike[str] | None
+) -> tuple[ModulePass, ...]:
+    """Return `passes` that add code for the sizes at which it pays, if a profile counts sizes.
+
+    Raises BraidError where the file cannot be read.
+    """
+    if profile is None:
+        return tuple(passes)
+    from braid.analysis.profile.read_profile import read_profile
+
+    if not read_profile(Path(profile)).sizes:
+        return tuple(passes)
+    from braid.passes.variants.select_variants import SelectVariantsPass
+
+    found: list[ModulePass] = []
+    for pass_ in passes:
+        if isinstance(pass_, AddSpecializationsPass):
+            found.append(SelectVariantsPass(os.fspath(profile)))
+        found.append(pass_)
+    return _with_shared_parameters(found)
+
+
+def _with_shared_parameters(passes: Sequence[ModulePass]) -> tuple[ModulePass, ...]:
+    """Return `passes`, after which functions of one model share what they prepare."""
+    if any(isinstance(pass_, MergePreparedParametersPass) for pass_ in passes):
+        return tuple(passes)
+    return (*passes, MergePreparedParametersPass())
 
 
 def _are_sizes(entry: object) -> bool:

@@ -66,6 +66,15 @@ def sizes_attribute(sizes: Mapping[str, int]) -> DictionaryAttr:
     return DictionaryAttr({name: IntegerAttr(size, i64) for name, size in sizes.items()})
 
 
+def sizes_in(entry: DictionaryAttr) -> dict[str, int] | None:
+    """Return the sizes of such an attribute; None if an entry is no size."""
+    sizes = {
+        name: value.value.data if isinstance(value, IntegerAttr) else -1
+        for name, value in cast(Mapping[str, Attribute], entry.data).items()
+    }
+    return None if any(size < 0 for size in sizes.values()) else sizes
+
+
 def dims_attribute(names: Sequence[str]) -> ArrayAttr[StringAttr]:
     """Return the attribute `braid.dims` with these names."""
     return ArrayAttr([StringAttr(name) for name in names])

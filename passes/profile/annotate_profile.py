@@ -102,7 +102,7 @@ class AnnotateProfilePass(ModulePass):
             elif ran := [each for each in profile.kernels(names_of(inner)) if each.count]:
                 found = True
                 _set_times(inner, ran)
-        if not found:
+        if not found and (profile.ops or not profile.sizes):
             emit_warning(
                 op,
                 f"the profile '{self.file}' has no counts of any op in the module",

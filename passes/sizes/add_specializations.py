@@ -3,21 +3,26 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
-from braid.dialects.braid.attribute_names import SPECIALIZED
+from braid.analysis.diagnostics.locations import source_location
+from braid.dialects.braid.attribute_names import SPECIALIZE, SPECIALIZED
 from braid.dialects.braid.base import extents_of
 from braid.dialects.braid.decided_sizes import decides_sizes
+from braid.dialects.braid.measured_times import drop_measured
 from braid.dialects.braid.sizes import value_sizes
 from braid.dialects.braid.state import state_of
 from braid.dialects.braid.variants import (
     free_symbols,
     public_functions,
     sizes_attribute,
+    sizes_in,
     specialized_sizes,
 )
 from braid.passes.sizes.bind_sizes import bind_functions, parse_sizes
@@ -34,7 +39,8 @@ class AddSpecializationsPass(ModulePass):
     The runtime runs the first function whose sizes the dims have, and the one for all elsewhere.
 
     In: a module with one public function. `sizes` lists sizes by name, those of one function
-    separated by commas and functions by semicolons: `sizes="batch=1,sequence=128;batch=1"`. Out:
+    separated by commas and functions by semicolons: `sizes="batch=1,sequence=128;batch=1"`; so does
+    `braid.specialize`, which `select-variants` writes and which ends here. Out:
     copies of the function after it, with these numbers in place of symbols, and with
     `braid.specialized`; what has most sizes comes first. Where a state is appended to
     (`append-in-place`), another one has 1 in place of the number of rows that a run appends, if
@@ -55,6 +61,7 @@ class AddSpecializationsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Add the functions after the public one; raises as the class says."""
         functions = public_functions(op)
+        selected = [each for function in functions for each in _selected(function)]
         asked = [parse_sizes(self.name, text) for text in self.sizes.split(";") if text.strip()]
         if len(functions) != 1 or decides_sizes(op) or specialized_sizes(functions[0]):
             if asked:
@@ -64,12 +71,31 @@ class AddSpecializationsPass(ModulePass):
                 )
             return
         (function,) = functions
+        asked += selected
         symbols, values = set(_appended(function)), set(chain(*value_sizes(function)))
         if len(symbols) == 1 and not symbols & values:
             asked.append(dict.fromkeys(symbols, 1))
         fewest_first = sorted(_distinct(asked), key=len)
         for own in fewest_first:
             _specialize(op, function, own)
+
+
+def _selected(function: FuncOp) -> list[dict[str, int]]:
+    """Return the sizes that `select-variants` chose, whose attribute ends here.
+
+    Raises BraidError for an attribute that has another form.
+    """
+    attribute = function.attributes.pop(SPECIALIZE, ArrayAttr([]))
+    entries = cast("tuple[Attribute, ...]", getattr(attribute, "data", ()))
+    dictionaries = [each for each in entries if isinstance(each, DictionaryAttr)]
+    found = [sizes_in(each) for each in dictionaries]
+    if not isinstance(attribute, ArrayAttr) or len(found) != len(entries) or None in found:
+        raise BraidError(
+            f"'{SPECIALIZE}' is {attribute}, expected an array of sizes by name",
+            location=source_location(function),
+            hint="such as [{batch = 1 : i64}]",
+        )
+    return [sizes for sizes in found if sizes is not None]
 
 
 def _distinct(asked: Sequence[Mapping[str, int]]) -> list[Mapping[str, int]]:
@@ -100,4 +126,6 @@ def _specialize(module: ModuleOp, function: FuncOp, sizes: Mapping[str, int]) ->
     copy.sym_name = StringAttr(next(free_symbols(module, f"{function.sym_name.data}_")))
     bind_functions([copy], sizes)
     copy.attributes[SPECIALIZED] = sizes_attribute(sizes)
+    for op in copy.walk():
+        drop_measured(op)  # what a profile timed was code for all sizes, at any of them
     module.body.block.insert_op_after(copy, function)

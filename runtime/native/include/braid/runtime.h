@@ -473,12 +473,13 @@ BRAID_API const uint64_t *braid_context_profile_counts(const braid_context_t *co
 BRAID_API const uint64_t *braid_context_profile_times(const braid_context_t *context);
 BRAID_API void braid_context_profile_reset(braid_context_t *context);
 
+enum { BRAID_MOST_PROFILED_SIZES = 256 };
+
 /* The sizes of the model's dims in runs since the last reset, of at most `capacity` different ones
  * in no order: `dim_count` numbers each to `sizes`, and in how many runs they were to `counts`,
  * which may be too high by what is written to `errors`. All were kept where fewer than
  * BRAID_MOST_PROFILED_SIZES are returned, else the frequent ones. Returns how many there are, 0
  * for a model without open dims or profile counters, -1 for a context that is NULL. */
-enum { BRAID_MOST_PROFILED_SIZES = 256 };
 BRAID_API int64_t braid_context_profile_sizes(const braid_context_t *context, int64_t capacity,
                                               int64_t *sizes, uint64_t *counts, uint64_t *errors);
 

@@ -1,0 +1,1 @@
+"""Choose the sizes of open dims for which code of its own pays."""
