@@ -1,8 +1,9 @@
 """What a run of a model takes at some sizes, in code for all sizes and in code of its own.
 
 Both are found by a trial on a copy: the passes of the default pipeline up to layouts run, and the
-costs of what they made are added up. Code for all sizes is decided at these sizes in the trial,
-which is the best that it can do: what code of its own gains is never estimated too high by that.
+costs of what they made are added up. In the trial, decisions about code for all sizes are made at
+these sizes, the best case for it: what code of its own gains does not come from that choice. It is
+as good as the cost model is for open dims, whose kernels it takes for slower than they are.
 """
 
 from collections.abc import Mapping

@@ -80,7 +80,8 @@ def record(
     found = record_runs(opened, own.run, runs, warmup, own.begin)
     made = profile_of(model, {name: np.shape(value) for name, value in values.items()}, found)
     assert made.runs is not None
-    counted = [replace(each, count=int(made.runs.count)) for each in opened.profiled_sizes()]
+    measured = made.runs
+    counted = [replace(each, count=int(measured.count)) for each in opened.profiled_sizes()]
     made = replace(made, sizes=counted)  # every run had the sizes of the last one
     made = observe(opened, own.run, own.begin).added_to(made)
     files = {output: made.to_bytes()}
@@ -91,10 +92,10 @@ def record(
     data = {
         "model": str(model),
         "output": str(output),
-        "runs": int(made.runs.count),
-        "seconds": made.runs.seconds,
+        "runs": int(measured.count),
+        "seconds": measured.seconds,
         "ops": len(made.ops),
-        "left_out": runs - int(made.runs.count),
+        "left_out": runs - int(measured.count),
         "trace": None if trace is None else str(trace),
         "missing_counters": dict(made.counted.missing),
     }
