@@ -1,43 +1,52 @@
 """Steps of a decoder whose cache grows, beside ONNX Runtime with I/O binding.
 
-``python -m benchmarks.decoder_steps [--layers 6 --width 512 --weights int8] --json FILE`` makes a
+``python -m benchmarks.decoder_steps [--model t5 --layers 6 --width 512] --json FILE`` makes a
 decoder as exporters write it, with the keys and values of earlier tokens as inputs and outputs, and
 runs both on one thread: first ``--tokens`` greedy tokens, which must be equal, then single steps
-after caches of 16, 256 and 4,096 tokens, in turns. ONNX Runtime's outputs stay in its memory and
-are bound as the next inputs. The exit status is 1 where tokens differ.
+after caches of 16, 256 and 4,096 tokens, in turns, and at last ``--long`` steps, after which the
+process must be as large as before. ONNX Runtime's outputs stay in its memory and are bound as the
+next inputs. The exit status is 1 where tokens differ or memory is lost.
+
+Decoders that read an encoder's output (``--model t5`` or ``whisper``) have a graph of their own for
+the prompt, whose keys and values of the encoder every step takes as they are.
 """
 
 import argparse
 import json
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
-from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto
 
 import braid
 from benchmarks.arguments import count, output_file
+from benchmarks.decoders import KINDS, Arrays, Decoder, decoder_of, first_input
+from benchmarks.models.plain_decoder import WEIGHTS
 from benchmarks.provenance import provenance
 
 LENGTHS = (16, 256, 4096)
-WEIGHTS = ("float32", "float16", "int8")
-"""The types in which weights are stored."""
-HEAD_WIDTH = 64
-VOCABULARY = 4096
-STATE = {"past.*": "present.*"}
 _STEPS = 5
 """Steps of a turn, each after the same cache."""
 _TURNS = 7
+_LONG_CACHE = 64
+"""Tokens before each of many steps."""
+_ALLOWED_GROWTH = 1 << 20
+"""Bytes that the process may be larger after many steps: pages of the allocator."""
+
+Step = Callable[[NDArray[Any]], NDArray[Any]]
+"""Returns the logits of tokens, and goes on to the next state."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """The seconds of a step after a cache of `past` tokens, medians over all turns."""
+    """The CPU seconds of a step after a cache of `past` tokens, medians over all turns."""
 
     past: int
     braid: float
@@ -49,96 +58,28 @@ class Row:
         return self.braid / self.onnxruntime
 
 
-def make_decoder(layers: int, width: int, kind: str = "float32") -> ModelProto:
-    """Return a decoder with random weights; batch, new tokens and the cache are open.
-
-    Weights are stored as `kind`, one of `WEIGHTS`, and computed with in f32.
-    """
-    nodes: list[NodeProto] = []
-    random, weights = np.random.default_rng(0), list[TensorProto]()
-    heads = width // HEAD_WIDTH
-    cache = ["batch", heads, "past", HEAD_WIDTH]
-
-    def stored(name: str, values: NDArray[Any]) -> str:
-        weights.append(numpy_helper.from_array(values, name))
-        return name
-
-    def weight(name: str, *shape: int) -> str:
-        values = (random.standard_normal(shape) / np.sqrt(shape[0])).astype(np.float32)
-        if kind == "float16":
-            half = stored(f"{name}.stored", values.astype(np.float16))
-            return node("Cast", [half], name, to=TensorProto.FLOAT)
-        if kind == "int8":
-            scale = np.abs(values).max(0) / 127
-            whole = stored(f"{name}.stored", np.round(values / scale).astype(np.int8))
-            factors = stored(f"{name}.scale", scale)
-            return node("DequantizeLinear", [whole, factors], name, axis=1)
-        return stored(name, values)
-
-    def node(op: str, inputs: list[str], output: str, **attributes: Any) -> str:
-        nodes.append(helper.make_node(op, inputs, [output], **attributes))
-        return output
-
-    weights.append(numpy_helper.from_array(np.array([0, 0, heads, HEAD_WIDTH]), "split"))
-    weights.append(numpy_helper.from_array(np.array([0, 0, width]), "join"))
-    weights.append(numpy_helper.from_array(np.float32(HEAD_WIDTH**-0.5), "scale"))
-    x = node("Gather", [weight("table", VOCABULARY, width), "ids"], "x")
-    for layer in range(layers):
-        for part in ("query", "key", "value"):
-            h = node("MatMul", [x, weight(f"w{part}{layer}", width, width)], f"{part}{layer}")
-            h = node("Reshape", [h, "split"], f"{part}{layer}.split")
-            node("Transpose", [h], f"{part}{layer}.heads", perm=[0, 2, 1, 3])
-        for part in ("key", "value"):
-            parts = [f"past.{layer}.{part}", f"{part}{layer}.heads"]
-            node("Concat", parts, f"present.{layer}.{part}", axis=2)
-        keys = node("Transpose", [f"present.{layer}.key"], f"keys{layer}", perm=[0, 1, 3, 2])
-        scores = node("MatMul", [f"query{layer}.heads", keys], f"scores{layer}")
-        scores = node("Mul", [scores, "scale"], f"scaled{layer}")
-        shares = node("Softmax", [scores], f"shares{layer}", axis=-1)
-        read = node("MatMul", [shares, f"present.{layer}.value"], f"read{layer}")
-        read = node("Transpose", [read], f"read{layer}.rows", perm=[0, 2, 1, 3])
-        read = node("Reshape", [read, "join"], f"read{layer}.joined")
-        read = node("MatMul", [read, weight(f"wread{layer}", width, width)], f"mixed{layer}")
-        x = node("Add", [x, read], f"attended{layer}")
-        inner = node("MatMul", [x, weight(f"wup{layer}", width, 4 * width)], f"up{layer}")
-        inner = node("Relu", [inner], f"active{layer}")
-        inner = node("MatMul", [inner, weight(f"wdown{layer}", 4 * width, width)], f"down{layer}")
-        x = node("Add", [x, inner], f"layer{layer}")
-    node("MatMul", [x, weight("head", width, VOCABULARY)], "logits")
-    names = [f"{layer}.{part}" for layer in range(layers) for part in ("key", "value")]
-    value = helper.make_tensor_value_info
-    inputs = [value("ids", TensorProto.INT64, ["batch", "new"])]
-    inputs += [value(f"past.{name}", TensorProto.FLOAT, cache) for name in names]
-    grown = [*cache[:2], "total", HEAD_WIDTH]
-    outputs = [value("logits", TensorProto.FLOAT, ["batch", "new", VOCABULARY])]
-    outputs += [value(f"present.{name}", TensorProto.FLOAT, grown) for name in names]
-    graph = helper.make_graph(nodes, "decoder", inputs, outputs, weights)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
-
-
 class Peer:
     """ONNX Runtime whose outputs are bound as the next inputs."""
 
     def __init__(self, model: ModelProto) -> None:
         """Load the model on one thread."""
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        self._session: Any = onnxruntime.InferenceSession(
-            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-        )
+        self._session = _session(model)
         self._outputs = [output.name for output in self._session.get_outputs()]
+        self._ids = first_input(model)
         self.state: dict[str, Any] = {}
+        self.fixed: dict[str, Any] = {}
 
-    def reset(self, state: dict[str, NDArray[Any]]) -> None:
-        """Begin from these arrays."""
+    def reset(self, state: Arrays, fixed: Arrays) -> None:
+        """Begin from these arrays; those that are `fixed` are inputs of every step."""
         make = onnxruntime.OrtValue.ortvalue_from_numpy
         self.state = {name: make(array) for name, array in state.items()}
+        self.fixed = {name: make(array) for name, array in fixed.items()}
 
     def step(self, ids: NDArray[Any], *, keep: bool = True) -> NDArray[Any]:
         """Run a step; `keep` the new state."""
         binding = self._session.io_binding()
-        binding.bind_cpu_input("ids", ids)
-        for name, value in self.state.items():
+        binding.bind_cpu_input(self._ids, ids)
+        for name, value in (self.state | self.fixed).items():
             binding.bind_ortvalue_input(name, value)
         for name in self._outputs:
             binding.bind_output(name)
@@ -149,86 +90,143 @@ class Peer:
         return logits.numpy()
 
 
-def greedy(step: Any, prompt: NDArray[Any], tokens: int) -> Iterator[int]:
-    """Yield the tokens that greedy decoding chooses."""
-    logits = step(prompt)
+def _session(model: ModelProto) -> Any:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3  # the graph for prompts reads no earlier tokens
+    providers = ["CPUExecutionProvider"]
+    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=providers)
+
+
+def greedy(logits: NDArray[Any], step: Step, tokens: int) -> Iterator[int]:
+    """Yield the tokens that greedy decoding chooses after the logits of a prompt."""
     for _ in range(tokens):
         token = int(logits[0, -1].argmax())
         yield token
         logits = step(np.array([[token]]))
 
 
-def cache_of(layers: int, width: int, past: int) -> dict[str, NDArray[Any]]:
-    """Return a random cache of `past` tokens."""
-    random, shape = np.random.default_rng(past), (1, width // HEAD_WIDTH, past, HEAD_WIDTH)
-    names = [f"past.{layer}.{part}" for layer in range(layers) for part in ("key", "value")]
-    return {name: random.standard_normal(shape).astype(np.float32) for name in names}
+def own_tokens(decoder: Decoder, model: braid.Model, tokens: int) -> list[int]:
+    """Return what braid's greedy decoding chooses."""
+    session, given = model.session(), decoder.prompt_inputs()
+    if decoder.prompt is None:
+        return list(greedy(session(given), session, tokens))
+    prompt = braid.compile(decoder.prompt)
+    found = dict(zip((each.name for each in prompt.outputs), prompt(given), strict=True))
+    caches = _as_inputs(found)
+    fixed = decoder.fixed() | caches
+    session.reset({name: fixed.pop(name) for name in decoder.cache(0)})
+    name = first_input(decoder.step)
+    return list(greedy(found["logits"], lambda ids: session({name: ids, **fixed}), tokens))
 
 
-def seconds(run: Any) -> float:
-    """Return the median time of the steps of a turn."""
+def peer_tokens(decoder: Decoder, peer: Peer, tokens: int) -> list[int]:
+    """Return what ONNX Runtime's greedy decoding chooses."""
+    given = decoder.prompt_inputs()
+    if decoder.prompt is None:
+        peer.reset(decoder.cache(0), {})
+        return list(greedy(peer.step(given[first_input(decoder.step)]), peer.step, tokens))
+    prompt = _session(decoder.prompt)
+    names = [output.name for output in prompt.get_outputs()]
+    found: Arrays = dict(zip(names, prompt.run(None, given), strict=True))
+    fixed = decoder.fixed() | _as_inputs(found)
+    peer.reset({name: fixed.pop(name) for name in decoder.cache(0)}, fixed)
+    return list(greedy(found["logits"], peer.step, tokens))
+
+
+def _as_inputs(outputs: Arrays) -> Arrays:
+    """Return the caches that the graph of a prompt returns, by the names of a step's inputs."""
+    parts = ((name.partition("."), array) for name, array in outputs.items())
+    return {f"past_key_values.{rest}": array for (_, dot, rest), array in parts if dot}
+
+
+def seconds(run: Callable[[], object]) -> float:
+    """Return the median CPU time of the steps of a turn: other work on the machine has no part."""
     times: list[float] = []
     for _ in range(_STEPS):
-        begin = time.perf_counter()
+        begin = time.process_time()
         run()
-        times.append(time.perf_counter() - begin)
+        times.append(time.process_time() - begin)
     return statistics.median(times)
 
 
-def measure(model: braid.Model, peer: Peer, layers: int, width: int) -> Iterator[Row]:
+def measure(decoder: Decoder, model: braid.Model, peer: Peer) -> Iterator[Row]:
     """Yield the times after each length, in turns."""
-    ids = np.array([[7]])
+    fixed, ids = decoder.fixed(), np.array([[7]])
+    given = {first_input(decoder.step): ids, **fixed}
     for past in LENGTHS:
-        cache = cache_of(layers, width, past)
+        cache = decoder.cache(past)
         session = model.session(capacity=past + _STEPS * _TURNS)
         session.reset(cache)
-        peer.reset(cache)
+        peer.reset(cache, fixed)
         own, other = list[float](), list[float]()
         for _ in range(_TURNS):
-            own.append(seconds(lambda s=session: s(ids)))
+            own.append(seconds(lambda s=session: s(given)))
             other.append(seconds(lambda: peer.step(ids)))
         yield Row(past, statistics.median(own), statistics.median(other))
+
+
+def growth(decoder: Decoder, model: braid.Model, steps: int) -> int:
+    """Return by how many bytes the process is larger after many steps than after a few."""
+    given = {first_input(decoder.step): np.array([[7]]), **decoder.fixed()}
+    cache, before = decoder.cache(_LONG_CACHE), 0
+    session = model.session(capacity=2 * _LONG_CACHE)
+    for done in range(steps):
+        if done % _LONG_CACHE == 0:
+            session.reset(cache)
+        session(given)
+        if done == min(2 * _LONG_CACHE, steps // 2):
+            before = _resident_bytes()
+    return _resident_bytes() - before
+
+
+def _resident_bytes() -> int:
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) * 1024
 
 
 def main() -> int:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--model", choices=KINDS, default=KINDS[0])
     parser.add_argument("--layers", type=count, default=6)
     parser.add_argument("--width", type=count, default=512, help="a multiple of 64")
-    parser.add_argument("--weights", choices=WEIGHTS, default=WEIGHTS[0])
+    parser.add_argument("--weights", choices=WEIGHTS, default=WEIGHTS[0], help="of a plain decoder")
     parser.add_argument("--tokens", type=count, default=2000)
+    parser.add_argument("--long", type=count, default=10000, help="steps that must lose no memory")
     parser.add_argument("--json", type=output_file)
     options = parser.parse_args()
-    proto = make_decoder(options.layers, options.width, options.weights)
-    model, peer = braid.compile(proto, state=STATE), Peer(proto)
-    prompt = np.arange(8)[None]
-    empty = cache_of(options.layers, options.width, 0)
-    peer.reset(empty)
-    own = list(greedy(model.session(), prompt, options.tokens))
-    other = list(greedy(peer.step, prompt, options.tokens))
-    equal = next(
-        (i for i, pair in enumerate(zip(own, other, strict=True)) if len(set(pair)) > 1),
-        options.tokens,
-    )
-    print(f"{equal} of {options.tokens} greedy tokens are equal")
-    rows = list(measure(model, peer, options.layers, options.width))
+    decoder = decoder_of(options.model, options.layers, options.width, options.weights)
+    model, peer = braid.compile(decoder.step, state=decoder.state), Peer(decoder.step)
+    own = own_tokens(decoder, model, options.tokens)
+    other = peer_tokens(decoder, peer, options.tokens)
+    differs = (i for i, pair in enumerate(zip(own, other, strict=True)) if len(set(pair)) > 1)
+    equal = next(differs, options.tokens)
+    print(f"{equal} of {options.tokens} greedy tokens are equal, {len(set(own))} are distinct")
+    rows = list(measure(decoder, model, peer))
     for row in rows:
         print(
             f"after {row.past}: braid {1e3 * row.braid:.2f} ms, ONNX Runtime "
             f"{1e3 * row.onnxruntime:.2f} ms, ratio {row.ratio:.2f}"
         )
+    grown = growth(decoder, model, options.long)
+    print(f"{grown} bytes more after {options.long} steps")
     if options.json is not None:
         found = {
-            **provenance(),
+            **provenance(("onnxruntime",)),
+            "model": options.model,
             "layers": options.layers,
             "width": options.width,
             "weights": options.weights,
             "tokens": options.tokens,
             "equal_tokens": equal,
+            "distinct_tokens": len(set(own)),
             "rows": [{**asdict(row), "ratio": row.ratio} for row in rows],
+            "steps": options.long,
+            "grown_bytes": grown,
         }
         options.json.write_text(json.dumps(found, indent=1) + "\n")
-    return 0 if equal == options.tokens else 1
+    return 0 if equal == options.tokens and grown <= _ALLOWED_GROWTH else 1
 
 
 if __name__ == "__main__":

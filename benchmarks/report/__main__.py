@@ -26,6 +26,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "cpu attention models": partial(cpu.models, "models_attention"),
     "cpu attention patterns": cpu.attention_patterns,
     "cpu decoding": cpu.decoding,
+    "cpu decoders": cpu.decoders,
     "cpu kernels": cpu.kernels,
     "cpu kernels with AMX": partial(cpu.kernels, "kernels_amx"),
     "cpu operators": cpu.operators,
@@ -92,7 +93,8 @@ def figures() -> Mapping[str, str]:
 
 def pages() -> list[Path]:
     """Return the pages that have tables."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs" / "benchmarks").glob("*.md"))]
+    benchmarks = sorted((ROOT / "docs" / "benchmarks").glob("*.md"))
+    return [ROOT / "README.md", ROOT / "docs" / "language-models.md", *benchmarks]
 
 
 def contents() -> dict[Path, str]:

@@ -26,6 +26,14 @@ KINDS = {
     "layer": "a layer with projections and rotary positions",
     "row": "one row times a weight",
 }
+DECODERS = {
+    "": "like GPT-2, f32",
+    "_float16": "like GPT-2, f16",
+    "_int8": "like GPT-2, int8",
+    "_t5": "like T5, f32",
+    "_whisper": "like Whisper, f32",
+}
+"""What decoders are called in tables, by the ends of the names of their files."""
 
 
 def speedups(name: str) -> dict[str, float]:
@@ -193,6 +201,17 @@ def fourier() -> str:
     ]
     header = [f"{kind}, {batch}" for kind, batch in kinds]
     return table(["points", *header], rows)
+
+
+def decoders() -> str:
+    """Return steps of decoders beside ONNX Runtime."""
+    rows: list[list[str]] = []
+    for file, name in DECODERS.items():
+        found = read(f"decoder_steps{file}")
+        ratios = [times(1 / row["ratio"]) for row in found["rows"]]
+        rows.append([name, str(found["equal_tokens"]), *ratios])
+    lengths = [f"after {row['past']:,}" for row in read("decoder_steps")["rows"]]
+    return table(["decoder", "equal tokens", *lengths], rows)
 
 
 def open_models() -> str:
