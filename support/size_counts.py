@@ -25,9 +25,10 @@ class SizeCount:
     @staticmethod
     def of(entry: Mapping[str, Any]) -> "SizeCount":
         """Parse an entry of a file; raise ValueError, TypeError or LookupError for another form."""
-        sizes = cast("dict[object, object]", entry["dims"])
-        if not isinstance(sizes, dict) or not 0 < len(sizes) <= _MOST_DIMS:
-            raise ValueError(f"the dims of a run are {sizes!r:.200}, expected a size by each name")
+        held = entry["dims"]
+        sizes = cast("dict[object, object]", held if isinstance(held, dict) else {})
+        if not 0 < len(sizes) <= _MOST_DIMS:
+            raise ValueError(f"the dims of a run are {held!r:.200}, expected a size by each name")
         named = [(_name(name), _whole(size, _MOST_SIZE)) for name, size in sizes.items()]
         count = _whole(entry["count"], _MOST_SIZE)
         return SizeCount(tuple(named), count, _whole(entry.get("error", 0), count))
