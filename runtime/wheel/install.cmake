@@ -14,7 +14,8 @@ set(files
   support/__init__.py support/atomic_file.py support/byte_sizes.py support/checked_keywords.py
   support/collector.py support/distribution.py support/entry_points.py support/errors.py
   support/lazy.py support/lockless.py support/memory_report.py support/model_bytes.py
-  support/option_names.py support/private_files.py support/shared_objects.py)
+  support/option_names.py support/private_files.py support/shared_objects.py
+  support/size_counts.py)
 set(destination braid_runtime/lib/braid)
 foreach(file ${files})
   get_filename_component(directory ${file} DIRECTORY)
