@@ -42,6 +42,7 @@ NOT_RUN = {
         "takes a minute",
         "needs a cross compiler",
     ],
+    "docs/conformance.md": ["it needs the suites"],
     "docs/editors.md": ["installs packages", *["configures an editor"] * 4],
     "docs/embedding.md": [
         "it takes an environment of its own, which test/unit/test_runtime_wheel.py makes"
@@ -53,6 +54,7 @@ NOT_RUN = {
         "a part of the loop above",
         "goes on where the example above ends",
         "decoder.onnx stands for a model of yours",
+        "the models are not part of braid",
     ],
     "docs/service.md": [
         "installs packages",

@@ -43,7 +43,7 @@ def test_null_pointers_are_refused(run_model: Path, artifact_path: Path) -> None
     program = build(run_model.with_name("null"), source, *with_runtime())
     result = subprocess.run([program, artifact_path], capture_output=True, text=True, check=False)
     said = result.stdout.splitlines()
-    assert said.count("the context is NULL") == 5
+    assert said.count("the context is NULL") == 6
     assert {
         "the artifact's path is NULL",
         "the artifact is NULL",

@@ -55,7 +55,7 @@ def test_commands_say_the_same(name: str) -> None:
 
 RUN = {
     *("threads", "shapes", "target", "gpu_arch", "jobs", "emulate", "numerics", "precision"),
-    *("cache", "dims", "constants"),
+    *("cache", "dims", "constants", "state"),
 }
 
 

@@ -60,6 +60,7 @@ OPTIONS = {
 }
 ELSEWHERE = {
     "annotate-profile": "reads a file",
+    "select-variants": "reads a file",
     "annotate-weights": "works on products of bytes",
     "apply-convolution-groups": "works on convolutions of bytes",
     "select-convolution-groups": "works on convolutions of bytes",
