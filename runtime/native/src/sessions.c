@@ -114,7 +114,7 @@ braid_session_t *braid_session_create(braid_model_t *model, int64_t capacity) {
     return NULL;
   }
   if (braid_state_count(model->descriptor) == 0) {
-    braid_set_error("the model was compiled without a state; name its states when it is compiled");
+    braid_set_error("the model has no state: name its states when you compile it");
     return NULL;
   }
   return create(model, capacity);

@@ -81,7 +81,7 @@ def test_the_example_refuses_models_without_a_state(session_model: Path, tmp_pat
         [session_model, tmp_path / "plain.braid"], capture_output=True, text=True
     )
     assert found.returncode == 1
-    assert "error: the model was compiled without a state; name its states when it is compiled" in found.stderr
+    assert "error: the model has no state: name its states when you compile it" in found.stderr
 
 
 def test_random_sessions(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_random_sessions(tmp_path: Path) -> None:
         "input 0 of the model is no state",
         "input 'past': dim 2 is 5, expected 4",
         "the state's data is NULL",
-        "the model was compiled without a state; name its states when it is compiled",
+        "the model has no state: name its states when you compile it",
         "the context is one of another model than the session",
         f"out of memory: state 'past' with a capacity of {2**40} elements",
     ]
