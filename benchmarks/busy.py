@@ -166,7 +166,7 @@ def _summary(taken: Sequence[float], base: float) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured."""
+    """The models to measure, and how."""
 
     models: Sequence[Path]
     _: KW_ONLY

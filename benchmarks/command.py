@@ -101,7 +101,8 @@ def _parser_of(made: Callable[..., Any], main: Callable[..., Any]) -> argparse.A
 
 
 _SETTINGS: dict[object, str] = {str: "help", list: "choices"}
-"""What a note on a parameter is; others read its values."""
+"""The keyword of argparse that a note on a parameter gives, by the type of the note; notes of other
+types read its values."""
 
 
 def _add(parser: argparse.ArgumentParser, own: inspect.Parameter, hint: Any) -> None:

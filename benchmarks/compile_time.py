@@ -23,7 +23,7 @@ from benchmarks.provenance import provenance
 
 COMPILE = "import sys, braid; braid.compile(sys.argv[1])"
 LIMIT = "BRAID_CACHE_LIMIT"
-"""Of the bytes of models that are kept, not of those of kernels."""
+"""The environment variable that limits the bytes of kept models, not those of kernels."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Measurement:
 
 
 def cpu_seconds(command: list[str], cache: str, **given: str) -> float:
-    """Of a process and its children, all that they took; `given` are variables beside.
+    """Return the CPU seconds of a process and its children; `given` adds environment variables.
 
     Raises:
         CalledProcessError: it failed.

@@ -35,7 +35,7 @@ _WAYS = 16
 _CPU = "haswell"
 _FEW, _MANY = 2, 42
 """Steps of the two runs: the first ones make plans and touch new pages. Python's start differs by
-up to 20 MB between runs, which so many steps make half a megabyte of each."""
+up to 20 MB between runs, which is half a megabyte for each of these steps."""
 _MOST = 1.1
 
 

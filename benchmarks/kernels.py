@@ -479,7 +479,7 @@ def main(
     bytes: Annotated[
         Sequence[tuple[int, ...]] | None,
         _product,
-        "measure products of bytes alone: of these shapes, by default the usual ones",
+        "measure int8 products alone: of these shapes, by default the usual ones",
     ] = None,
 ) -> object:
     """Parse the arguments, measure, print the table."""

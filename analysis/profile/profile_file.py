@@ -46,7 +46,7 @@ class OpRecord:
     """The quartiles of the seconds in one run of the model, the median in the middle; None where
     only sums are known."""
     counters: Mapping[str, float] = field(default_factory=dict[str, float])
-    """What the hardware counted, in all runs that were counted."""
+    """The hardware's counts, summed over all runs that were counted."""
 
     def __post_init__(self) -> None:
         """Raise ValueError where one run would take no finite time."""
@@ -144,7 +144,7 @@ class ProfileRecord:
     runs: OpRecord | None = None
     """The runs of the model as a whole, by the clock of who called it; None for unknown."""
     timeline: Sequence[Span] = ()
-    """What one run did when; empty for unknown."""
+    """The spans of one run in time; empty for unknown."""
     counted: Counted = field(default_factory=Counted)
     sizes: Sequence[SizeCount] = ()
     """How often runs had which sizes of the open dims; empty for unknown, or for none."""

@@ -22,7 +22,7 @@ class Runner:
     run: Callable[[str], list[Any]]
     needs: str = "braid"
     only: str = ""
-    """What the place of each suite that it takes has in it."""
+    """The text that is in the path of each suite that it takes."""
 
     @property
     def is_peer(self) -> bool:

@@ -78,7 +78,9 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--executor", default="compile", help=f"some of {','.join(RUNNERS)}")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=60, help="time for one case")
-    parser.add_argument("--sample", type=int, help="a fixed sample of so many cases of each suite")
+    parser.add_argument(
+        "--sample", type=int, help="the number of cases of each suite in a fixed sample"
+    )
     parser.add_argument("--verbose", action="store_true", help="list every case that fails")
     parser.add_argument("--json", type=output_file, help="file to keep the counts in")
     options = parser.parse_args(arguments)

@@ -80,7 +80,7 @@ class _Graph:
         self.constants: list[TensorProto] = []
         self.values: list[Value] = []
         self.results: list[Value] = []
-        """What nodes compute."""
+        """The results of all nodes."""
         self._numbers = count()
 
     def fresh(self, prefix: str) -> str:

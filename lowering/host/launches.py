@@ -65,7 +65,7 @@ class Launches:
         return [self._values.scalars[token] for token in tokens]
 
     def _slots_for(self, count: int) -> SSAValue:
-        """Return room on the stack for `count` pointers, which the runtime copies at once.
+        """Return memory on the stack for `count` pointers, which the runtime copies at once.
 
         Launches with equally many share it.
         """

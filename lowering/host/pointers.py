@@ -82,7 +82,7 @@ class PointerBuilder(Builder):
         return self.emit(llvm.AddressOfOp(SymbolRefAttr(symbol), POINTER))
 
     def stack_slots(self, count: int) -> SSAValue:
-        """Return room for `count` pointers on the stack."""
+        """Return memory for `count` pointers on the stack."""
         size = self.constant(count)
         return self.emit(llvm.AllocaOp(size, POINTER, alignment=8))
 

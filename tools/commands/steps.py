@@ -40,7 +40,7 @@ class Steps(Runs):
     ) -> None:
         """Take the state, and the inputs that are no state, from these values.
 
-        There is memory for so many new elements of a stream of steps, too.
+        There is memory for as many new elements of a stream of steps, too.
         """
         self._before = {name: values[name] for name in session.outputs}
         session.reset(self._before)
@@ -67,8 +67,8 @@ class Steps(Runs):
 def runs_of(
     model: Model, state: Mapping[str, str] | None, values: Arrays, streamed: int = 0
 ) -> Runs:
-    """Return runs on these inputs: steps, where the model has a state, with memory for so many
-    `streamed` ones.
+    """Return runs on these inputs: steps where the model has a state, with memory for `streamed`
+    steps of a stream.
 
     Raises:
         BraidError: the model has no such inputs, or no such state.
