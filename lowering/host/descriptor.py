@@ -24,6 +24,8 @@ SPECIALIZED_ABI_VERSION = 15
 """The version that a model with specializations needs, whose descriptor is longer."""
 STATE_ABI_VERSION = 16
 """The version that a model with a state needs, whose descriptor is longer still."""
+DEVICES_ABI_VERSION = 17
+"""The version that a model of open sizes with devices needs: its parts launch their functions."""
 UNBOUNDED = (1 << 63) - 1
 """The bound of an open dim of which nothing is assumed."""
 SYMBOL = "braid_model"
@@ -226,6 +228,8 @@ def descriptor_module(description: ModelDescription) -> str:
 
 
 def _needed_version(description: ModelDescription) -> int:
+    if description.devices and (description.open or description.phases):
+        return DEVICES_ABI_VERSION
     if description.states:
         return STATE_ABI_VERSION
     if description.specializations:
@@ -233,11 +237,15 @@ def _needed_version(description: ModelDescription) -> int:
     return COUNTED_ABI_VERSION if description.counters else ABI_VERSION
 
 
+_Launched = tuple[tuple[DeviceEntry, ...], tuple[Function, ...]]
+
+
 class _Descriptor:
     def __init__(self, description: ModelDescription) -> None:
         self.module = ir.Module()
         self._globals = 0
         self._matrices: dict[tuple[float, ...], Any] = {}
+        self._shared: dict[_Launched, list[Any]] = {}
         initializer = self._model(description)
         model = ir.GlobalVariable(self.module, initializer.type, SYMBOL)
         model.global_constant = True
@@ -259,8 +267,7 @@ class _Descriptor:
             *self._list([self._dim(dim) for dim in description.dims], _DIM),
             *self._list([self._variant(variant) for variant in description.variants], _VARIANT),
             _I64(description.weights_bytes),
-            *self._list([self._device(device) for device in description.devices], _DEVICE),
-            *self._list([self._function(own) for own in description.functions], _FUNCTION),
+            *self._launches(description),
             _I64(description.requests),
             *self._list([self._stage(stage) for stage in description.stages], _STAGE),
             *self._list([self._channel(own) for own in description.channels], _CHANNEL),
@@ -276,6 +283,16 @@ class _Descriptor:
         if version >= STATE_ABI_VERSION:
             fields += self._list([self._state(each) for each in description.states], _STATE)
         return _struct(fields)
+
+    def _launches(self, description: ModelDescription) -> list[Any]:
+        """Return the lists of devices and functions, which parts of a model have in common."""
+        key = description.devices, description.functions
+        if key not in self._shared:
+            self._shared[key] = [
+                *self._list([self._device(device) for device in description.devices], _DEVICE),
+                *self._list([self._function(own) for own in description.functions], _FUNCTION),
+            ]
+        return self._shared[key]
 
     def _specialization(self, special: Specialization) -> Any:
         fields = [self._integers(special.sizes), self._global(self._model(special.description))]

@@ -136,6 +136,20 @@ def emit_programs(
     return Programs(modules, tuple(counters or ()), tuple(models))
 
 
+_Launches = tuple[tuple[DeviceEntry, ...], tuple[Function, ...]]
+"""The devices of a model, and the functions that it launches on them."""
+
+
+def _launches_of(module: ModuleOp, devices: Mapping[str, DeviceFacts]) -> _Launches:
+    """Return the devices and functions of a model, which its phases and specializations share."""
+    launched = launched_functions(module)
+    names = list(dict.fromkeys(device for _, device in launched))
+    return (
+        tuple(_device_entry(name, devices[name], launched) for name in names),
+        tuple(_function(*own, names, devices[own[1]]) for own in launched),
+    )
+
+
 def describe(
     module: ModuleOp,
     devices: Mapping[str, DeviceFacts],
@@ -147,10 +161,10 @@ def describe(
     `programs` are those that `emit_programs` made of it.
     """
     functions = model_functions(module)
+    launches = _launches_of(module, devices)
     if phases_of(module):
-        return _describe_phases(module, features, programs)
+        return _describe_phases(module, features, programs, launches)
     launched = launched_functions(module)
-    names_of_devices = list(dict.fromkeys(device for _, device in launched))
     first = functions[0]
     least = padded_from(module)
     names, open_model = list(variant_sizes(first)), programs.open[0]
@@ -172,8 +186,7 @@ def describe(
         tuple(Dim(name, least.get(name, 0)) for name in names),
         tuple(_variant(function, names) for function in functions if variant_sizes(function)),
         max(map(inter_op_stream_count, functions)),
-        tuple(_device_entry(name, devices[name], launched) for name in names_of_devices),
-        tuple(_function(*own, names_of_devices, devices[own[1]]) for own in launched),
+        *launches,
         *(stream_of(first, launched) if len(general) == 1 else (0, (), ())),
         open_model,
         _integer(first, EXPANDED_BYTES) if EXPANDED_BYTES in first.attributes else 0,
@@ -182,7 +195,7 @@ def describe(
         specializations=tuple(
             Specialization(
                 tuple(specialized_sizes(function).get(name, -1) for name in names),
-                _describe_phase(function, model, features, programs.counters),
+                _describe_phase(function, model, features, programs.counters, launches),
             )
             for function, model in zip(special, programs.open[1:], strict=True)
         )
@@ -218,7 +231,7 @@ def expanded_weights(functions: Sequence[func.FuncOp]) -> tuple[ExpandedWeight, 
 
 
 def _describe_phases(
-    module: ModuleOp, features: tuple[str, ...], programs: Programs
+    module: ModuleOp, features: tuple[str, ...], programs: Programs, launches: _Launches
 ) -> ModelDescription:
     """Return the description of a model whose data decide sizes; phases have descriptions too."""
     functions = phases_of(module)
@@ -231,7 +244,7 @@ def _describe_phases(
         for name, type in zip(output_names(function), function.function_type.outputs, strict=True):
             numbers[name], types[name] = len(numbers), type
         outputs = tuple(numbers[name] for name in output_names(function))
-        own = _describe_phase(function, model, features, programs.counters)
+        own = _describe_phase(function, model, features, programs.counters, launches)
         phases.append(ModelPhase(own, inputs, outputs))
     names = _symbols_of_inputs(first)
     results = phase_outputs(module)
@@ -247,6 +260,8 @@ def _describe_phases(
         programs.counters,
         _integer(first, WEIGHTS_BYTES),
         tuple(Dim(name, 0) for name in names),
+        devices=launches[0],
+        functions=launches[1],
         expanded_bytes=_integer(first, EXPANDED_BYTES) if EXPANDED_BYTES in first.attributes else 0,
         expanded=expanded_weights(functions),
         phases=ModelPhases(
@@ -264,6 +279,7 @@ def _describe_phase(
     model: OpenModel | None,
     features: tuple[str, ...],
     counters: tuple[str, ...],
+    launches: _Launches,
 ) -> ModelDescription:
     names = [] if model is None else open_dims(function, model)
     types = function.function_type
@@ -276,6 +292,8 @@ def _describe_phase(
         counters,
         _integer(function, WEIGHTS_BYTES),
         tuple(Dim(name, 0) for name in names),
+        devices=launches[0],
+        functions=launches[1],
         open=model,
         entry=_entry(function),
     )

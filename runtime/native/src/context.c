@@ -140,7 +140,7 @@ braid_context_t *braid_context_create(braid_model_t *model, int64_t threads) {
   context->env.clock = braid_clock;
   context->env.record = braid_record;
   context->env.observer = &context->observer;
-  if (model->descriptor->device_count > 0 &&
+  if (model->descriptor->device_count > 0 && model->descriptor->phases == NULL &&
       (context->launches = braid_launches_create(model, &context->env)) == NULL) {
     braid_context_close(context);
     return NULL;
@@ -168,6 +168,8 @@ braid_context_t *braid_context_create_part(braid_model_t *part, const braid_env 
   context->env.times = env->times;
   context->env.observer = env->observer;
   context->env.parallel_for = env->parallel_for;
+  if (context->launches != NULL)
+    braid_launches_observe(context->launches, env->observer);
   return context;
 }
 
@@ -177,6 +179,19 @@ void braid_context_close_part(braid_context_t *context) {
   context->env.counts = NULL; /* those of the whole model's context */
   context->env.times = NULL;
   braid_context_close(context);
+}
+
+void braid_context_each(braid_context_t *context, void (*visit)(braid_context_t *, void *),
+                        void *argument) {
+  if (context == NULL)
+    return;
+  visit(context, argument);
+  const braid_model_v2 *descriptor = context->model->descriptor;
+  for (int64_t i = 0; context->phases != NULL && i < descriptor->phases->count; ++i)
+    braid_context_each(braid_phases_context(context->phases, i), visit, argument);
+  int64_t count = context->specializations != NULL ? braid_specialization_count(descriptor) : 0;
+  for (int64_t i = 0; i < count; ++i)
+    braid_context_each(braid_specializations_context(context->specializations, i), visit, argument);
 }
 
 /* Sets the error and returns true where there is none. */
@@ -335,6 +350,12 @@ int64_t braid_context_profile_sizes(const braid_context_t *context, int64_t capa
   return braid_size_counts_read(context->size_counts, capacity, sizes, counts, errors);
 }
 
+static void reset_launches(braid_context_t *context, void *unused) {
+  (void)unused;
+  if (context->launches != NULL)
+    braid_launches_reset(context->launches);
+}
+
 void braid_context_profile_reset(braid_context_t *context) {
   if (context == NULL)
     return;
@@ -342,8 +363,18 @@ void braid_context_profile_reset(braid_context_t *context) {
   memset(context->env.counts, 0, bytes);
   memset(context->env.times, 0, bytes);
   braid_size_counts_reset(context->size_counts);
+  braid_context_each(context, reset_launches, NULL);
+}
+
+typedef struct device_time {
+  int64_t device;
+  int64_t nanoseconds;
+} device_time;
+
+static void add_time(braid_context_t *context, void *argument) {
+  device_time *own = argument;
   if (context->launches != NULL)
-    braid_launches_reset(context->launches);
+    own->nanoseconds += braid_launches_time(context->launches, own->device);
 }
 
 int64_t braid_context_device_time(const braid_context_t *context, int64_t device) {
@@ -355,7 +386,9 @@ int64_t braid_context_device_time(const braid_context_t *context, int64_t device
                     (long long)device);
     return -1;
   }
-  return braid_launches_time(context->launches, device);
+  device_time found = {device, 0};
+  braid_context_each((braid_context_t *)(uintptr_t)context, add_time, &found);
+  return found.nanoseconds;
 }
 
 /* Frees what an allocator may keep for later: its pages go back first. */

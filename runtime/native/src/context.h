@@ -46,6 +46,10 @@ braid_context_t *braid_context_create_part(braid_model_t *part, const braid_env 
 /* NULL is allowed. */
 void braid_context_close_part(braid_context_t *context);
 
+/* Visits a context, and those of the parts of its model that there are. NULL has none. */
+void braid_context_each(braid_context_t *context, void (*visit)(braid_context_t *, void *),
+                        void *argument);
+
 /* Sets the error and returns true where there is none. */
 bool braid_is_null(const void *pointer, const char *what);
 

@@ -152,6 +152,13 @@ static bool check_devices(const braid_model_v2 *descriptor) {
   return true;
 }
 
+bool braid_has_devices_of(const braid_model_v2 *part, const braid_model_v2 *whole) {
+  if (part->device_count == 0)
+    return part->function_count == 0;
+  return part->devices == whole->devices && part->device_count == whole->device_count &&
+         part->functions == whole->functions && part->function_count == whole->function_count;
+}
+
 /* Whether replica `index` of a stage is a function like its own, on another device than those
  * before it. */
 static bool is_replica(const braid_model_v2 *descriptor, const braid_stage_v1 *stage,
@@ -321,12 +328,6 @@ static bool check_input_shapes(const braid_model_v2 *descriptor) {
 
 static bool check_open(const braid_model_v2 *descriptor) {
   const braid_open_v1 *open = descriptor->open;
-  if (descriptor->device_count > 0) {
-    braid_set_error("the sizes of the model are open, and it runs functions on %lld devices: only "
-                    "what the host runs alone may have open sizes",
-                    (long long)descriptor->device_count);
-    return false;
-  }
   if (descriptor->variant_count > 0)
     return malformed("variants of an open model", descriptor->variant_count);
   if (descriptor->arena_bytes != 0)
@@ -367,8 +368,8 @@ static bool check_phase(const braid_model_v2 *descriptor, const braid_phase_v1 *
                         const braid_tensor_v2 **of) {
   const braid_model_v2 *own = phase->model;
   int64_t count = descriptor->phases->value_count;
-  if (own == NULL || own->phases != NULL || own->device_count != 0 || own->variant_count != 0 ||
-      own->expanded_bytes != 0 || own->run == NULL ||
+  if (own == NULL || own->phases != NULL || own->variant_count != 0 ||
+      !braid_has_devices_of(own, descriptor) || own->expanded_bytes != 0 || own->run == NULL ||
       own->counter_count != descriptor->counter_count ||
       own->weights_bytes > descriptor->weights_bytes || !braid_check_descriptor(own) ||
       !is_list(own->input_count, phase->inputs) || !is_list(own->output_count, phase->outputs))
@@ -390,8 +391,7 @@ static bool check_phase(const braid_model_v2 *descriptor, const braid_phase_v1 *
 
 static bool check_phases(const braid_model_v2 *descriptor) {
   const braid_phases_v1 *phases = descriptor->phases;
-  if (descriptor->open != NULL || descriptor->variant_count > 0 || descriptor->device_count > 0 ||
-      descriptor->arena_bytes != 0)
+  if (descriptor->open != NULL || descriptor->variant_count > 0 || descriptor->arena_bytes != 0)
     return malformed("kind of a model with phases", phases->count);
   if (phases->count < 1 || !is_list(phases->count, phases->phases) ||
       phases->value_count < descriptor->input_count || phases->value_count > MOST_PARTS ||

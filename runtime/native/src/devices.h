@@ -44,6 +44,9 @@ void braid_devices_unload(braid_model_t *model);
 braid_launches *braid_launches_create(braid_model_t *model, braid_env *env);
 void braid_launches_close(braid_launches *launches);
 
+/* Lets what functions do on their devices be observed by another than that of the context. */
+void braid_launches_observe(braid_launches *launches, struct braid_observer *observer);
+
 /* Calls `body`, in which `submit` and `finish` may be called, and waits for what is under way then.
  * Its status, or -1 and the failure recorded where a launch failed. */
 int32_t braid_launches_run(braid_launches *launches, int32_t (*body)(void *), void *argument);

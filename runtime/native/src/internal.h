@@ -43,8 +43,8 @@ struct braid_model {
   braid_section weights;
   struct braid_model **phases;      /* models of the phases; NULL where there are none */
   struct braid_model **specialized; /* models of specializations; NULL where there are none */
-  bool is_part;             /* whether it reads weights, expanded ones too, of a whole model */
-  void *expanded;           /* the weights that are expanded; NULL where there are none */
+  bool is_part;   /* whether weights, expanded ones too, and devices are a whole model's */
+  void *expanded; /* the weights that are expanded; NULL where there are none */
   atomic_int weights_state; /* whether their digest was checked, and held */
   void *library;            /* from dlopen; NULL when the code was already in the process */
   char *name;               /* of the artifact, for messages; NULL without one */
@@ -68,6 +68,9 @@ uint64_t braid_read_le(const uint8_t *bytes, int count);
 
 /* Whether this runtime can rely on a descriptor; false and the error set where it cannot. */
 bool braid_check_descriptor(const braid_model_v2 *descriptor);
+
+/* Whether a part of a model launches nothing, or functions of the whole model on its devices. */
+bool braid_has_devices_of(const braid_model_v2 *part, const braid_model_v2 *whole);
 
 /* Whether the weights are as they were written. The first call reads them all; false and the error
  * set where they are damaged. */

@@ -243,6 +243,13 @@ int64_t braid_launches_time(const braid_launches *launches, int64_t device) {
   return launches->devices[device].nanoseconds;
 }
 
+void braid_launches_observe(braid_launches *launches, struct braid_observer *observer) {
+  for (int64_t i = 0; i < launches->model->descriptor->device_count; ++i) {
+    launches->devices[i].env.observer = observer;
+    launches->devices[i].env.parallel_for = launches->env->parallel_for;
+  }
+}
+
 void braid_launches_reset(braid_launches *launches) {
   for (int64_t i = 0; i < launches->model->descriptor->device_count; ++i)
     launches->devices[i].nanoseconds = 0;

@@ -66,6 +66,7 @@ braid_model_t *braid_model_of_part(braid_model_t *whole, const braid_model_v2 *d
   model->descriptor = descriptor;
   model->weights = whole->weights;
   model->expanded = whole->expanded;
+  model->devices = descriptor->device_count > 0 ? whole->devices : NULL;
   model->is_part = true;
   atomic_init(&model->references, 1);
   atomic_init(&model->weights_state, WEIGHTS_INTACT); /* those of the whole model are checked */
@@ -165,10 +166,11 @@ void braid_model_close(braid_model_t *model) {
     return;
   braid_specializations_unload(model);
   braid_phases_unload(model);
-  braid_devices_unload(model);
   braid_plans_free(model->plans);
-  if (!model->is_part)
+  if (!model->is_part) {
+    braid_devices_unload(model);
     free(model->expanded);
+  }
   braid_unload_code(model->library);
   braid_unmap_file(model->file, model->file_bytes);
   free(model->name);

@@ -65,13 +65,12 @@ static void set_calls(braid_env *env) {
   env->parallel_for = env->observer->trace != NULL ? braid_parallel_for_traced : braid_parallel_for;
 }
 
-static void set_all_calls(braid_context_t *context) {
+static void set_all_calls(braid_context_t *context, void *unused) {
+  (void)unused;
   const braid_model_v2 *descriptor = context->model->descriptor;
   set_calls(&context->env);
   for (int64_t i = 0; context->launches != NULL && i < descriptor->device_count; ++i)
     set_calls(&context->launches->devices[i].env);
-  for (int64_t i = 0; context->phases != NULL && i < descriptor->phases->count; ++i)
-    set_calls(&braid_phases_context(context->phases, i)->env);
 }
 
 static bool is_of_another(const braid_model_t *model, const braid_context_t *context,
@@ -88,7 +87,7 @@ int braid_context_set_trace(braid_context_t *context, braid_trace_t *trace) {
       (trace != NULL && is_of_another(braid_trace_model(trace), context, "trace")))
     return 1;
   context->observer.trace = trace;
-  set_all_calls(context);
+  braid_context_each(context, set_all_calls, NULL);
   return 0;
 }
 

@@ -37,7 +37,7 @@ static bool are_alike(int64_t count, const braid_tensor_v2 *own, const braid_ten
 static bool is_right(const braid_model_v2 *descriptor, const braid_specialization_v1 *special) {
   const braid_model_v2 *own = special->model;
   if (own == NULL || (special->sizes == NULL && descriptor->dim_count > 0) || own->run == NULL ||
-      own->phases != NULL || own->device_count != 0 || own->expanded_bytes != 0 ||
+      own->phases != NULL || !braid_has_devices_of(own, descriptor) || own->expanded_bytes != 0 ||
       own->counter_count != descriptor->counter_count ||
       own->weights_bytes > descriptor->weights_bytes || braid_specialization_count(own) != 0 ||
       !braid_check_descriptor(own) || own->input_count != descriptor->input_count ||
@@ -98,6 +98,10 @@ braid_specializations *braid_specializations_create(const braid_model_t *model) 
   else
     own->model = model;
   return own;
+}
+
+braid_context_t *braid_specializations_context(const braid_specializations *own, int64_t index) {
+  return own->contexts[index];
 }
 
 void braid_specializations_close(braid_specializations *own) {

@@ -27,6 +27,9 @@ void braid_specializations_unload(braid_model_t *model);
 /* For a context of `model`, none of which have run. NULL and the error set without memory. */
 braid_specializations *braid_specializations_create(const braid_model_t *model);
 
+/* The context of specialization `index`; NULL for one that has not run. */
+braid_context_t *braid_specializations_context(const braid_specializations *own, int64_t index);
+
 /* NULL is allowed. */
 void braid_specializations_close(braid_specializations *own);
 

@@ -161,7 +161,7 @@ def test_wrong_output_buffers(model: NativeModel, buffer: np.ndarray, message: s
 @pytest.mark.parametrize(
     ("definitions", "message"),
     [
-        ({"ABI": 99}, "ABI version 99, this runtime runs versions 13 to 16"),
+        ({"ABI": 99}, "ABI version 99, this runtime runs versions 13 to 17"),
         ({"FEATURE": "quantum"}, "'quantum', which this runtime does not know"),
         ({"ARENA_BYTES": -1}, "descriptor is malformed: arena bytes -1"),
         ({"WEIGHTS_BYTES": -1}, "descriptor is malformed: weights bytes -1"),

@@ -17,7 +17,7 @@ from braid.runtime.executors import NativeExecutor
 from braid.runtime.manifest import UNBOUNDED, Manifest
 from braid.runtime.model import Model, load
 from braid.runtime.native import NativeContext, NativeModel
-from braid.runtime.native_abi import CDevice, CModel, CTensor, CValueSize, load_library
+from braid.runtime.native_abi import CModel, CTensor, CValueSize, load_library
 from braid.support.errors import BraidError
 from test.c_programs import PLUGIN, build, with_runtime
 
@@ -393,13 +393,6 @@ def test_an_artifact(library: ctypes.CDLL, native: NativeModel, tmp_path: Path) 
 )
 def test_damaged_descriptions(library: ctypes.CDLL, changes: list[Change], message: str) -> None:
     with pytest.raises(BraidError, match=f"descriptor is malformed: {message}"):
-        changed(library, *changes)
-
-
-def test_devices_are_refused(library: ctypes.CDLL) -> None:
-    devices = (CDevice * 1)(CDevice(b"cpu:0", b"cpu"))
-    changes = field("model", "devices", devices), field("model", "device_count", 1)
-    with pytest.raises(BraidError, match="sizes of the model are open, and it runs functions on 1"):
         changed(library, *changes)
 
 

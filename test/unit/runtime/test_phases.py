@@ -14,7 +14,7 @@ import braid
 from braid.runtime.executors import NativeExecutor
 from braid.runtime.model import Model
 from braid.runtime.native import NativeModel
-from braid.runtime.native_abi import CModel, last_error, load_library
+from braid.runtime.native_abi import CDevice, CModel, last_error, load_library
 from braid.support.errors import BraidError
 
 
@@ -52,6 +52,8 @@ def native(of: Model) -> NativeModel:
 
 class Parts:
     """A copy of a description that can be changed, of the second phase too."""
+
+    devices: Any = None
 
     def __init__(self) -> None:
         described = native(model()).descriptor
@@ -91,6 +93,16 @@ def nest(parts: Parts) -> None:
     parts.second.phases = parts.whole.phases
 
 
+def add_device(parts: Parts) -> None:
+    """Give a phase a device that the whole model has not."""
+    parts.devices = (CDevice * 1)(CDevice(b"cpu:0", b"cpu"))
+    parts.second.devices, parts.second.device_count = parts.devices, 1
+
+
+def add_function(parts: Parts) -> None:
+    parts.second.function_count = 1
+
+
 def test_a_copy_runs() -> None:
     x = np.array([[0, 2], [3, 0]], np.float32)
     y, z = Parts().load().context().run([x])
@@ -115,6 +127,8 @@ def test_a_copy_runs() -> None:
         (change("second", "counter_count", 1), "phase 1"),
         (change("whole", "arena_bytes", 64), "kind of a model with phases"),
         (nest, "phase 1"),
+        (add_device, "phase 1"),
+        (add_function, "phase 1"),
     ],
 )
 def test_damaged_descriptions(wrong: Callable[[Parts], None], message: str) -> None:

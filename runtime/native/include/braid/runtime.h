@@ -59,7 +59,7 @@ enum braid_section_kind {
  * Everything else that the code needs it gets through `braid_env`: its only undefined symbols
  * are those of libc and libm.
  */
-#define BRAID_ABI_VERSION 16
+#define BRAID_ABI_VERSION 17
 
 /* The oldest version of code that this runtime runs. Code without profile counters needs no more.
  */
