@@ -27,13 +27,26 @@ def note_open_types(op: Operation) -> None:
 
     The latter becomes another op where its sizes are numbers, and gets `braid.open_op` as well.
     """
+    if not _has_open_types(op):
+        return
+    if isinstance(op, SizedOp):
+        named = {**op.attributes, **op.properties}
+        op.attributes[OPEN_OP] = ArrayAttr([StringAttr(op.name), DictionaryAttr(named)])
+    op.attributes[OPEN_TYPES] = ArrayAttr([*op.operand_types, *op.result_types])
+
+
+def has_open_sizes(op: Operation) -> bool:
+    """Return whether `op`, or an op inside of it, has sizes that are known only at run time.
+
+    This includes ops of a copy at likely sizes.
+    """
+    return any(OPEN_TYPES in each.attributes or _has_open_types(each) for each in op.walk())
+
+
+def _has_open_types(op: Operation) -> bool:
     types = [*op.operand_types, *op.result_types]
     shapes = [type.get_shape() for type in types if isinstance(type, TensorType)]
-    if has_sizes(op) or any(DYNAMIC in shape for shape in shapes):
-        if isinstance(op, SizedOp):
-            named = {**op.attributes, **op.properties}
-            op.attributes[OPEN_OP] = ArrayAttr([StringAttr(op.name), DictionaryAttr(named)])
-        op.attributes[OPEN_TYPES] = ArrayAttr(types)
+    return has_sizes(op) or any(DYNAMIC in shape for shape in shapes)
 
 
 def symbols_in(group: FusedOp) -> set[str]:

@@ -37,7 +37,6 @@ from braid.support.errors import BraidError, UnsupportedError
 from braid.support.option_names import Value, option_text
 from braid.support.settings import Kernels, Numerics
 from braid.support.shared_objects import ONEDNN, OPENBLAS, loaded_library
-from braid.targets.backends import backend_of
 from braid.targets.machines.load import load_target, target_names
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
@@ -61,7 +60,7 @@ class Lowering:
         model = self.read()
         target = known_target(model.module)
         check_model(model.module)
-        _check_open(model.module, target, budget, int(self.options.inter_op_threads))
+        _check_open(model.module, budget, int(self.options.inter_op_threads))
         if target.settings.kernels is Kernels.LIBRARY:
             warn_without_library()
         default = passes_for(model.module) if chosen is None else chosen
@@ -123,20 +122,14 @@ class Lowering:
         )
 
 
-def _check_open(module: ModuleOp, target: Target, budget: int | None, streams: int) -> None:
+def _check_open(module: ModuleOp, budget: int | None, streams: int) -> None:
     """Raise UnsupportedError for open sizes where code or a promise needs numbers."""
     by_data = decides_sizes(module)
     if not is_open(module) and not by_data:
         return
     hint = f"give the sizes of the inputs, such as {_fixing_options(module)}"
     if by_data:
-        hint = "data decide sizes of the model: compile it for the CPU, with no other promise"
-    fixed = [d.name for d in target.devices if not backend_of(d).supports_dynamic_shapes]
-    if fixed:
-        raise UnsupportedError(
-            f"there is no code of open sizes for '{fixed[0]}', a device of '{target.name}'",
-            hint=hint,
-        )
+        hint = "data decide sizes of the model: compile it with no other promise"
     functions = public_functions(module)
     if max(streams, *map(inter_op_stream_count, functions)) > 1:
         raise UnsupportedError("kernels of open sizes do not run side by side", hint=hint)

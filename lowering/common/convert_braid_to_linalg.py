@@ -29,6 +29,7 @@ from braid.dialects.braid.base import (
     TensorOp,
     shape_of,
 )
+from braid.dialects.braid.box_selection import NonMaxSuppressionOp
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.decomposition import decompose_all
 from braid.dialects.braid.indexing import GatherBase
@@ -45,6 +46,9 @@ from braid.lowering.common.reshape import reshaped
 from braid.lowering.common.scatter import scattered
 from braid.lowering.common.top_k import top_k
 from braid.support.errors import UnsupportedError
+
+FAMILIES_ONLY = (NonMaxSuppressionOp,)
+"""The ops that only kernel families of the host make: linalg cannot say what they compute."""
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,11 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 
 from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Operation
 
+from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.attribute_names import SCHEDULE
+from braid.lowering.common.convert_braid_to_linalg import FAMILIES_ONLY
 from braid.lowering.common.generic_text import module_text
 from braid.lowering.common.upstream import run_upstream_passes
 from braid.lowering.common.upstream_ops import blamed_on, jobs_for
@@ -68,6 +71,10 @@ class GpuBackend(Backend):
         merged.
         """
         return Preparation(before_fusion=("expand-padding", "simplify"))
+
+    def unsupported_reason(self, op: Operation, known: ParameterExpressions) -> str | None:
+        """Return a reason for ops that neither a family nor the fallback makes."""
+        return f"'{op.name}' on a GPU" if isinstance(op, FAMILIES_ONLY) else None
 
     def meter(self, job: Job) -> AbstractContextManager[KernelMeter]:
         """Return a static model's time, and what the emulator computes; see `gpu_meter`."""

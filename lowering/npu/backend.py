@@ -12,8 +12,11 @@ from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, StringAttr
 from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Operation
 
+from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.attribute_names import STREAMS
+from braid.lowering.common.convert_braid_to_linalg import FAMILIES_ONLY
 from braid.lowering.npu.select_stream_schedules import SelectStreamSchedulesPass
 from braid.lowering.npu.stream_family import StreamFamily
 from braid.lowering.npu.stream_group import described_machine, stream_group
@@ -64,6 +67,10 @@ class NpuBackend(Backend):
         """Return the families of the host, which computes."""
         host = device.host or load_target().with_settings(device.settings).host_device
         return (*installed, *kernel_families(host))
+
+    def unsupported_reason(self, op: Operation, known: ParameterExpressions) -> str | None:
+        """Return a reason for ops that no instruction stands for."""
+        return f"'{op.name}' on an NPU" if isinstance(op, FAMILIES_ONLY) else None
 
     def groups(self, function: FuncOp, job: Job) -> Iterator[BackendGroup]:
         """Yield what the device runs at once, each by a stream."""

@@ -1,6 +1,6 @@
 """`apply-clusters`: every cluster becomes a function of its device, and a launch in its place."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -32,7 +32,7 @@ from braid.analysis.structure.clusters import (
 )
 from braid.analysis.structure.nesting import blocks_outside_groups
 from braid.analysis.structure.parameter_expressions import is_leaf
-from braid.dialects.braid.attribute_names import CANDIDATES, STREAMS
+from braid.dialects.braid.attribute_names import CANDIDATES, DEVICE, STREAMS
 from braid.dialects.braid.clusters import (
     Placement,
     clear_placement,
@@ -44,6 +44,7 @@ from braid.dialects.braid.clusters import (
 )
 from braid.dialects.braid.launch import AwaitOp, LaunchOp
 from braid.dialects.braid.names import names_of, set_names
+from braid.dialects.braid.sizes import is_open
 from braid.dialects.braid.variants import free_symbols
 from braid.passes.partition.replicas import check_replicas
 from braid.targets.machines.resolve import target_of
@@ -61,9 +62,10 @@ class ApplyClustersPass(ModulePass):
     `braid.launch async`, in an order in which they can run. A launch depends on the launches whose
     results it reads. Everything else (other ops, control flow, results of the block) reads what a
     `braid.await` gives, which stands before the first such reader; launches inside of a region of
-    control flow are awaited there. Raises InvalidIRError for ids that are not complete, and
-    clusters that depend on each other, and BraidError for an op that is in no cluster and for
-    another device than `target` has by default.
+    control flow are awaited there. Where sizes of the module are open, clusters of the host stay
+    where they are, and `braid.device` on the module says that the host runs them. Raises
+    InvalidIRError for ids that are not complete, and clusters that depend on each other, and
+    BraidError for an op that is in no cluster and for another device than `target` has by default.
 
     ```mlir
     %0 = braid.conv %x, %w … {braid.cluster = 0 : i64, braid.device = "npu:0"}
@@ -87,11 +89,15 @@ class ApplyClustersPass(ModulePass):
         complete_clusters(op)
         verify_clusters(op)
         symbols = free_symbols(op, CLUSTER_PREFIX)
+        inline = set[str]()
+        if is_open(op):
+            inline.add(target.host)
+            op.attributes[DEVICE] = StringAttr(target.host)
         for function in list(runtime_functions(op)):
             if device_name(function) is None:
                 starts: dict[str, int] = {}
                 for block in list(blocks_outside_groups(function)):
-                    for device in _apply(block, op, symbols):
+                    for device in _apply(block, op, symbols, inline):
                         starts[device] = starts.get(device, 0) + 1
                 _drop_unread(function)
                 emit_remark(
@@ -111,8 +117,13 @@ def _drop_unread(function: FuncOp) -> None:
             op.erase()
 
 
-def _apply(block: Block, module: ModuleOp, symbols: Iterator[str]) -> list[str]:
-    """Outline the clusters of one block, and return the device of each launch."""
+def _apply(
+    block: Block, module: ModuleOp, symbols: Iterator[str], inline: Collection[str]
+) -> list[str]:
+    """Outline the clusters of one block, and return the device of each launch.
+
+    Those on the devices `inline` stay in the block.
+    """
     units = units_of(block)
     order = order_of_units(block, units)
     assert order is not None, "verified clusters can be ordered"
@@ -126,9 +137,11 @@ def _apply(block: Block, module: ModuleOp, symbols: Iterator[str]) -> list[str]:
     for unit in order:
         ops = members[unit]
         placement = placement_of(ops[0])
-        if placement is None:
-            if ops != [last]:
-                _move_before(ops[0], last)
+        if placement is None or placement.device in inline:
+            for op in (op for op in ops if op is not last):
+                _move_before(op, last)
+                if placement is not None:
+                    _clear_decisions(op)
             continue
         launch = _launch(ops, placement, next(symbols), module)
         block.insert_op_before(launch, last)
@@ -178,9 +191,7 @@ def _launch(
     mapping: dict[SSAValue, SSAValue] = dict(zip(operands, body.args, strict=True))
     for op in (*dict.fromkeys(leaves), *members):
         copy = op.clone(mapping)
-        for inner in copy.walk():
-            clear_placement(inner)
-            inner.attributes.pop(CANDIDATES, None)
+        _clear_decisions(copy)
         body.add_op(copy)
         mapping.update(zip(op.results, copy.results, strict=True))
     body.add_op(ReturnOp(*(mapping[value] for value in escaping)))
@@ -210,6 +221,13 @@ def _take_streams(member: Operation, placement: Placement, function: FuncOp) -> 
     if own:
         function.attributes[STREAMS] = ArrayAttr(own)
         around.attributes[STREAMS] = ArrayAttr([e for e in all_entries if e not in own])
+
+
+def _clear_decisions(op: Operation) -> None:
+    """Remove what was decided on `op` and the ops in it: the function that they are in says it."""
+    for inner in op.walk():
+        clear_placement(inner)
+        inner.attributes.pop(CANDIDATES, None)
 
 
 def _tokens(values: Sequence[SSAValue]) -> list[SSAValue]:

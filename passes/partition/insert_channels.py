@@ -28,6 +28,7 @@ from braid.dialects.braid.attribute_names import (
     STAGE_SECONDS,
 )
 from braid.dialects.braid.clusters import device_name, replicas_of
+from braid.dialects.braid.sizes import is_open
 from braid.dialects.braid.variants import public_functions
 from braid.passes.partition.host_stages import outline_host_stages
 from braid.solvers.partition.channels import Channel as Slots
@@ -59,7 +60,7 @@ class InsertChannelsPass(ModulePass):
     a channel, and `extra` more. Control flow beside launches becomes a function of the host
     (`braid.host_stage`), a stage as well. A function that computes anything else beside its
     launches, such as scalars that control flow hands on, gets no channels: streams run that as a
-    whole.
+    whole. So they do a model with open sizes.
 
     ```mlir
     %y, %t = braid.launch async [] @cluster_0(%x) : (tensor<4xf32>) -> tensor<4xf32>
@@ -81,6 +82,8 @@ class InsertChannelsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Decide function by function."""
+        if is_open(op):
+            return
         target, own = target_of(op, self.target), [f for f in public_functions(op) if f.body.blocks]
         for function in own:
             outline_host_stages(function, op, target.host)

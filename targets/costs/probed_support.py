@@ -14,10 +14,12 @@ from functools import cached_property
 from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Operation
 
+from braid.analysis.sizes.open_forms import has_open_sizes
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.attribute_names import CANDIDATES
 from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.regions import GroupOp
+from braid.targets.backend import Backend
 from braid.targets.backends import backend, backend_names
 from braid.targets.costs.backend_support import entry_for, priority_on
 from braid.targets.costs.op_amounts import computed_type, kind_name
@@ -28,6 +30,9 @@ from braid.targets.machines.target import BackendDescription, Device, Target
 
 Kind = tuple[str, str]
 """Name and type of an op."""
+
+OPEN_SIZES = "code for sizes that are known only at run time"
+"""What a backend with `supports_dynamic_shapes` has, and others do not have."""
 
 _FASTER = 0.95
 """Part of another's time that a backend takes, at most, to come before it."""
@@ -87,20 +92,27 @@ class ProbedSupport:
     def _refusal(self, op: Operation, name: str) -> str | None:
         """Return what the backend says of `op`, if it is one that says anything.
 
-        Of an opaque op only the mapping list knows.
+        Of an opaque op only the mapping list knows, unless its sizes are open.
         """
-        if isinstance(op, OpaqueOp) or name not in backend_names():
+        if name not in backend_names():
             return None
         key = op, name
         if key not in self._refusals:
-            self._refusals[key] = backend(name).unsupported_reason(op, self._known)
+            self._refusals[key] = self._reason(op, backend(name))
         return self._refusals[key]
 
+    def _reason(self, op: Operation, backend: Backend) -> str | None:
+        if not backend.supports_dynamic_shapes and has_open_sizes(op):
+            return OPEN_SIZES
+        return None if isinstance(op, OpaqueOp) else backend.unsupported_reason(op, self._known)
+
     def _on(self, op: Operation, backend: BackendDescription) -> int | None:
-        listed = priority_on(op, backend)
+        listed, reason = priority_on(op, backend), self._refusal(op, backend.name)
+        if reason == OPEN_SIZES:
+            return None
         if isinstance(op, GroupOp) or _says_itself(op):
             return listed
-        if self._refusal(op, backend.name) is not None:
+        if reason is not None:
             return None
         if not backend.operations and listed is None:
             works = any(probe.works for probe in _of_kind(op, self._tried.get(backend.name, {})))

@@ -286,13 +286,6 @@ def test_phases_are_not_read() -> None:
             read(text.encode())
 
 
-@pytest.mark.parametrize("target", ["gpu-emulated", "npu-small"])
-def test_other_devices(target: str) -> None:
-    with pytest.raises(BraidError, match="there is no code of open sizes") as found:
-        braid.compile(parsed("(float[4] x) => (int64[] y) { y = NonZero (x) }"), target=target)
-    assert "data decide sizes" in (found.value.hint or "")
-
-
 def test_a_decision_inside_of_a_loop() -> None:
     text = """(float[N] x, float[1] z, int64 m) => (float[] y) <bool t = {1}> {
       y = Loop (m, t, z) <body = b (int64 i, bool c, float[1] a) => (bool d, float[1] e) {

@@ -218,12 +218,6 @@ def test_no_program_is_made_without_checks() -> None:
         braid.compile(text, passes="outline-kernels")
 
 
-def test_devices_without_open_code_say_so() -> None:
-    with pytest.raises(BraidError, match="no code of open sizes") as caught:
-        braid.compile(ROWS, target="gpu-emulated")
-    assert "dims=" in str(caught.value.hint)
-
-
 def test_a_budget_needs_numbers() -> None:
     with pytest.raises(BraidError, match="a memory budget is for models of known sizes"):
         braid.compile(ROWS, memory_budget="1GiB")
