@@ -25,7 +25,7 @@ def atomic_file(
     error it is removed and what was at `path` stays as it was. A machine that stops leaves the one
     file or the other, whole: the bytes, then the name, are on the disk before this returns. Links
     are followed. Without `durable` nothing waits for the disk, and a machine that stops may leave
-    anything. The file has the mode of the one before it, or that of an ordinary file; with
+    anything. The file keeps the mode of the file that it replaces, or gets the default mode; with
     `private` it has mode 0600 whatever the umask is. A path that is there but is not a regular file
     (a pipe, `/dev/stdout`) is written directly.
 
@@ -87,7 +87,7 @@ def _way_out(path: str | os.PathLike[str], error: OSError) -> str:
 
 @contextlib.contextmanager
 def _explained(path: str | os.PathLike[str]) -> Generator[None, None, None]:
-    """Turn errors of the system into one that says which file cannot be written."""
+    """Turn errors of the system into a diagnostic with the path of the file."""
     try:
         yield
     except OSError as error:
@@ -161,7 +161,8 @@ def _temporary_beside(path: Path, private: bool = False) -> tuple[int, Path]:
     while True:
         temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
         try:
-            # By the umask where there is no mode to keep; else nobody may read it before its mode.
+            # Without a mode to keep, the umask decides; with one, nobody may read the file before
+            # it is set.
             descriptor = os.open(temporary, flags, 0o666 if kept is None else FILE_MODE)
         except FileExistsError:
             continue

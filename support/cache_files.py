@@ -1,10 +1,9 @@
 """Caches on disk: their location, and entries that contain their key and a digest.
 
-A file is a magic number, the length of the key, that of the payload, a SHA-256 of all the rest,
-the key and the payload. What was cut off, changed, or put under the name of another entry is found
-when the file is read. The digest guards against accidents, not against an enemy: entries are in
-directories that only the user can write to (`private_files`), and what others may have written
-counts as damaged.
+A file is a magic number, the length of the key, that of the payload, a SHA-256 of all the rest, the
+key and the payload. A truncated, changed or misplaced entry is detected when the file is read. The
+digest guards against accidents, not against an enemy: entries are in directories that only the user
+can write to (`private_files`), and what others may have written counts as damaged.
 """
 
 import hashlib
@@ -145,7 +144,7 @@ def read_entry(path: Path, key: str) -> bytes:
 def write_entry(path: Path, key: str, payload: bytes) -> None:
     """Keep `payload` under `key`; the file appears whole, or what was at `path` stays.
 
-    Nothing waits for the disk: what a machine that stops has not written is found by the digest.
+    No write waits for the disk: the digest detects entries that a crash left incomplete.
 
     Raises:
         OSError: the directory cannot be made, or what is not a file stays in the way.
@@ -168,8 +167,8 @@ def pack_entry(key: str, payload: bytes) -> bytes:
 
 
 def unpack_entry(data: bytes) -> tuple[str, bytes]:
-    """Return the key and payload of the entry in `data`. Raises DamagedEntryError where it
-    is none.
+    """Return the key and payload of the entry in `data`. Raises DamagedEntryError if it is no valid
+    entry.
     """
     key_bytes, digest = _check_size(data, len(data))
     end = _HEADER.size + key_bytes
@@ -199,7 +198,7 @@ def _is_readable_file(path: Path) -> bool:
 
 
 def remove(path: Path) -> None:
-    """Remove what stands at `path`, whatever it is. Raises OSError where that cannot be."""
+    """Remove the file, link or directory at `path`. Raises OSError where that cannot be."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

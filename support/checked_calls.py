@@ -1,9 +1,8 @@
 """Objects of other packages, asked so that their mistakes are named as theirs.
 
-Braid's own objects are trusted: what they raise is a bug of braid. One of another package is asked
-through `Checked`, whatever it is: it answers as its base class says, with the defaults of this
-class where it lacks a part, and each answer is checked. Whatever is wrong becomes a `BraidError`
-that names the object and the method.
+Braid's own objects are trusted: what they raise is a bug of braid. An object of another package is
+called through `Checked`: methods that it lacks come from the base class, and each result is
+checked. Whatever is wrong becomes a `BraidError` that names the object and the method.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -56,10 +55,10 @@ class Maker:
 
 
 class Checked:
-    """`thing`, of another package, asked as a `base` whose answers `checks` are about.
+    """Return `thing`, an object of another package, as a `base` whose results `checks` verify.
 
-    The answers of a part without a check are trusted. What `checks` name are methods and properties
-    of `base`. A part under one of the `former` names of `base` still answers.
+    The answers of a part without a check are trusted. The names in `checks` are methods and
+    properties of `base`. A part under one of the `former` names of `base` still answers.
     """
 
     def __init__(
@@ -177,7 +176,7 @@ def all_of(*kinds: type) -> Check:
         found = tuple(answer)
         for value in found:
             if not isinstance(value, kinds):
-                raise TypeError(f"{value!r} is among what it gives, expected {_named(kinds)}")
+                raise TypeError(f"{value!r} is in its result, expected {_named(kinds)}")
         return found
 
     return check

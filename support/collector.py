@@ -1,8 +1,7 @@
 """Python's collector of cyclic garbage, called less often where much is made that stays.
 
-IR is very many objects, nearly all of which live to the end, and so are the classes of modules that
-are imported: by Python's defaults a fifth of the time of a compilation goes into looking at them
-again and again.
+IR and imported modules are very many objects, nearly all of which live to the end: with Python's
+defaults the collector spends a fifth of a compilation's time on visiting them again.
 """
 
 import atexit
@@ -58,7 +57,7 @@ class _Thresholds:
 
         Else the first object that is made afterwards would have all looked at that the block made:
         a fiftieth of a compilation. Later blocks leave that to Python, which collects what is old
-        only where much has become so by its own account. Of what is imported nothing is garbage.
+        only where much has become so by its own account. Imported modules contain no garbage.
         """
         if (imports or not self.has_aged) and not gc.get_freeze_count():
             gc.freeze()

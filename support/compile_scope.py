@@ -1,8 +1,8 @@
 """Keep what holds for all that is compiled in a block of code, or in this process.
 
-Nothing of it is a setting (`support/settings.py`): it changes no code, but who listens, what is
-checked, and which records and extensions are there. Who keeps what was compiled for later has to
-know whether there is any.
+None of it is a setting (`support/settings.py`): it does not change the generated code, but
+listeners, checks, and the available records and extensions. Who keeps what was compiled for later
+has to know whether there is any.
 """
 
 from contextvars import ContextVar

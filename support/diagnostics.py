@@ -29,7 +29,7 @@ class Diagnostic:
 
     @classmethod
     def from_error(cls, error: BraidError) -> "Diagnostic":
-        """Return the diagnostic that says what `error` says."""
+        """Return the diagnostic of `error`."""
         return cls("error", error.message, error.location, error.notes, error.hint)
 
 

@@ -18,7 +18,7 @@ _EXTRAS = {"ortools": ("exact", "OR-Tools, by which exact searches are solved")}
 
 
 def missing_package(error: ModuleNotFoundError, what: str) -> BraidError | None:
-    """Return what to say where `what` needs a package of an extra; None for any other package."""
+    """Return the message that `what` needs a package of an extra; None for any other package."""
     found = _EXTRAS.get((error.name or "").partition(".")[0])
     if found is None:
         return None

@@ -1,7 +1,7 @@
 """Find where users open a page of the documentation that a message names.
 
-Wheels hold the pages about extending braid beside this module: there is no public address of them,
-and a path in the repository says nothing to users of a wheel.
+Wheels hold the pages about extending braid next to this module: they have no public address, and a
+path in the repository does not help users of a wheel.
 """
 
 import os

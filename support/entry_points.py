@@ -39,7 +39,7 @@ def all_entry_points() -> "EntryPoints":
     """Read once: a file of every installed package is opened."""
     from importlib.metadata import entry_points  # slow to import, and not needed by every model
 
-    return cast("EntryPoints", entry_points())  # Python 3.11 groups them, which can be asked alike
+    return cast("EntryPoints", entry_points())  # SelectableGroups in Python 3.11
 
 
 @cache
@@ -95,7 +95,7 @@ def installed_checks() -> dict[str, str]:
 
 @cache
 def installed_backends() -> tuple[str, ...]:
-    """Return the names of all backends, sorted; none is that of the stand-in for others."""
+    """Return the names of all backends, sorted, without that of the stand-in for missing ones."""
     return tuple(sorted({entry.name for entry in entry_points_of(BACKENDS_GROUP)} - {EMULATED}))
 
 
@@ -103,8 +103,8 @@ def installed_backends() -> tuple[str, ...]:
 def installed_backend(name: str) -> object:
     """Return the backend of this name, made once; its class is called with the name.
 
-    Raises `BraidError` where there is none, where two packages have one, or where it cannot be
-    loaded or made.
+    Raises `BraidError` if no package has it, if two packages have it, or if it cannot be loaded or
+    created.
     """
     found = tuple(entry for entry in entry_points_of(BACKENDS_GROUP) if entry.name == name)
     if not found:

@@ -156,7 +156,8 @@ def check_threads(threads: object, what: str = "threads", least: int = 0) -> Non
 
 
 def did_you_mean(name: str, known: Iterable[str], alike: float = 0.6) -> str | None:
-    """Return a hint with the known name that is most like this one; None where none is alike.
+    """Return a hint with the known name that is most like this one; None if no name
+    is similar.
 
     `alike`, from 0 to 1, is how much two names must have in common.
     """
@@ -167,7 +168,7 @@ def did_you_mean(name: str, known: Iterable[str], alike: float = 0.6) -> str | N
 
 
 def missing_file_hint(path: str | os.PathLike[str]) -> str | None:
-    """Return a hint where there is no file at `path`: the one beside it that is most like it.
+    """Return a hint for a missing file at `path`: the file next to it with the most similar name.
 
     Else where its name begins; None where there is a file.
     """

@@ -74,7 +74,7 @@ def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
     """Open a regular file, or a link to one, for reading; `/dev/null` is an empty file.
 
     Raises:
-        OSError: there is none, or it cannot be read.
+        OSError: the file is missing, or cannot be read.
         NotRegularError: `path` is a directory, a pipe, a device or a socket; `strerror` says which.
 
     """

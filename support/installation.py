@@ -16,10 +16,10 @@ _first: list[str] = []
 
 
 def installation_stamp() -> str | None:
-    """Return a digest of what compiles models here; None where it is another than this process
-    began with.
+    """Return a digest of what compiles models here; None if the installation is not
+    the one with which this process began.
 
-    What is in memory then is of the one installation, or of both. The digest is made of the names,
+    The modules in memory may then be of either installation. The digest is made of the names,
     versions and times of all distributions, and of the sizes and times of the files of braid and of
     the packages that add to it by entry points. Nothing is imported.
     """
@@ -50,7 +50,7 @@ def _search_path() -> Iterator[str]:
     """Yield a line for each distribution, whose times distinguish it from another one of the same
     version.
 
-    And one for each archive, whatever is in it.
+    One is read for each archive, whatever it contains.
     """
     yield from map(_stamp, _distributions())
     yield from (_stamp(place) for place in map(Path, dict.fromkeys(sys.path)) if place.is_file())

@@ -8,7 +8,7 @@ from braid.support.byte_sizes import format_size
 
 @dataclass(frozen=True)
 class TensorMemory:
-    """A buffer: the op that makes what is in it, its type, bytes, and where it is."""
+    """A buffer: the op that writes it, its type, bytes and place."""
 
     name: str
     type: str

@@ -22,7 +22,7 @@ _BUNDLED = Path(__file__).parent / "mlir"
 
 
 # The modules in C: those in Python around them also bring numpy and a class for every op. They are
-# loaded where they are used, since what was compiled before needs none of them.
+# loaded at their first use, since models in the compilation cache need none of them.
 ir: Any = LazyModule(lambda: _library("_mlir").ir)
 passmanager: Any = LazyModule(lambda: _library("_mlir").passmanager)
 llvm: Any = LazyModule(lambda: _library("_mlirDialectsLLVM"))

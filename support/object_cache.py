@@ -30,14 +30,15 @@ class Kind(StrEnum):
     STREAM = "streams"
     """The stream object of a subgraph, by the subgraph."""
     CIRCUIT = "circuits"
-    """The library of a verilated circuit, by its text and what made it; what all have of it."""
+    """The library of a verilated circuit, by its text and its tools; and the part that all
+    share."""
 
 
 @dataclass(frozen=True)
 class ObjectCache:
     """A directory of entries, shared by any number of processes.
 
-    Entries appear whole or not at all, say what they are of, and are never changed. One that is
+    Entries appear whole or not at all, name what they belong to, and are never changed. One that is
     damaged counts as missing: it is removed, and replaced by whoever makes it again. A directory
     that cannot be read or written only costs the compilations it would have saved.
     """

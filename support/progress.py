@@ -36,9 +36,9 @@ _listener: ContextVar[Listener | None] = ContextVar("braid_progress_listener", d
 
 @contextmanager
 def telling_progress(listener: Listener | None) -> Generator[None]:
-    """Report what this thread compiles in the block to `listener`; None keeps the present one.
+    """Report what this thread compiles in the block to `listener`; None keeps the present listener.
 
-    What it raises ends the compilation.
+    An exception that it raises ends the compilation.
     """
     if listener is None:
         yield
@@ -61,7 +61,7 @@ class Steps:
         self._tell("")
 
     def finish(self, name: str) -> None:
-        """Say that one more step is over, that of this name."""
+        """Report the end of one more step, with its name."""
         self._done += 1
         self._tell(name)
 

@@ -1,6 +1,6 @@
 """Settings: what bears on the code of a model beside its target and the passes that run.
 
-A module says them by `braid.settings` (`dialects/braid/settings.py`), which is all that passes,
+A module holds them in `braid.settings` (`dialects/braid/settings.py`), which is all that passes,
 backends and kernel families read. Keywords, options of commands and variables of the environment
 only write that attribute, before the first pass.
 """
@@ -35,8 +35,8 @@ class Precision(StrEnum):
 class Kernels(StrEnum):
     """Whose kernels a model gets.
 
-    Those that braid generates; those of a vendor's library, wherever that has one; the best of
-    both, by what was measured; or no family's, so that all code is that of the generic lowering.
+    Which kernels run: braid's own; those of a vendor's library, wherever it has one; the best of
+    both, by measurements; or none, so that the generic lowering makes all code.
     """
 
     GENERATED = "generated"

@@ -1,4 +1,5 @@
-"""Shared libraries: those that CMake builds of the C sources of a package, and those of vendors."""
+"""Shared libraries: those that CMake builds from the C sources of a package, and vendors'
+libraries."""
 
 import ctypes
 import sys
@@ -21,7 +22,7 @@ def find_built(name: str, packages: Iterable[str]) -> Path:
     files, as in an editable install whose C sources are being worked on, the newest is taken.
 
     Raises:
-        BraidError: there is none.
+        BraidError: the library is missing.
 
     """
     places = [Path(directory) for directory in packages]
@@ -40,7 +41,7 @@ def find_built(name: str, packages: Iterable[str]) -> Path:
 def digest_of_sources(directory: Path) -> str:
     """Return the digest of the C sources below `src` and `include` of a directory.
 
-    As `braid_digest_sources` in CMakeLists.txt puts it into what is built of them.
+    This equals what `braid_digest_sources` in CMakeLists.txt puts into the libraries.
     """
     from hashlib import sha256  # needs OpenSSL; wheels have no sources
 
@@ -128,7 +129,7 @@ def loaded_library(name: str) -> ctypes.CDLL | None:
 
 
 def need_libraries(names: Iterable[str], what: str) -> None:
-    """Load libraries for `what`, which calls them.
+    """Load the libraries that `what` calls.
 
     Raises:
         BraidError: one is not installed; the hint says how it is.
@@ -140,7 +141,7 @@ def need_libraries(names: Iterable[str], what: str) -> None:
 
 
 def missing_library(name: str, what: str) -> BraidError:
-    """Return what to say where `what` needs a library that cannot be loaded."""
+    """Return the message that `what` needs a library that cannot be loaded."""
     extra = _EXTRAS.get(name)
     install = install_command(extra) if extra else f"install what has '{name}'"
     return BraidError(

@@ -13,7 +13,7 @@ _MOST_DIMS = 1024
 
 @dataclass(frozen=True)
 class SizeCount:
-    """The runs of a model at one size of each of its dims, of which `sizes` has names and numbers.
+    """The number of runs of a model at each combination of sizes, which `sizes` gives by name.
 
     `count` is at most `error` higher than the number of runs was, and never lower.
     """
@@ -99,5 +99,5 @@ def _name(name: object) -> str:
 
 def _whole(value: object, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        raise ValueError(f"{value!r:.100} is no whole number from 0 to {most}")
+        raise ValueError(f"{value!r:.100} is not an integer from 0 to {most}")
     return value

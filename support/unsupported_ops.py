@@ -18,7 +18,7 @@ _MOST_KINDS = 20
 _MOST_REASONS = 5
 _LONGEST_NAME = 80
 _ALIKE, _ALIKE_BY_A_LETTER = 0.88, 0.8
-"""The least likeness, from 0 to 1, of two names of which one is a misspelling of the other."""
+"""The least similarity, from 0 to 1, of a name and its misspelling."""
 _OTHER_KINDS = frozenset({"all", "complex", "sequence", "string"})
 """An op with such a word in its name is of devices or values that braid has not."""
 
@@ -30,7 +30,7 @@ class MissingOpError(UnsupportedError):
 
 
 class UnsupportedNodesError(UnsupportedError):
-    """Nodes of a model are not supported: prints as the first of them, and counts the others."""
+    """Nodes of a model that are not supported: prints the first of them, and counts the others."""
 
     found: tuple[tuple[str, UnsupportedError], ...] = ()
     """The name of each refused node's op, with the error that it was refused for."""
@@ -82,7 +82,7 @@ class UnsupportedNodes:
         self._found += nested or [(op, error)]
 
     def error(self) -> UnsupportedNodesError:
-        """Return the error about all of them, of which there is one at least."""
+        """Return the error about all of them, which are one or more."""
         (_, first), *others = self._found
         error = UnsupportedNodesError(
             first.message,

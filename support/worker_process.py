@@ -112,8 +112,8 @@ def worker_process(module: str) -> Generator[WorkerProcess]:
 def serve(answer: Callable[[Any], object], *, idle_seconds: float | None = None) -> None:
     """Answer the requests on the standard input until there are no more, or none for so long.
 
-    What anything here prints meanwhile goes to the standard error. The process also ends, with
-    those that it has started, soon after the one that asks did, whatever ended that.
+    Output that anything prints here meanwhile goes to the standard error. The process also ends,
+    with those that it has started, soon after the one that asks did, whatever ended that.
     """
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answers:

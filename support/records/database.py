@@ -135,7 +135,7 @@ def upgrade(connection: Connection) -> None:
 
 
 def _revision(connection: Connection) -> str | None:
-    """Return what the database says it is, None for one that is new or of before migrations.
+    """Return the version that the database states, None for a new one or one older than migrations.
 
     One of a newer braid counts as up to date: tables only grow.
     """

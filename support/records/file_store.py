@@ -1,7 +1,7 @@
 """Records in a file of SQLite.
 
-A file that is damaged is moved aside, and the rows of it that hold are kept. What is no database of
-records is only replaced where braid itself says where they are, and else refused.
+A file that is damaged is moved aside, and the rows of it that hold are kept. A file that is no
+database of records is replaced only if braid chose its path, and else refused.
 """
 
 import contextlib
@@ -30,22 +30,21 @@ from braid.support.records.record import (
 from braid.support.records.sqlite_file import BESIDE, DamagedError, SqliteFile, failure
 
 _CLAIMS = "tuning.lock"
-"""The file of claims, beside that of records."""
+"""The file of claims, which is next to the file of records."""
 
 
 @dataclass(frozen=True)
 class FileStore(SqliteFile, RecordStore):
     """The rows in the file at `path`, which need not exist.
 
-    A file that cannot be read holds nothing. With `is_own` the place is braid's, and whatever
-    stands there may be replaced; elsewhere, what is something else is left alone, and every method
-    raises BraidError.
+    A file that cannot be read holds nothing. With `is_own` braid chose the path and may replace any
+    file there. Otherwise a file of another kind is left alone, and every method raises BraidError.
     """
 
     def read(self, kind: str) -> Mapping[str, Fields]:
         """Return the values of a kind by their keys; the last one of a key counts.
 
-        A damaged file is moved aside, a warning says so, and what holds in it is returned.
+        A damaged file is moved aside with a warning, and its valid rows are returned.
         """
         return _read(self, kind, self._stamp())
 
@@ -74,7 +73,7 @@ class FileStore(SqliteFile, RecordStore):
             ) from error
 
     def damage(self) -> Iterator[tuple[str, str]]:
-        """Yield what is wrong with the file: where, and what. Repairs nothing."""
+        """Yield the defects of the file, each with its place. Repairs nothing."""
         try:
             with self._opened(write=False) as rows:
                 for (verdict,) in rows.connection.exec_driver_sql("PRAGMA integrity_check(20)"):
@@ -101,7 +100,7 @@ class FileStore(SqliteFile, RecordStore):
         return repr([self.path, *(stamp for stamp in self._stamp() if stamp[1])])
 
     def files(self) -> list[Path]:
-        """Return the files of the store: that of the records, and those beside it."""
+        """Return the files of the store: the file of records and its companions."""
         ends = ("", *BESIDE, ".lock", ".damaged")
         paths = [self.path.with_name(self.path.name + end) for end in ends]
         return [path for path in paths if path.exists() or path.is_symlink()]
@@ -196,14 +195,14 @@ class FileStore(SqliteFile, RecordStore):
         return claims(self.path.with_name(_CLAIMS))
 
     def _rescued(self) -> list[Record]:
-        """Return the valid rows, unless files of others are beside the store."""
+        """Return the valid rows, unless foreign files are next to the store."""
         for path in self._strangers():
             if path != self.path:
                 remove(path)
         return self.readable()
 
     def heal(self, reason: str) -> list[Record]:
-        """Replace the file by what holds of it. Raises OSError where it cannot be written."""
+        """Replace the file by its valid rows. Raises OSError where it cannot be written."""
         with self._locked():
             kept = self._rescued()
             if next(self.damage(), None) is not None:  # else another process was faster

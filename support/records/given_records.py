@@ -1,4 +1,4 @@
-"""Reading other records than those of a store, to see what would be decided by them."""
+"""Read given records instead of a store's, to see what would be decided by them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager

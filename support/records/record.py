@@ -38,7 +38,7 @@ class Record:
 
 
 class RecordStore(ABC):
-    """Records in one place, which need not be there yet."""
+    """Records in one place, which need not exist yet."""
 
     @abstractmethod
     def read(self, kind: str) -> Mapping[str, Fields]:
@@ -65,7 +65,7 @@ class RecordStore(ABC):
 
     @abstractmethod
     def damage(self) -> Iterator[tuple[str, str]]:
-        """Return what is wrong: where, and what. Repairs nothing."""
+        """Return the defects, each with its place. Repairs nothing."""
 
     @abstractmethod
     def count(self) -> dict[str, int]:
@@ -85,11 +85,11 @@ class RecordStore(ABC):
 
     @abstractmethod
     def files(self) -> Sequence[Path]:
-        """Return what of it is in this machine's file system."""
+        """Return its files in this machine's file system."""
 
     @abstractmethod
     def claims(self) -> AbstractContextManager[Claims]:
-        """Return the claims on work whose results come here, of this process beside others."""
+        """Return all claims, of this process too, on work whose results come here."""
 
 
 def row_of(record: Record) -> dict[str, Any]:

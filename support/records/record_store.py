@@ -1,4 +1,4 @@
-"""Keep measurements: records that say what they are of, only ever added.
+"""Keep measurements: records that describe what was measured, and are only ever added.
 
 A record has a kind (`cost`, …), a key, a value in JSON, the time and the machine it was made on,
 the version of braid, and, in its row, a digest of all that: a row that does not match its digest is
@@ -58,7 +58,7 @@ def reading(given: Mapping[str, Mapping[str, Fields]]) -> Generator[None]:
 
 
 def open_store(location: Path | str) -> RecordStore:
-    """Return the store in a file, or at a URL. Raises BraidError where that is none."""
+    """Return the store in a file, or at a URL. Raises BraidError if the place holds no records."""
     if isinstance(location, Path):
         return FileStore(location)
     from braid.support.records.database import database_url

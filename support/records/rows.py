@@ -17,8 +17,8 @@ class Rows:
     connection: Connection
 
     def numbered(self, after: int = 0) -> Iterator[tuple[int, Record | None]]:
-        """Return the rows with larger numbers than `after`, in order; None for one that does not
-        hold.
+        """Return the rows with larger numbers than `after`, in order; The value is None for an
+        invalid row.
         """
         query = select(RECORDS.c.number, *(RECORDS.c[name] for name in COLUMNS))
         found = self.connection.execute(query.where(RECORDS.c.number > after).order_by("number"))
@@ -31,7 +31,7 @@ class Rows:
             self.connection.execute(insert(RECORDS), rows)
 
     def put_back(self, others: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
-        """Add rows of other tables, by their names, to those of them that are there."""
+        """Add the rows of other tables, by table name, to the rows that exist."""
         known = inspect(self.connection)
         for name in others.keys() & set(known.get_table_names()):
             columns = {each["name"] for each in known.get_columns(name)}

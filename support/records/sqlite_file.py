@@ -65,7 +65,7 @@ class SqliteFile:
                     yield path
 
     def _beside(self) -> Iterator[Path]:
-        """Return what stands where SQLite has files beside its own."""
+        """Return the paths at which SQLite keeps files next to its own."""
         paths = (self.path.with_name(self.path.name + end) for end in BESIDE)
         return (path for path in paths if os.path.lexists(path))
 
@@ -138,7 +138,7 @@ class SqliteFile:
         return database
 
     def _has_log(self) -> bool:
-        """Return whether rows stand beside the file, which is not whole without them."""
+        """Return whether files next to this one hold rows of it."""
         log = self.path.with_name(f"{self.path.name}-wal")
         return log.exists() and log.stat().st_size > 0
 

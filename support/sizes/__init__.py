@@ -1,4 +1,4 @@
-"""Sizes with a name: expressions, what is assumed of them, and what follows from that.
+"""Sizes with a name: expressions, assumptions about them, and their consequences.
 
 An extent is `int | Size` (`expression.Extent`). `operators` has what `+`, `-`, `*`, `//` and `%`
 have not, `assumptions` answers yes, no or unknown, `text` prints and parses, `evaluation` computes

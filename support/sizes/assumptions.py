@@ -7,8 +7,8 @@ that every fact holds. Answers are about all of them, and never wrong:
     equal(a, b)     yes: a = b for all; no: for none
     at_most(a, b)   yes: a ≤ b for all; no: for none, so that a > b always
     divides(a, b)   yes: b is a multiple of a for all; no: for none
-Assignments at which one of the sizes has no value do not count. Unknown is what is left: sizes for
-which both happens, and those of which it is not found out. Zero divides zero alone.
+Assignments at which one of the sizes has no value do not count. Unknown means that it depends on
+the sizes, or cannot be decided. Zero divides zero alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -56,7 +56,7 @@ class Assumed:
                 )
         for value in self.likely:
             if not self.allows(value):
-                raise SizeError(f"the likely size {value} is none of those that are allowed")
+                raise SizeError(f"the likely size {value} is not one of the allowed ones")
 
     def allows(self, value: int) -> bool:
         """Return whether a symbol may have a value."""

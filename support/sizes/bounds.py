@@ -1,13 +1,12 @@
 """The least and the largest value of sizes, as far as they follow from what is assumed.
 
-A bound is found by replacing atoms, the outermost first, by what they are at most or at least:
-    a floordiv b      by a / b, or by (a - b + 1) / b, as its coefficient's sign says; the rest of
-                      the size is multiplied by b for it, or b has to divide the coefficient
-    min, max, select  by each of their parts, knowing that this is the one, and the worst counts;
-                      by the best one where any of them is a bound
+A bound is found by replacing atoms, the outermost first, by their upper or lower bounds: a floordiv
+b by a / b, or by (a - b + 1) / b, as its coefficient's sign says; the rest of the size is
+multiplied by b for it, or b has to divide the coefficient min, max, select by each of their parts,
+knowing that this is the one, and the worst counts; by the best one where any of them is a bound
 until a polynomial of symbols is left, which is largest at an end of the range of each symbol whose
-coefficient has a sign. Facts, sizes that are not negative, may be added before. This proves
-`16 * ((s + 15) floordiv 16) >= s`, where intervals of each part alone say nothing.
+coefficient has a sign. Facts, sizes that are not negative, may be added before. This proves `16 *
+((s + 15) floordiv 16) >= s`, where intervals of each part alone say nothing.
 
 Symbols that are multiples of m are written as m · x before all that, so that what divides is seen
 by the operators' rules. MLIR's ValueBoundsConstraintSet asks a solver of linear programs instead;
@@ -77,7 +76,7 @@ class Bounds:
         self._known: dict[Size, int | None] = {}
 
     def reduced(self, extent: Extent) -> Extent:
-        """Return a size in symbols for what is left of others without their divisors."""
+        """Return a size in symbols that replaces others without their divisors."""
         return substitute(extent, self._written)
 
     def upper(self, extent: Extent) -> int | None:
@@ -143,7 +142,7 @@ class Bounds:
         return has_value and self.is_zero(self.reduced(chosen - otherwise)) is True
 
     def _undominated(self, arguments: Sequence[Extent], is_max: bool) -> tuple[Extent, ...]:
-        """Return the arguments of an extreme without those that another one always stands for."""
+        """Return the arguments of an extreme without those that another one always dominates."""
         kept = list(dict.fromkeys(arguments))
         for argument in arguments:
             others = [other for other in kept if other != argument]
@@ -191,7 +190,7 @@ class _Search:
             self._fuel -= 1
             if self._fuel < 0:
                 return None
-            self._known[key] = None  # asked for itself, it says nothing
+            self._known[key] = None  # has no bound of its own
             self._known[key] = self._found(size, facts, opaque)
         return self._known[key]
 

@@ -26,7 +26,7 @@ Order: TypeAlias = tuple[object, ...]
 MOST_WEIGHT = 2000
 """Symbols, numbers and operators of one expression, as it is written out."""
 MOST_DEPTH = 40
-"""Operators inside of each other."""
+"""The maximum nesting of operators."""
 MOST_BITS = 512
 """The most bits of a coefficient."""
 MOST_CHARACTERS = 200
@@ -62,7 +62,7 @@ class Atom:
     def _finish(self, order: Order, levels: int = 1) -> None:
         """Set what follows from the fields, and refuse what is too large.
 
-        The operator counts as `levels` operators inside of each other.
+        The operator counts as `levels` nested operators.
         """
         weight = levels + sum(weight_of(child) for child in self.children)
         depth = levels + max((depth_of(child) for child in self.children), default=0)
@@ -288,7 +288,7 @@ def weight_of(extent: Extent) -> int:
 
 
 def depth_of(extent: Extent) -> int:
-    """Return how many operators stand inside of each other."""
+    """Return the nesting of operators."""
     return max((atom.depth for atom in all_factors(extent)), default=0)
 
 
@@ -334,7 +334,7 @@ def substitute(extent: Extent, values: Mapping[Atom, Extent]) -> Extent:
 
 
 def _substituted(atom: Atom, values: Mapping[Atom, Extent]) -> Extent | None:
-    """Return what stands for an atom, None where it stays."""
+    """Return the replacement of an atom, None to keep it."""
     if (found := values.get(atom)) is not None:
         return found
     children = atom.children

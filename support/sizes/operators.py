@@ -196,12 +196,12 @@ def _by_size(a: Extent, b: Size) -> Extent:
 
 
 def minimum(*arguments: Extent) -> Extent:
-    """Return the least of some sizes, of one at least."""
+    """Return the least of one or more sizes."""
     return _extreme(arguments, False)
 
 
 def maximum(*arguments: Extent) -> Extent:
-    """Return the largest of some sizes, of one at least."""
+    """Return the largest of one or more sizes."""
     return _extreme(arguments, True)
 
 
@@ -228,7 +228,7 @@ def _extreme(arguments: tuple[Extent, ...], is_max: bool) -> Extent:
 
 
 def _flattened(arguments: Iterable[Extent], is_max: bool) -> Iterable[Extent]:
-    """Yield the arguments, and those of the same extreme in its place."""
+    """Yield the arguments, with nested ones of the same extreme flattened."""
     for argument in arguments:
         if isinstance(argument, Size):
             atom = atom_alone(argument - argument.constant)

@@ -1,10 +1,11 @@
 """Sizes as a list of steps, for files and for the native runtime, which computes them in int64.
 
-A step is (operation, a, b, c): numbers of earlier steps, or what `Operation` says. What several
-sizes have in common is one step. Every sum and product is checked: a step whose value has no 64
-bits, a quotient by zero and a float that is no integer *fail*, and so does what is made of them,
-but for the part that a select does not choose. `run` does the same as `runtime/native/src/sizes.c`
-to the bit; `evaluation.evaluate` is exact, and has the same value wherever this has one.
+A step is (operation, a, b, c): indices of earlier steps, or values as `Operation` says. Sizes share
+the steps of common subexpressions. Every sum and product is checked: a step *fails* if its value
+does not fit into 64 bits, if it divides by zero, or if it converts a float without an integer
+value. Steps that use a failed step fail too, except for the operand that a select does not choose.
+`run` does the same as `runtime/native/src/sizes.c` to the bit; `evaluation.evaluate` is exact, and
+has the same value wherever this has one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +32,7 @@ MOST_STEPS = 1 << 20
 
 
 class Operation(IntEnum):
-    """The computation of a step; those with FLOAT give floats, which others are made of."""
+    """The computation of a step; those with FLOAT give floats, on which later steps compute."""
 
     OVERFLOW = 0
     """Fails: a number that has no 64 bits."""

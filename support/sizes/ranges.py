@@ -1,4 +1,4 @@
-"""Ranges of integers, (least, largest), None where there is no end; and of floats made of them."""
+"""Ranges of integers (least, largest), with None for no bound, and of floats computed from them."""
 
 import math
 from collections.abc import Callable, Sequence

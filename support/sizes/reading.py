@@ -148,7 +148,7 @@ class _Reader:
         return left
 
     def factor(self) -> Extent:
-        """Read what operators stand between."""
+        """Read the operands of infix operators."""
         is_negative = False
         while self.take("-"):
             is_negative = not is_negative

@@ -37,7 +37,7 @@ _LARGEST_FACTOR = 2**32
 Rule = Callable[..., Extent | None]
 """A rule gives the result of an op, from what is assumed of symbols and the operands' values.
 
-It is None where the result is no size, or depends on what is not known.
+It is None if the result is no size, or depends on unknown values.
 """
 
 

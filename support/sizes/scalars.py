@@ -35,8 +35,8 @@ OPERATIONS = {"add": 2, "sub": 2, "mul": 2, "div": 2, "sqrt": 1} | dict.fromkeys
 class Scalar:
     """A float of 32 or 64 bits: a number, a size, or an operation on others.
 
-    `operation` is one of `OPERATIONS`, `of_size` (with `size`), `number` (with `bits`, those of the
-    f64 that has its value), or `convert`, of another width.
+    `operation` is one of `OPERATIONS`, `of_size` (of `size`), `number` (the f64 with these `bits`),
+    or `convert` (from the other width).
     """
 
     width: int
@@ -47,19 +47,20 @@ class Scalar:
 
     @cached_property
     def order(self) -> Order:
-        """Return what distinguishes it from others."""
+        """Return the key by which scalars are sorted."""
         operands = tuple(operand.order for operand in self.operands)
         return self.operation, self.width, self.bits, order_of(self.size), operands
 
     @cached_property
     def depth(self) -> int:
-        """Return how many operations stand inside of each other, those of sizes not counted."""
+        """Return how deeply operations are nested, without those of sizes."""
         return 1 + max((operand.depth for operand in self.operands), default=0)
 
 
 @dataclass(frozen=True, eq=False)
 class Rounded(Atom):
-    """The integer that `rounding` makes of a scalar; no value where that has none of 64 bits."""
+    """The integer to which `rounding` rounds a scalar; it has no value if that does not fit 64
+    bits."""
 
     rounding: str
     scalar: Scalar
@@ -92,9 +93,9 @@ def number(value: float, width: int) -> Scalar:
 
 
 def apply(operation: str, *operands: Scalar) -> Scalar:
-    """Return an operation on scalars of one width, the number where all of them are numbers.
+    """Return an operation on scalars of one width, folded if all of them are numbers.
 
-    Raises `SizeError` for one that there is not, or widths that differ.
+    Raises `SizeError` for an unknown operation, or if widths differ.
     """
     widths = {operand.width for operand in operands}
     if OPERATIONS.get(operation) != len(operands) or len(widths) != 1:
@@ -165,7 +166,7 @@ def compute(operation: str, width: int, operands: Sequence[float]) -> float:
 def to_integer(rounding: str, value: float) -> int:
     """Return the integer that a float is rounded to.
 
-    Raises `SizeError` where there is none of 64 bits.
+    Raises `SizeError` if that does not fit into 64 bits.
     """
     whole = whole_of(rounding, value)
     if not -(2.0**63) <= whole < 2.0**63:

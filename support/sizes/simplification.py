@@ -15,10 +15,10 @@ from braid.support.sizes.expression import (
 
 
 class Simplification:
-    """The assumptions about symbols, and what checks say; each is read by those before it.
+    """The assumptions about symbols, and the checks; each is simplified by those before it.
 
-    Sizes that ops infer from one another grow with each step, until they are found to be equal:
-    a check that two sizes are equal lets one of them be written as the other.
+    Sizes that ops infer from one another grow with each step until they are proven equal: a check
+    that two sizes are equal lets one be replaced by the other.
     """
 
     def __init__(self, assumed: Assumptions) -> None:
@@ -55,7 +55,7 @@ def _substituted(extent: Extent, values: Mapping[Atom, Extent]) -> Extent:
 
 
 def _solved(zero: Size) -> tuple[Atom, Extent] | None:
-    """Return the operator that an equation determines, the outermost one, and what it equals.
+    """Return the outermost operator that an equation determines, and its equal.
 
     Symbols stay: they are what sizes are computed from.
     """

@@ -97,7 +97,7 @@ UNPROVEN = {
     ),
     "transposing reshape": (
         function("%y = braid.reshape %x : (tensor<Nx4xf32>) -> tensor<4xNxf32>", result="4xNxf32"),
-        "moves the dim among others",
+        "moves the dim to another position",
     ),
     "constant": (
         function(
