@@ -19,8 +19,8 @@ def _now() -> float:
 class Work:
     """A clock that goes by work, so that a search ends at the same step wherever it runs.
 
-    Its seconds are what counted steps take on a usual machine. Where they take `at_most` seconds of
-    `time.monotonic` all the same, no time is left.
+    Its seconds are what counted steps take on a usual machine. Even so, the time is over after
+    `at_most` seconds of `time.monotonic`.
     """
 
     def __init__(self, at_most: float) -> None:
@@ -46,7 +46,7 @@ PATIENCE = 10.0
 
 @dataclass(frozen=True)
 class Deadline:
-    """A moment `at` on a clock, that of `time.monotonic` or one that goes by work.
+    """A moment `at` on a clock: `time.monotonic`, or one that counts work.
 
     Building a model, reducing a problem or constructing an answer call `check` in their loops;
     whoever began them catches `OutOfTime` and goes on with the best answer so far.

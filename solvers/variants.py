@@ -17,7 +17,7 @@ MOST_CANDIDATES = 24
 
 @dataclass(frozen=True)
 class Variant:
-    """What a variant saves, in seconds a run in the mean over all runs, and what it costs."""
+    """The saving of a variant, in mean seconds a run over all runs, and its cost."""
 
     gain: float
     bytes: float
@@ -35,8 +35,8 @@ class Budget:
 def choose_variants(variants: Sequence[Variant], budget: Budget) -> tuple[int, ...]:
     """Return the numbers of the variants that save most within a budget, in rising order.
 
-    What saves nothing is never chosen. Raises ValueError for more than `MOST_CANDIDATES`, and for
-    negative costs.
+    A variant that saves nothing is never chosen. Raises ValueError for more than `MOST_CANDIDATES`,
+    and for negative costs.
     """
     if len(variants) > MOST_CANDIDATES:
         raise ValueError(f"there are {len(variants)} variants, expected at most {MOST_CANDIDATES}")
@@ -68,7 +68,7 @@ class _Search:
         seconds_left: float,
         chosen: tuple[int, ...],
     ) -> None:
-        """Try the variants from `place` on, of which those before are `chosen` or left out."""
+        """Try the variants from `place` on; those before it are `chosen` or rejected."""
         if gain > self._gain:
             self._gain, self.best = gain, chosen
         if place == len(self._variants):
@@ -96,7 +96,7 @@ class _Search:
         return getattr(own, cost) / own.gain
 
     def _fractional(self, cost: str, order: Sequence[int], first: int, capacity: float) -> float:
-        """Return what variants from `first` on save if parts of them may be taken."""
+        """Return the saving of the variants from `first` on if fractions of them may be chosen."""
         gain = 0.0
         for place in order:
             if place < first:

@@ -1,7 +1,7 @@
 """Memories that are written word by word and read in another order: banks, addresses, loops.
 
-Word w is in bank w modulo the number of banks, at address w divided by it. So what stands in words
-that follow each other can be read at once, as the beats of a transposed matrix are.
+Word w is in bank w modulo the number of banks, at address w divided by it. So consecutive words can
+be read in one cycle, as a transposed matrix needs it.
 """
 
 from dataclasses import dataclass

@@ -131,7 +131,7 @@ PARTITIONS = ("none", "cyclic", "block", "complete")
 
 @dataclass(frozen=True)
 class Stream:
-    """FIFOs, one for each element of `shape`, of `depth` places each."""
+    """FIFOs, one for each element of `shape`, with `depth` slots each."""
 
     name: str
     shape: tuple[int, ...]

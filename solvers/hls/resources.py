@@ -27,8 +27,9 @@ class Resources:
 def dsps_of(nest: Nest, plan: Schedule, operators: Operators) -> int:
     """Return the operators that one iteration needs, shared by as many as fit into the interval.
 
-    Where a sum goes around in fewer cycles than adders with DSPs need, those on its longest chain
-    have none: they are faster. The other adders of such a sum can be shared less well.
+    If a sum must be carried to the next iteration in fewer cycles than adders with DSPs take, the
+    adders on its longest chain use logic, which is faster. The other adders of such a sum can be
+    shared less well.
     """
     counts = dict.fromkeys(operators.dsps, 0.0)
     hurried = {

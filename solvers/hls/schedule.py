@@ -85,7 +85,7 @@ class Sum:
 class Schedule:
     """The schedule of a nest: `interval`, `depth` (cycles of one iteration), the start of each op.
 
-    `bound_by` says what the interval follows from.
+    `bound_by` says what limits the interval.
     """
 
     interval: int
@@ -135,8 +135,8 @@ def sums_of(nest: Nest) -> Iterator[Sum]:
 
 @lru_cache(512)
 def _busiest(nest: Nest, fixed: tuple[Array, ...]) -> tuple[tuple[str, int], ...]:
-    """Return the names of these arrays with how often an iteration uses one bank, and FIFOs
-    likewise.
+    """Return the names of these arrays with the accesses of an iteration to one bank, and those to
+    FIFOs.
     """
     banks_of = {array.name: array.banks for array in fixed}
     seen: set[tuple[str, tuple[int, ...], object]] = set()

@@ -99,12 +99,12 @@ def fastest_measured(
     measures: int = 128,
     work: float = 10.0,
 ) -> Selection | None:
-    """Return the fastest choices as `fastest` does, where `measure` says what they really use.
+    """Return the fastest choices as `fastest` does, with the resources that `measure` reports.
 
-    What is picked is measured and picked again, until all of it is: then it is the fastest of all
-    choices as they would be measured. After this many rounds, it is the fastest of those that were,
-    if these fit. So it is after this many `measures` if no other is faster: then others may be
-    cheaper, by what many stages would take long to measure.
+    Picked choices are measured and the pick is repeated until it contains measured choices only. It
+    is then the fastest even if all choices were measured. After this many rounds, it is the fastest
+    of those that were, if these fit. After this many `measures` the result may not be the cheapest
+    of the fastest choices, since many stages would take long to measure.
     """
     known = [list(stage) for stage in stages]
     measured: list[set[int]] = [set() for _ in stages]
@@ -205,8 +205,8 @@ def _by_integer_program(
 def work_bound(stages: Stages, budget: Uses) -> int:
     """Return a lower bound of cycles: those in which the budget does the work of all stages.
 
-    In T cycles, a resource of which there are B does B · T of cycles times uses; each stage needs
-    what the best of its choices does.
+    In T cycles a resource with B units provides B · T unit-cycles; each stage needs at least those
+    of its best choice.
     """
     works = [
         sum(min(one.cycles * one.uses[resource] for one in stage) for stage in stages)

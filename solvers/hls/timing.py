@@ -3,10 +3,10 @@
 The times of every token are exact, and no cycles are simulated.
 
 A pipeline that waits for a token stands still as a whole (Vitis's default, `stp`). So a process has
-a clock of its own, which only runs where nothing waits: what it reads and writes happens at fixed
-ticks of it. A tick's time is its number plus the greatest delay so far, which is one prefix maximum
-(longest path, max-plus algebra). Full FIFOs delay writers; sweeps are repeated until nothing
-changes, and each makes times later only, so that the least solution is reached.
+its own clock, which stops while it waits: its reads and writes happen at fixed ticks of this clock.
+A tick's time is its number plus the greatest delay so far, which is one prefix maximum (longest
+path, max-plus algebra). Full FIFOs delay writers; sweeps are repeated until nothing changes, and
+each makes times later only, so that the least solution is reached.
 """
 
 from collections.abc import Mapping, Sequence
@@ -74,7 +74,7 @@ class _Process:
         every = np.concatenate(ticks) if ticks else np.empty(0, np.int64)
         self.order = np.argsort(every, kind="stable")
         self.ticks = every[self.order]
-        # What happens in one tick happens in one cycle.
+        # All events of one tick happen in one cycle.
         self.together = np.searchsorted(self.ticks, self.ticks, side="right") - 1
         edges = np.cumsum([0, *(len(one) for one in ticks)])
         self.parts = [slice(int(a), int(b)) for a, b in pairwise(edges)]

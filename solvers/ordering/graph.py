@@ -138,9 +138,9 @@ def split_at_key_nodes(
     """Cut the graph after every `key_nodes_per_subgraph`-th key node.
 
     Returns pieces in data-flow order that cover all ops, each in topological order. A piece ends
-    with a key node, so that its successor needs nothing else that is not already there in
-    order. A piece of fewer than `min_nodes` ops joins the next until there are as many, and so
-    do single ops, which have no other order; the last joins the one before it.
+    with a key node, so that its successor needs nothing else that is not already there in order. A
+    piece with fewer than `min_nodes` ops is merged with the next ones, as are single ops, which
+    have only one order. The last piece is merged with the one before it.
     """
     if key_nodes_per_subgraph < 1:
         raise ValueError(f"key nodes per subgraph is {key_nodes_per_subgraph}; expected at least 1")

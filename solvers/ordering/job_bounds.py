@@ -1,15 +1,14 @@
 """A bound on makespans from the least time between any two jobs.
 
-All jobs of one unit that a job waits for run one after the other, and what lies between the last
-of them and the job comes on top. Taken over those that start late, this adds up from one layer
-of a model to the next, where every tile of a layer waits for all of those before it: the
-heads and tails of J. Carlier, "The one-machine sequencing problem", EJOR 1982, adjusted by the
-sets of J. Carlier and E. Pinson, "An algorithm for solving the job-shop problem", Management
-Science 1989. Where a set has ops between which something must be loaded (see `job_graph`), it takes
-at least the work of these and their setups; what must be loaded after the last of them comes
-before the job as well (see `reloads`). Two units together have a bound of their own (see
-`upstream_units`). Units of a kind count as one that is as fast as all of them (see
-`latency_bounds`).
+A job waits until all its predecessors on one unit have run one after the other, plus the least
+delay between the last of them and the job. Taken over those that start late, this adds up from one
+layer of a model to the next, where every tile of a layer waits for all of those before it: the
+heads and tails of J. Carlier, "The one-machine sequencing problem", EJOR 1982, adjusted by the sets
+of J. Carlier and E. Pinson, "An algorithm for solving the job-shop problem", Management Science
+1989. If loads are needed between ops of a set (see `job_graph`), the set takes at least their work
+and setups. Loads that are needed after the last of them precede the job as well (see `reloads`).
+Two units together have a bound of their own (see `upstream_units`). The units of a kind count as a
+single unit that is as fast as all of them together (see `latency_bounds`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,14 +33,14 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class JobBounds:
-    """The bound of one graph of jobs, of at most `MAX_JOBS`."""
+    """The bound of one graph with at most `MAX_JOBS` jobs."""
 
     jobs: JobGraph
     setups: Mapping[int, Setup]
     """The setups, by op."""
     reloads: Reloads | None = None
     counts: Sequence[int] = ()
-    """Units by kind, one where that does not say."""
+    """The number of units by kind, by default 1."""
 
     @cached_property
     def value(self) -> float:

@@ -1,11 +1,10 @@
 """Derive the work that the units of a chip do in every order, and the jobs of one of them.
 
-Ops of one unit that share all operands but one form a group. Where the operands and the result of
-any of them leave too little memory for the other one's own operand, that operand comes onto the
-chip after the op before it in the group has run, and until then the op waits: a setup, as in a
-sequence on one machine with sequence-dependent setup times. Whatever else runs meanwhile, a group
-takes its work and a setup for each own operand but the first; which that is, an order decides, so
-that the longest is left out.
+Ops of one unit that share all operands but one form a group. If the operands and the result of
+either op leave too little memory for the other's own operand, that operand is loaded only after the
+first of the two has run, and the second waits for it. This is a setup, as on a machine with
+sequence-dependent setup times. Whatever else runs meanwhile, a group takes its work and a setup for
+each own operand but the first; which that is, an order decides, so that the longest is left out.
 """
 
 from collections.abc import Sequence
@@ -110,8 +109,8 @@ Job = tuple[float, float, float]
 def one_machine_bound(jobs: Sequence[Job]) -> float:
     """Return the makespan of `jobs` on one machine with preemption.
 
-    Jackson's schedule: at any time, of the jobs whose head has passed, that of the longest tail
-    runs.
+    Jackson's schedule: at any time run, of the jobs whose head has passed, the one with the longest
+    tail.
     """
     pending = sorted(jobs)
     available: list[tuple[float, float]] = []
@@ -146,7 +145,8 @@ class Setup:
 
 
 def setups(stages: Stages, traffic: Traffic) -> dict[int, Setup]:
-    """Return the setups by op, of ops with one stage; `stages` are (unit, seconds, waits) by op."""
+    """Return the setups by op, for ops with one stage; `stages` are (unit, seconds, waits) by
+    op."""
     groups: dict[tuple[int, tuple[int, ...]], list[tuple[int, int]]] = {}
     for op, reads in traffic.reads.items():
         leaves = [(traffic.values[v].size, v) for v in reads if traffic.values[v].is_leaf]

@@ -39,7 +39,7 @@ class LatencyProblem:
     wait for its last stage. Where there is `traffic`, loads, spills and stores come on top, as
     the order makes them necessary (see `residency_plan`).
 
-    There are `counts` units of each kind, one where that does not say. A stage goes to the one
+    There are `counts` units of each kind, by default 1. A stage goes to the one
     that is the first to be free.
     """
 
@@ -148,7 +148,7 @@ class LatencyProblem:
         return {}
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the fields: what follows from them is made anew in another process."""
+        """Return the fields; derived values are computed anew in another process."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Simulated annealing of several orders of issue, of which the better ones go on.
+"""Simulated annealing of several orders of issue, of which the better ones continue.
 
 Successive halving (K. Jamieson, A. Talwalkar, "Non-stochastic best arm identification and
 hyperparameter optimization", AISTATS 2016): after each round half of the orders are left, each of

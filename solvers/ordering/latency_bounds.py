@@ -5,10 +5,10 @@ time at which it can start) and a tail (the least time from its end to the end o
 tails grow by what all ancestors or descendants of an op need on one unit; Jackson's preemptive
 schedule then bounds every unit (J. Carlier, "The one-machine sequencing problem", EJOR 1982).
 
-Units that share their work count as one machine that is as fast as all of them: whatever they do
-at a time, it can do by turns in that time, with preemption. A job then takes its part of the
-machine's time, but in a path the time that it takes on one unit (compare J. Carlier, E. Pinson,
-"Jackson's pseudo-preemptive schedule for the Pm/ri,qi/Cmax scheduling problem", 1998).
+Units that share their work count as one machine that is as fast as all of them: with preemption it
+can do in turn whatever they do at the same time. A job then takes its part of the machine's time,
+but in a path the time that it takes on one unit (compare J. Carlier, E. Pinson, "Jackson's
+pseudo-preemptive schedule for the Pm/ri,qi/Cmax scheduling problem", 1998).
 """
 
 from dataclasses import dataclass
@@ -142,7 +142,7 @@ class LatencyBounds:
 
     @cached_property
     def value(self) -> float:
-        """The greatest of the critical path, the bound of every unit, and that of all jobs."""
+        """The greatest of the critical path, the bound of every unit, and the bound of all jobs."""
         jobs = JobGraph.of(self.graph, self.stages, self.traffic)
         counts = self.slots.counts
         waits = setups(self.stages, self.traffic) if self.traffic else {}
@@ -162,7 +162,8 @@ class LatencyBounds:
         return max([path, *(one_machine_bound(self.jobs(unit)) for unit in units)])
 
     def jobs(self, unit: int) -> list[Job]:
-        """Return what the units of a kind execute in every order, as if they were one."""
+        """Return the work that the units of a kind execute in every order, as if they were a single
+        unit."""
         jobs: list[Job] = []
         for op, own in enumerate(self.stages):
             head = 0.0

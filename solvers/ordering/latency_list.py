@@ -33,7 +33,7 @@ def list_orders(problem: LatencyProblem, deadline: float) -> Iterator[list[int]]
 def post_order(graph: Graph) -> list[int]:
     """Return the postorder of a depth-first search of predecessors from the ops without users.
 
-    What an op needs is made as late as possible, one operand after the other.
+    Operands of an op are made as late as possible, one after the other.
     """
     order: list[int] = []
     seen = [False] * len(graph)

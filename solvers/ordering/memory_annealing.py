@@ -1,10 +1,10 @@
 """Orders of little peak memory for graphs that are too large to be searched exactly, in C.
 
-First list schedules with noise: of the ready ops the one that adds the fewest bytes, or one that
-is about as good, or was made ready lately. Then simulated annealing (S. Kirkpatrick, C. Gelatt,
-M. Vecchi, Science 1983) from the best of them: an op moves within the order and takes along what
-depends on it (or what it depends on). What becomes less is not the peak, which most moves leave as
-it is, but the bytes beyond a goal below the peak, added up over all steps.
+First list schedules with noise: of the ready ops the one that adds the fewest bytes, or one that is
+about as good, or was made ready lately. Then simulated annealing (S. Kirkpatrick, C. Gelatt, M.
+Vecchi, Science 1983) from the best of them: an op moves within the order, together with its
+dependents (or its dependences). The objective is not the peak, which most moves do not change, but
+the sum over all steps of the bytes above a goal below the peak.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ from braid.solvers.ordering.memory import MemoryProblem
 LISTS = 400
 """List schedules that are tried, at most."""
 _KEPT = 6
-"""The best of them, from which annealing begins by turns."""
+"""The best orders, from which annealing starts in turn."""
 _MOVES = 200
 """Moves of the first annealing for each op; half as many more each time."""
 _LISTED, _PLACE = 2e-7, 2.5e-8

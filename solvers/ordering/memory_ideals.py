@@ -38,7 +38,8 @@ _OP, _IDEAL, _MOVE = 5e-5, 1.2e-8, 1.2e-7
 
 @dataclass(frozen=True)
 class State:
-    """An ideal, what is live after it, and how it was reached: `moves` after `parent`."""
+    """An ideal, the values that are live after it, and how it was reached: `moves` after
+    `parent`."""
 
     ideal: int
     live: int

@@ -15,14 +15,14 @@ ROUNDS = 3000
 EXACT_OPS = 200
 """Pieces with more ops are not searched exactly."""
 CLOSE = 1e-6
-"""A gap of so much is that of rounding."""
+"""A gap up to this is due to rounding."""
 
 
 @dataclass(frozen=True)
 class ProcessorSchedule:
     """Ops in an order in which they can be issued, and the processor of each by its number.
 
-    An op whose processor is None runs on all of them, or takes none where it takes no time. `value`
+    An op whose processor is None runs on all of them, or on none if it takes no time. `value`
     is the makespan in seconds, and no schedule's is less than `lower_bound`.
     """
 
@@ -50,7 +50,7 @@ def search_processors(
     Of schedules that are as good, those near the order `reference` are taken. The result is never
     worse than list scheduling by the critical path (T. L. Adam, K. M. Chandy, J. R. Dickson, "A
     comparison of list schedules for parallel processing systems", 1974), and never worse than one
-    op after the other, each as fast as it can be. Nothing runs beside a key node, so that the
+    op after the other, each as fast as it can be. No op runs at the same time as a key node, so the
     pieces between key nodes are searched one by one. The result is the same for the same seed
     unless the time limit cuts the search short.
     """

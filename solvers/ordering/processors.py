@@ -129,9 +129,9 @@ Choice = tuple[Sequence[int], Sequence[bool]]
 class ProcessorProblem:
     """Find the schedule of `graph` on `processors` identical processors with the least makespan.
 
-    `alone` are the seconds of each op on one processor, infinite where it cannot run beside
-    others; an op of 0 seconds takes no processor. `together` are those on all processors at once,
-    infinite where that is not possible.
+    `alone` are the seconds of each op on one processor, infinite if it needs all of them; an op of
+    0 seconds takes no processor. `together` are those on all processors at once, infinite where
+    that is not possible.
     """
 
     graph: Graph
@@ -147,7 +147,7 @@ class ProcessorProblem:
                 f"{len(self.alone)} and {len(self.together)} durations for {len(self.graph)} ops"
             )
         if any(min(pair) < 0 for pair in self._pairs) or not all(map(isfinite, self.shortest)):
-            raise ValueError("a duration is negative, or an op has none")
+            raise ValueError("a duration is negative, or both durations of an op are infinite")
 
     def __len__(self) -> int:
         return len(self.graph)
@@ -214,8 +214,8 @@ class Placed:
 def earliest(free: Sequence[float], ready: float, near: int | None) -> int:
     """Return the processor on which an op that is `ready` starts first.
 
-    Of several it is the one `near`, whose caches hold what the op reads, or else the one that has
-    been idle for the shortest time.
+    Of several it is `near`, whose caches hold what the op reads, or else the one that became idle
+    last.
     """
     if near is not None and free[near] <= ready:
         return near
@@ -226,9 +226,10 @@ def earliest(free: Sequence[float], ready: float, near: int | None) -> int:
 
 
 TICKS = 10**9
-"""The ticks of the best known makespan; durations are whole numbers of them, rounded down."""
+"""The ticks of the best known makespan; durations are rounded down to whole ticks."""
 COARSE = 10**5
-"""Ticks of a makespan up to which durations are whole numbers of what divides them all.
+"""The number of ticks of a makespan up to which durations are exact multiples of their common
+divisor.
 
 The search proves little where a makespan has many ticks, since its bounds grow tick by tick.
 """
@@ -236,7 +237,7 @@ The search proves little where a makespan has many ticks, since its bounds grow 
 
 @dataclass(frozen=True)
 class ExactProcessors:
-    """A schedule, None where none was found, and what no schedule is faster than."""
+    """A schedule, None if none was found, and a lower bound of all schedules."""
 
     choice: Choice | None
     lower_bound: float

@@ -1,4 +1,5 @@
-"""Compute what must be loaded between the last of some ops and one that waits for all of them.
+"""Compute the bytes that must be loaded between the last of some ops and one that waits for all of
+them.
 
 Values that an op reads, or what they are made from, exist once the last op of a set has run; a
 value on the way from each of these ops to the reader is then still needed. What does not fit
@@ -35,8 +36,9 @@ Indices = NDArray[np.intp]
 class _Need:
     """The values that an op needs of those that exist after ops of one unit.
 
-    `loaded` are operands that no op makes. For each job in `made` there are values of which each,
-    or one that is no smaller, is needed once the job is done. All of these are among `values`.
+    `loaded` are operands that no op makes. For each job in `made` there are values; each of them,
+    or a value that is at least as large, is needed once the job is done. All of these are among
+    `values`.
     """
 
     loaded: Sequence[Transfer]
@@ -129,7 +131,8 @@ class Reloads:
         return held
 
     def _free_bytes(self, values: frozenset[int]) -> NDArray[np.int64]:
-        """Return the bytes for `values` at the end of each job, with what it holds of others."""
+        """Return the bytes for `values` at the end of each job, including the other values that it
+        holds."""
         others = self._held.copy()
         for v in values:
             value = self.traffic.values[v]

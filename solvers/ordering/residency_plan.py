@@ -5,7 +5,7 @@ one whose next use is furthest away goes (L. Belady, "A study of replacement alg
 virtual-storage computer", IBM Systems Journal 1966), and is stored first if nowhere else. Of
 several that one of the highest number goes.
 
-What goes does so as soon as it is no longer read. What is so planned is then loaded ahead, while
+A value is evicted as soon as it is no longer read. What is so planned is then loaded ahead, while
 one of the last few ops runs: the earliest from which on it fits until its reader,
 after what it comes from and after all earlier loads, whose order stays.
 """
@@ -49,10 +49,10 @@ class PlanStep:
 class PlanState:
     """The state on which the plan of the next steps depends.
 
-    `resident` says of what is on the chip whether it is dirty, that is nowhere else, and
-    `touched` at which place it was made or read last; `outside` from which place on what has been
-    stored can be loaded. Loads and evictions may still be put into `pending` steps, but no load
-    before place `last`, where the latest one is.
+    `resident` says of each value on the chip whether it is dirty, that is, stored nowhere else, and
+    `touched` at which position it was last made or read; `outside` from which place on what has
+    been stored can be loaded. Loads and evictions may still be put into `pending` steps, but no
+    load before place `last`, where the latest one is.
     """
 
     resident: dict[int, bool]
@@ -85,7 +85,7 @@ class Planner:
         self.uses: list[list[int]] = [[] for _ in traffic.values]
 
     def enter(self) -> PlanState:
-        """Return the initial state: what is present takes memory, what is read first before
+        """Return the initial state: present values take memory, those that are read first before
         others.
         """
         next_use = [float(uses[0]) if uses else inf for uses in self.uses]

@@ -39,11 +39,9 @@ class Slots:
 
 
 def least_end(free: Sequence[float], work: float) -> float:
-    """Return when units that are `free` (ascending) from some time on can have done so much
-    together.
+    """Return when units have done `work` together that are `free` (ascending) from these times on.
 
-    Any of the first few alone are a bound: what the others do beside them only helps while these
-    are free before that.
+    If the first k units share it, the end is (work + their times) / k; the least counts.
     """
     total, best = work, float("inf")
     for place, time in enumerate(free, 1):

@@ -3,11 +3,11 @@
 Ops of one unit wait for jobs of an upstream unit, such as loads: by a time, only those can have run
 whose jobs fit into the time since the first of these could start. The most work of such ops is a
 knapsack whose items share their weights. Relaxing its one row by Lagrange leaves a selection
-problem (J. Rhys, "A selection problem of shared fixed costs and network flows", Management
-Science 1970), whose dual lets the ops pay for these jobs: each way to pay is a bound. What has
-not run by then runs one after the other, before the least of the tails. So this is the bound of
-S. Johnson's two machines ("Optimal two- and three-stage production schedules", Naval Research
-Logistics 1954) for jobs that share operations of the first.
+problem (J. Rhys, "A selection problem of shared fixed costs and network flows", Management Science
+1970), whose dual lets the ops pay for these jobs: each way to pay is a bound. The remaining work
+then runs sequentially, before the least of the tails. So this is the bound of S. Johnson's two
+machines ("Optimal two- and three-stage production schedules", Naval Research Logistics 1954) for
+jobs that share operations of the first.
 """
 
 from collections.abc import Iterator

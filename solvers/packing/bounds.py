@@ -49,8 +49,8 @@ def _merge(intervals: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 def max_live(items: Sequence[Item]) -> int:
     """Return a lower bound on the arena: the most bytes that are live at one moment.
 
-    Where all parts start at multiples of a common divisor, every item but the topmost one at that
-    moment occupies whole multiples of it, and the topmost may be the one that this adds most to.
+    If all parts start at multiples of a common divisor, every item except the topmost one at that
+    moment occupies whole multiples of it; the topmost may be the item to which rounding adds most.
     Every item also bounds the arena by its own end.
     """
     grain = 0

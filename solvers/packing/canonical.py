@@ -1,9 +1,9 @@
 """Packing below a ceiling by depth-first search, from the bottom up.
 
-Of the packings that fit, consider one whose bases have the least sum: each item lies at 0, where it
-is fixed, or on top of another, and fits nowhere below. Placing its items by ascending base
-puts each at the lowest base above those placed before. So the search (in C) branches on which item
-comes next, at its lowest base, in ascending order of bases. A branch ends where
+Of the packings that fit, consider one whose bases have the least sum: each item lies at 0, at its
+fixed offset, or on top of another item, and does not fit any lower. Placing its items by ascending
+base puts each at the lowest base above those placed before. So the search (in C) branches on which
+item comes next, at its lowest base, in ascending order of bases. A branch ends where
 
 - an item does not fit below the ceiling any more,
 - the items of a moment in time, each above its lowest base, do not: they are jobs with release
@@ -24,12 +24,11 @@ without waste; how much each step counts is drawn at random, so that no two beam
 stock-cutting problem", Operations Research 2004). Between two full moments, the
 bytes below the lowest item that lives at both are filled, at the one by items that end then, at the
 other by items that begin: it lies no lower than the first level that sums of their sizes have in
-common. Where a beam ends, it begins again, wider, where few partial packings were left before.
+common. A beam that fails starts again, wider, where few partial packings were left.
 
-Where all moments are full, beams from the first moment to the last, or back, find more: what
-begins takes the place of what ends, in blocks of equal sums that stand side by side, and where
-sizes are far from equal few blocks are possible. All orders that are left are kept, as a PQ-tree
-(see `packing_boundaries.c`).
+Where all moments are full, beams from the first moment to the last, or back, find more: beginning
+items replace ending ones in blocks of equal sums of adjacent items, and if sizes differ much few
+blocks are possible. All orders that are left are kept, as a PQ-tree (see `packing_boundaries.c`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

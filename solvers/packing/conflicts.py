@@ -76,7 +76,7 @@ class _Parts:
         self._several = len(table) > len(parts)
 
     def forbidden(self, index: int, part: Part) -> Iterator[Forbidden]:
-        """Return the conflicts of a part of item `index` with the parts of others."""
+        """Return the conflicts between one part of item `index` and the parts of other items."""
         found: list[NDArray[np.int64]] = []
         for begin, end in part.lifetimes:
             before = int(np.searchsorted(self._begins, end))

@@ -15,7 +15,7 @@ from braid.solvers.packing.problem import Item
 def first_fit(items: Sequence[Item], deadline: Deadline) -> list[int]:
     """Return bases without overlaps, of fixed items those that they have.
 
-    What is not placed at `deadline` goes on top of the rest, which takes little time.
+    Items that are not placed at `deadline` go on top of the others, which takes little time.
     """
     ground = _Ground(items)
     bases = [0] * len(items)

@@ -1,10 +1,10 @@
 """Lifetimes for buffers of which only is known which ones are live together.
 
-What runs side by side has no one order, so that being live together is no longer overlapping of
+Concurrent kernels have no total order, so that being live together is no longer the overlap of
 intervals. Every set of buffers of which each two are live together becomes a moment of its own,
-until all such pairs are in a set: an edge clique cover, greedily, the largest buffers first
-(E. Kellerman, "Determination of keyword conflict", 1973). What is live at one moment cannot
-overlap, and so its sum bounds every arena.
+until all such pairs are in a set: an edge clique cover, greedily, the largest buffers first (E.
+Kellerman, "Determination of keyword conflict", 1973). Items that are live at one moment cannot
+overlap, and so their sum bounds every arena.
 """
 
 from collections.abc import Sequence

@@ -116,8 +116,8 @@ class NativePacking:
         """Search as `search` does, by `width` partial packings at a time; finds only packings of
         flat items.
 
-        What scores least is kept: a step of the skyline scores 1 to 11, as `seed` says for each
-        place, empty space `waste`.
+        The packings with the least score are kept: a step of the skyline scores 1 to 11, by
+        position and `seed`, empty space `waste`.
         """
         if self._has_fixed or not self.flat:
             return CUT, None

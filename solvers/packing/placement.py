@@ -66,7 +66,7 @@ class Placer:
     ) -> dict[int, int]:
         """Return the bases when the items of `order` are placed in that order.
 
-        What they conflict with is among them. Raises OutOfTime at `deadline`.
+        Items with which they conflict are among them. Raises OutOfTime at `deadline`.
         """
         bases = self.start(order)
         place = self.tightest if tight else self.lowest

@@ -36,7 +36,7 @@ class Buffer:
 
     @staticmethod
     def live_in(intervals: Sequence[Interval], size: int, alignment: int = 1) -> "Buffer":
-        """Return a buffer that is live in each of `intervals`, of which there is at least one."""
+        """Return a buffer that is live in each of one or more `intervals`."""
         (lower, upper), *rest = intervals
         return Buffer(lower, upper, size, alignment, more_lifetimes=tuple(rest))
 

@@ -50,8 +50,8 @@ class ColoredGraph:
         return found
 
     def neighbours(self) -> Iterator[tuple[int, int]]:
-        """Return the pairs of ops of one color of which one reads the other, or that read the same
-        op.
+        """Return the pairs of ops of one color of which one reads the other, or that have a common
+        operand.
         """
         last_reader = dict[tuple[int, int], int]()
         for op, operands in enumerate(self.operands):
@@ -294,8 +294,8 @@ class _StepModel:
     def least_transfer(self, bound: int, deadline: Deadline) -> tuple[Clusters, int]:
         """Return the fewest bytes that are transferred, with as many clusters.
 
-        Of the readers of a value with one color, each receives it that is at another step than
-        those before it in the list, and than the op that makes it.
+        Of the readers of a value with one color, a reader receives it if its step differs from the
+        steps of the readers before it and of the op that makes the value.
         """
         graph = self._graph
         terms: list[cp_model.LinearExprT] = []

@@ -15,5 +15,5 @@ class DisjointSets:
         return number
 
     def join(self, number: int, other: int) -> None:
-        """Make one set of two; the representative of the set of `number` stands for both."""
+        """Merge two sets; the representative of the set of `number` represents both."""
         self._parent[self.find(other)] = self.find(number)

@@ -32,8 +32,8 @@ _Pair = tuple[int, int]
 def exchange(groups: Groups, device: Sequence[int], deadline: Deadline, seed: int) -> list[int]:
     """Assign the groups of pairs of devices anew while that lowers the cost; by group, its device.
 
-    Ends at `deadline`, or where no pair is left that may lower it; what does not fit the memories
-    stays as it is. Where the largest load counts, the busiest device is in every pair.
+    Ends at `deadline`, or if no exchange can lower it; ops that do not fit the memories stay where
+    they are. Where the largest load counts, the busiest device is in every pair.
     """
     random, best = Random(seed), list(device)
     least = cost(groups.problem, groups.expand(best))

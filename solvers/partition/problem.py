@@ -1,4 +1,5 @@
-"""Describe partition problems: ops in topological order, and what they and values take where."""
+"""Describe partition problems: ops in topological order, their costs on devices, and costs of
+transfers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +15,8 @@ class Objective(StrEnum):
     """The figure of the loads of devices that is minimized.
 
     With `THROUGHPUT` it is the largest: devices work on several requests at once, and the busiest
-    one says how often a request is done. With `LATENCY` it is their sum: on one request they take
-    turns.
+    one determines the interval between requests. With `LATENCY` it is the sum over devices, since
+    they take turns on one request.
     """
 
     THROUGHPUT = "throughput"

@@ -27,7 +27,8 @@ def starts(groups: Groups) -> Iterator[list[int]]:
 
 
 def first_fit(groups: Groups) -> list[int]:
-    """Return groups on the device that runs them fastest, of those that have memory left."""
+    """Return groups assigned to the device that runs them fastest, as long as it has memory
+    left."""
     left = groups.problem.capacity.astype(float).copy()
     device = [0] * groups.count
     for group in np.argsort(-groups.bytes, kind="stable").tolist():
@@ -61,7 +62,7 @@ def _filled(
 ) -> tuple[list[int], bool]:
     """Fill devices one after the other up to `limit` seconds, and return whether that was enough.
 
-    What a device does not run is where it is fastest.
+    An op that a device does not run is put where it is fastest.
     """
     inf = float("inf")
     device = [-1] * groups.count

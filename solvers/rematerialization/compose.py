@@ -2,9 +2,9 @@
 
 Between articulation nodes a graph is a chain of parts, each of which reads what one op of those
 before it made. Each is scheduled alone within what the budget leaves beside the tensors that pass
-it by. What it reads is there when it begins, and cannot be made again inside it: that would take
-the parts before. So the schedules may follow each other, and together are the shortest one where
-it is enough to make once what crosses the cuts.
+it by. Its inputs exist when it begins, and cannot be recomputed inside it, since that would need
+the parts before. So the schedules may be concatenated, and the result is the shortest one if values
+that cross the cuts need to be made only once.
 """
 
 from collections.abc import Callable, Sequence
@@ -67,8 +67,8 @@ class _Chain:
     def standalone(self, part: int) -> tuple[Problem, tuple[int, ...]]:
         """Return the instance of a part, and of which op each of its is (-1 for none).
 
-        What was made before is made by an op of no duration that runs once, before all others;
-        what is read later is an output. The graph's inputs take nothing.
+        Earlier values come from an op of no duration that runs once, before all others; values that
+        are read later are outputs. The graph's inputs take nothing.
         """
         problem, ops = self.problem, self.parts[part]
         ends = [(*problem.ops[op].inputs, *problem.ops[op].outputs) for op in ops]

@@ -37,7 +37,8 @@ def _search(progress: Progress, candidates: Supersequence, seconds: float, seed:
 
 
 def _recompute_rounds(progress: Progress, seconds: float, seed: int) -> Iterator[None]:
-    """Search ever deeper recomputation before every step, or before ever smaller shares of them."""
+    """Search ever deeper recomputation before every step, or before ever smaller shares of the
+    steps."""
     random = Random(seed)
     depth, share = 1, 1.0
     deepest = max(1, len(progress.problem.required))

@@ -1,9 +1,9 @@
 """Parts of a graph whose lower bounds add up to one of the whole.
 
-Of a schedule of the whole graph, keep the runs of some of the ops only, and give them what other
-ops make for nothing: that is a schedule of these ops within the same budget. So the least
-durations of disjoint parts add up to a lower bound. Little is lost where the graph is cut at
-articulation nodes, since only what one op makes is then read across the cut.
+Take a schedule of the whole graph, keep the runs of some ops only, and make the values of the other
+ops free: that is a schedule of these ops within the same budget. So the least durations of disjoint
+parts add up to a lower bound. Little is lost where the graph is cut at articulation nodes, since
+only what one op makes is then read across the cut.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Choose the best subsequence of a sequence of candidate executions, exactly, with CP-SAT.
 
 A *supersequence* lists candidate executions in order. Choosing which of them happen decides
-recomputation and, where an op occurs at several places before it is needed, its order as well. A
+recomputation and, if an op occurs several times before it is needed, its position as well. A
 supersequence that repeats a topological order is Checkmate's stage matrix (Jain et al., MLSys
 2020); one that holds a schedule and some insertions is a neighbourhood of that schedule.
 

@@ -217,7 +217,7 @@ def _exhaust(progress: Progress, rounds: Iterator[None]) -> None:
 
 
 def _is_over(rounds: Iterator[None]) -> bool:
-    """Go one round; return whether there is none, or no time for one."""
+    """Run one round; return whether no round is left, or no time for one."""
     try:
         return bool(next(rounds, True))
     except OutOfTime:

@@ -96,9 +96,9 @@ class Annealing:
 
         Args:
             choice: a feasible choice, per node of the residual.
-            prices: what a unit of every row is worth.
+            prices: the price of a unit of every row.
             deadline: when to stop; a number of changes per node is another limit.
-            rng: of all decisions.
+            rng: source of all random decisions.
         """
         guided = self._guided(prices)
         self._struct.guided = guided.ctypes.data

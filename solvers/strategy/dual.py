@@ -23,7 +23,8 @@ class DualAscent:
         nodes: the live nodes, ascending: the order of a forward sweep.
         edges: ``(position of earlier node, position of later node, costs)``.
         costs: per position, reparametrized node costs including prices (views of one array).
-        beliefs: per position, what the node saw in the last sweep; its minimum is a good choice.
+        beliefs: per position, the costs with messages of the last sweep; the least is a good
+            choice.
         prices: cost per unit of every memory row.
     """
 

@@ -75,10 +75,10 @@ def _settle(dual: DualAscent, goal: float, deadline: Deadline) -> float:
 class _PriceSteps:
     """Steps whose length grows while the bound improves, and shrinks where it does not.
 
-    What a row uses is averaged over the strategies of each node, by what they cost more than the
-    best one as a softmin has it: where strategies tie, a subgradient that picks one of them jumps
-    back and forth. The step of every row is scaled by how large its excess has been, and follows an
-    average, as in D. Kingma, J. Ba, "Adam: a method for stochastic optimization" (ICLR 2015).
+    The use of a row is averaged over the strategies of each node, with softmin weights of their
+    costs: if strategies tie, a subgradient that picks one of them would oscillate. The step of
+    every row is scaled by how large its excess has been, and follows an average, as in D. Kingma,
+    J. Ba, "Adam: a method for stochastic optimization" (ICLR 2015).
     """
 
     _AVERAGE, _SPREAD = 0.9, 0.99

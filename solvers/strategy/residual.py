@@ -21,7 +21,8 @@ EXACT = 1e-12
 
 
 class AppliedReduction(Protocol):
-    """One applied reduction, able to complete an assignment of what it left over."""
+    """One applied reduction, which can extend an assignment of the residual to the eliminated
+    nodes."""
 
     def complete(self, choice: Integers) -> None:
         """Fill in the strategies that this reduction decided; `choice` is updated in place."""

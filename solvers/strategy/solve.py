@@ -115,7 +115,7 @@ def _at_least(problem: StrategyProblem) -> float:
 def _in_order(residual: Residual) -> Integers | None:
     """Return a choice by one pass, each node at least cost beside those before, if it is one.
 
-    What there is when no time is left: it takes about as long as reading the problem.
+    This is the solution if no time is left: it takes about as long as reading the problem.
     """
     choice = np.zeros(len(residual.costs), dtype=np.int64)
     for node in sorted(residual.alive):

@@ -27,7 +27,7 @@ _MOST_EVENTS = 1 << 24
 class Depths:
     """A depth for each channel, and cycles of `images` with them and without bounds.
 
-    `fewest` says whether each was shown to be needed: with one place less, the images end later.
+    `fewest` says whether each depth was proven minimal: with one slot less, the images end later.
     `goes_on` says whether all images after them were shown to come at the rate of the slowest
     process too.
     """
@@ -43,8 +43,8 @@ class Depths:
 def fewest_depths(network: Network, *, trials: int = 200) -> Depths:
     """See the module; each depth is then lowered while the end stays, in at most `trials`.
 
-    Of images that are short beside the network's latency, or beside what it waits for at first,
-    many end before places are missing. So there are twice as many until the rate stays.
+    If images are short compared with the network's latency or its initial waits, many of them end
+    before a channel is full. So there are twice as many until the rate stays.
     """
     one = Timing(network, 1)
     events = sum(own.when.size for own in one.events)
@@ -119,7 +119,7 @@ def _latest(network: Network, times: Times) -> Times:
 def _lower(
     timing: Timing, begins: Begins, depths: list[int], deadlines: Begins, trials: int
 ) -> tuple[Begins, bool]:
-    """Lower depths in place, those of most bits first; return whether one less of each ends
+    """Lower depths in place, the widest channels first; return whether lowering any further ends
     later.
     """
     channels = timing.network.channels

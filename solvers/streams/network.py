@@ -15,9 +15,9 @@ SINK = "sink"
 class Process:
     """A process that repeats for every image.
 
-    `iterations` an image, of which `reads` (ascending) take one beat from each channel that comes
-    in, and `writes` give one to each that goes out, `latency` cycles after they began. One
-    iteration begins in a cycle. `begin` = (iteration, cycle): that of the first image does not
+    Each image takes `iterations`. Those in `reads` (ascending) take one beat from each input
+    channel, those in `writes` give one to each output channel, `latency` cycles after they began.
+    One iteration begins in a cycle. `begin` = (iteration, cycle): that of the first image does not
     begin before.
     """
 

@@ -2,8 +2,8 @@
 
 Times are longest paths (max-plus algebra): all iterations of a process are one prefix maximum, so
 that a sweep over a network takes as long as numpy takes for its beats. With bounded channels,
-sweeps against the streams and along them take turns over what waits for something that became
-later, until nothing does: times only grow, and the least solution is reached.
+backward and forward sweeps alternate over the processes whose predecessors became later, until none
+is left. Times only grow, so this reaches the least solution.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ import numpy as np
 from braid.solvers.streams.network import Channel, Integers, Network, Process
 
 Numbers = Integers | slice
-"""The iterations among those of a process that read or write; a slice if it is all of them."""
+"""The iterations of a process that read or write; a slice if these are all iterations."""
 Begins = list[Integers]
 """The cycles in which iterations that read or write begin, for each process."""
 
@@ -72,7 +72,7 @@ class _Events:
             self.slack[at] = max(0, begin - first)
 
     def _numbers(self, iterations: Integers) -> Numbers:
-        """Return the numbers of these among all that read or write."""
+        """Return the positions of these iterations among all that read or write."""
         if iterations.size == self.when.size:
             return slice(0, None)
         return np.searchsorted(self.when, iterations)
@@ -133,14 +133,15 @@ class Timing:
 
         With fewer places everything is as late as before or later, so that only what waits for
         something later is looked at again: at first the writers of the channels `lowered`, or all.
-        None where they wait for each other for ever, or something begins after its deadline.
+        The result is None if processes deadlock or one begins after its deadline.
         """
         channels = range(len(depths)) if lowered is None else lowered
         begins = list(before)
         left = {self.network.channels[index].writer for index in channels}
         numbers = range(len(self.events))
         while left:
-            # Writers wait for readers after them, and these for the writers in front of them.
+            # A writer waits for the reader that frees its slot, and a reader for the writer that
+            # fills it.
             for order in (reversed(numbers), numbers):
                 for number in order:
                     if number not in left:
@@ -161,8 +162,8 @@ class Timing:
     def goes_on(self, depths: Sequence[int]) -> bool:
         """Return whether images follow each other for ever at the rate of the slowest process.
 
-        They do if the times of one image, with those of others this many cycles apart, wait for
-        each other in no circle. That is not found where times still change after `_SWEEPS`.
+        They do if the dependences within one image, and those on images this many cycles apart,
+        contain no positive cycle. That is not found where times still change after `_SWEEPS`.
         """
         assert self.images == 1, "others have the same times"
         interval = max(process.iterations for process in self.network.processes)
@@ -254,9 +255,7 @@ class Timing:
     def _places_apart(
         self, number: int, begins: Begins, depths: Sequence[int], interval: int
     ) -> list[tuple[Numbers, Integers]]:
-        """Return places as `_places` does, also of those of later images, with the times of this
-        one.
-        """
+        """Return positions as `_places` does, also for later images, with the times of this one."""
         found: list[tuple[Numbers, Integers]] = []
         for taken, freed, depth in self._outputs_with(number, begins, depths):
             again = np.arange(freed.size) + depth
@@ -280,7 +279,7 @@ def earliest(
     """Return times for this many images one after the other; channels are unbounded without
     `depths`.
 
-    None where they wait for each other for ever.
+    The result is None if they deadlock.
     """
     timing = Timing(network, images)
     begins = timing.unbounded()

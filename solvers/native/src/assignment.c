@@ -10,7 +10,7 @@
 
 enum { MOVES_PER_GLANCE = 1024 /* moves between two looks at the clock */ };
 
-/* What the edges of a node cost more with another strategy. */
+/* The additional cost of a node's edges with another strategy. */
 static double edges_change(const braid_assignment *a, const int32_t *choice, int32_t k,
                            int64_t next) {
   const braid_pairwise *p = &a->pairs;

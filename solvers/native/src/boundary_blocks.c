@@ -7,7 +7,7 @@
 enum {
   MOST_BLOCKS = 256,       /* that are kept */
   COLLECTED_BLOCKS = 4096, /* of which */
-  MOST_BESIDE = 4,         /* items beside the largest one on its side, where not all are */
+  MOST_BESIDE = 4,         /* items besides the largest of its side, if not all are in the block */
   BLOCK_WORK = 200000,     /* sums that are looked at */
   WORK_OF_ENDING = 2000    /* for all of what is to end */
 };
@@ -46,7 +46,7 @@ static void note_block(block_search *s) {
   list->blocks[list->count++] = s->now;
 }
 
-/* Chooses of the other side, from its item `at` on, what sums up to `sum`. */
+/* Chooses items of the other side, from `at` on, whose sum is `sum`. */
 static void choose_other(block_search *s, int32_t at, int64_t left, int64_t sum) {
   int32_t other = !s->own;
   if (!left) {
@@ -107,7 +107,8 @@ static int compare_blocks(const void *left, const void *right) {
   return 0;
 }
 
-/* What is left on both sides, and sums of it; the largest item decides which side is its own. */
+/* Lists the remaining items of both sides, and their sums; the side of the largest item is `own`.
+ */
 static void begin_blocks(block_search *s, const small_set left[2]) {
   for (int side = 0; side < 2; ++side) {
     for (int32_t i = 0; i < s->b->count[side]; ++i)

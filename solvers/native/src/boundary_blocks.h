@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * What may take whose place between two moments without room to spare: some of the items that end
- * and some of those that begin, of equal sums.
+ * Blocks of items that may replace each other between two full moments: some items that end and
+ * some that begin, of equal sums.
  */
 #ifndef BRAID_BOUNDARY_BLOCKS_H
 #define BRAID_BOUNDARY_BLOCKS_H
 
 #include "small_set.h"
 
-/* What ends and what begins: sizes, descending. */
+/* Sizes of the items that end and of those that begin, descending. */
 typedef struct {
   const int64_t *size[2];
   int32_t count[2];
@@ -17,7 +17,7 @@ typedef struct {
 } boundary;
 
 typedef struct {
-  small_set side[2]; /* what ends, what begins */
+  small_set side[2]; /* items that end, and items that begin */
   double evidence;   /* how unlikely it is that the sums are equal by chance, a logarithm */
 } block;
 
@@ -30,8 +30,8 @@ typedef struct {
   bool out_of_memory;
 } block_list;
 
-/* Lists blocks of what is left of both sides, that of most evidence first: all that have the
- * largest item that is left, or of many the most likely ones. */
+/* Lists blocks of the remaining items of both sides, the likeliest first: all blocks with the
+ * largest remaining item, or only the likeliest if there are many. */
 void list_blocks(const boundary *b, const small_set left[2], block_list *list);
 
 /* Adds blocks of all of `ending`, if they can have that item. */

@@ -126,7 +126,7 @@ static bool is_new_order(boundary_sweep *s, uint64_t print) {
   return true;
 }
 
-/* Makes a partial order of an extension, unless there is none or one like it. */
+/* Makes a partial order of an extension, unless none is possible or an equal one exists. */
 static void make_order(boundary_sweep *s, const extension *e) {
   partial_order from = s->orders[e->from];
   int32_t root = sweep_read_with(s, s->codes + from.code, e->side, false);
@@ -196,7 +196,7 @@ static int compare_turns(const void *left, const void *right) {
   return a->order - b->order;
 }
 
-/* Extends the partial orders from `first` on, those one after the other that have the same left. */
+/* Extends the partial orders from `first` on, one after the other, that have equal rests. */
 static void extend_all(boundary_sweep *s, int32_t first, int32_t taken) {
   int32_t count = s->order_count - first;
   for (int32_t k = 0; k < count; ++k) {

@@ -68,12 +68,13 @@ typedef struct {
   size_t print_mask;
   uint8_t *in_set;
   int16_t *group;
-  int32_t *number; /* by item that ends: its place among them */
+  int32_t *number; /* by item that ends: its position among them */
   small_set *sets;
   block_list blocks;
 } boundary_sweep;
 
-/* Nothing packed; to be done in so many seconds. Returns whether there is memory. */
+/* Starts a sweep with no item packed, which ends after so many seconds. Returns whether there is
+ * memory. */
 bool sweep_open(boundary_sweep *s, const braid_packing *p, int32_t width, bool backwards,
                 double seconds);
 void sweep_close(boundary_sweep *s);

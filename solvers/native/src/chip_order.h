@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * Orders of issue on a chip with several units and little memory: their schedules, and the search
- * for the one that ends first. What is computed is said in solvers/ordering: `latency` (the
+ * for the one that ends first. The algorithms are described in solvers/ordering: `latency` (the
  * units), `residency_plan` (what is on the chip when) and `residency` (what waits for what).
  *
  * Times are integers of a unit that the caller chooses, so that equal schedules are equal.
@@ -13,8 +13,7 @@
 
 #define BRAID_API __attribute__((visibility("default")))
 
-/* A list of numbers for each of some things: those of i are item[begin[i]] to item[begin[i + 1]],
- * the last one left out. */
+/* Lists of numbers: list i is item[begin[i]] to item[begin[i + 1] - 1]. */
 typedef struct {
   const int32_t *begin;
   const int32_t *item;
@@ -44,7 +43,7 @@ typedef struct {
   const uint8_t *output;
   const uint8_t *present;
   const uint8_t *kept;
-  const uint8_t *moves; /* by op: whether it makes a difference where it stands */
+  const uint8_t *moves; /* by op: whether its position matters */
 } braid_chip;
 
 enum { BRAID_OUT_OF_MEMORY = INT32_MIN };

@@ -16,8 +16,8 @@ typedef struct {
   int32_t capacity;
 } queue;
 
-/* Room for `count` numbers at the end, which the caller writes. Where there is no memory, sets
- * `*out_of_memory`, leaves the queue as it is, and returns NULL. */
+/* Room for `count` numbers at the end, which the caller writes. Returns NULL if there is no memory;
+ * then sets `*out_of_memory` and leaves the queue as it is. */
 int64_t *queue_extend(queue *q, int32_t count, bool *out_of_memory);
 
 static inline void queue_push(queue *q, int64_t number, bool *out_of_memory) {

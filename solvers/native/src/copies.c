@@ -45,8 +45,8 @@ void machine_save(machine *m, record *copy) {
   }
 }
 
-/* What the planned steps have put outside of the chip; what was put there before is older than
- * any place at which a load can still be issued. */
+/* Values that planned steps have stored outside of the chip; those stored earlier are older than
+ * any position at which a load can still be issued. */
 static void restore_outside(machine *m, int32_t place) {
   const braid_chip *chip = m->chip;
   memset(m->outside, 0, (size_t)chip->values * sizeof *m->outside);
@@ -58,7 +58,7 @@ static void restore_outside(machine *m, int32_t place) {
       if (chip->output[chip->makes.item[j]])
         m->outside[chip->makes.item[j]] = begin + i + 1;
   }
-  /* What is made there may be evicted there. */
+  /* A value made there may be evicted there. */
   for (int32_t i = m->evicted.head; i < m->evicted.tail; i += EVICTION)
     m->outside[m->evicted.item[i + 1]] = (int32_t)m->evicted.item[i];
 }

@@ -71,7 +71,7 @@ void levels_close(levels *v) {
   free(v->lists);
 }
 
-/* Adds to each of the sums, of less than `count` units, what a shift by `units` makes of it. */
+/* Adds s + `units` to the set `sums` for each of its members s. */
 static void add_shifted(uint64_t *sums, int64_t count, int64_t units) {
   int64_t words = count / 64 + 1, whole = units / 64;
   int bits = (int)(units % 64);

@@ -11,7 +11,7 @@
 bool machine_open(machine *m, const braid_chip *chip, const schedule *order, int32_t ahead);
 void machine_close(machine *m);
 
-/* Before the first op: what is present takes its room, what is read first before others. */
+/* Before the first op: present values take memory, those that are read first before others. */
 void machine_enter(machine *m);
 /* Plans the op at `place`, and runs the one to which no load is added any more. Returns whether
  * the values of the op fit. */

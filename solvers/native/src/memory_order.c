@@ -13,14 +13,14 @@ enum {
   MOVE_PLACES = 8       /* places that a move of no length takes as long as */
 };
 
-/* An order, and what is live under it. */
+/* An order, and the values that are live under it. */
 typedef struct {
   const braid_memory *m;
   int32_t *order;
   int32_t *place;  /* by op */
   int32_t *last;   /* by tensor: the op after which it dies */
   int64_t *freed;  /* by op: bytes of what dies after it */
-  int64_t *need;   /* by op: what it adds while it runs */
+  int64_t *need;   /* by op: the bytes that it adds while it runs */
   int64_t *live;   /* by place: before the op there */
   int32_t *window; /* scratch by place */
   int32_t *old;    /* scratch by place: an order to go back to */
@@ -64,7 +64,7 @@ static int32_t last_user(const memory_order *o, int32_t tensor) {
   return last;
 }
 
-/* What an op needs while it runs: less where it writes over what dies. */
+/* The bytes that an op needs while it runs: less if it overwrites an operand that dies. */
 static void update_need(memory_order *o, int32_t op) {
   int64_t spared = 0;
   for (int32_t k = o->m->reuses.begin[op]; k < o->m->reuses.begin[op + 1]; ++k)
@@ -142,9 +142,9 @@ static void apply_window(memory_order *o, int32_t begin, int32_t end) {
   }
 }
 
-/* Chooses, of the ops from `from` to `to`, the one at `from` and all that depend on it (where
- * `to` > `from`) or that it depends on, and writes the window in which they change places with the
- * rest. Returns whether anything changes. */
+/* Chooses the op at `from` and, among the ops from `from` to `to`, all that depend on it (if `to` >
+ * `from`) or that it depends on. Writes the window in which they change places with the other ops.
+ * Returns whether anything changes. */
 static bool choose(memory_order *o, int32_t from, int32_t to, int32_t *begin, int32_t *end) {
   const braid_lists *edges = to > from ? &o->m->before : &o->m->after;
   int32_t step = to > from ? 1 : -1, count = 0, total = 0;
@@ -243,10 +243,10 @@ int32_t braid_anneal_memory(const braid_memory *memory, braid_memory_annealing *
   return has_memory ? 0 : BRAID_OUT_OF_MEMORY;
 }
 
-/* What is left to do of a list schedule. */
+/* The remaining work of a list schedule. */
 typedef struct {
   int32_t *missing; /* by op: ops that must run before it */
-  int32_t *left;    /* by tensor: users that have not run */
+  int32_t *left;    /* by tensor: users that are not scheduled */
   int32_t *ready;
   double *since; /* by op: less where it became ready later, with its chance */
 } list_state;

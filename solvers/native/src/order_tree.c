@@ -255,7 +255,7 @@ int32_t tree_gather(order_tree *t, int32_t root, const uint8_t *in_set, int32_t 
   return gathered;
 }
 
-/* What is listed by `tree_neighbours`. */
+/* The sets that `tree_neighbours` lists. */
 typedef struct {
   const int32_t *number;
   small_set *sets;

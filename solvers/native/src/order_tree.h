@@ -3,7 +3,7 @@
  * Sets of orders in which some items stand side by side: the PQ-trees of K. Booth and G. Lueker,
  * "Testing for the consecutive ones property, interval graphs, and graph planarity using PQ-tree
  * algorithms" (JCSS 1976), by recursion, since they are small. The children of a free node come in
- * any order, those of a chain as they are or backwards.
+ * any order, those of a chain in the given order or its reverse.
  */
 #ifndef BRAID_ORDER_TREE_H
 #define BRAID_ORDER_TREE_H
@@ -43,10 +43,10 @@ int32_t tree_write(const order_tree *t, int32_t root, int16_t *code);
 int32_t tree_group(order_tree *t, const int16_t *items, int32_t count);
 
 /* Leaves the orders in which the items of a set (by item), one at least, stand side by side, and
- * puts `block` in their place; with -1 they stay. Returns the root, -1 where there is none. */
+ * puts `block` in their place; with -1 they stay. Returns the root, or -1 if there is none. */
 int32_t tree_gather(order_tree *t, int32_t root, const uint8_t *in_set, int32_t block);
 
-/* Lists sets of those items that stand side by side in many orders: what is below a node, or below
+/* Lists sets of these items that are adjacent in many orders: the items below a node, or below
  * neighbours in a chain. Sets are of their numbers (by item). Returns how many, at most `most`. */
 int32_t tree_neighbours(order_tree *t, int32_t root, const uint8_t *in_set, const int32_t *number,
                         small_set *sets, int32_t most);

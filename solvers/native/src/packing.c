@@ -12,8 +12,8 @@ typedef struct {
   int64_t nodes;
 } packing_search;
 
-/* Sorts what is not placed of `open` into sets that share no stretch of time, one behind the other
- * in `members`; returns how many, with the end of each in `ends`. */
+/* Partitions the unplaced items of `open` into sets that are not live together, one after the other
+ * in `members`. Returns the number of sets; `ends` has the end of each. */
 static int32_t split(packer *s, const open_item *open, int32_t count, int32_t *members,
                      int32_t *ends) {
   const braid_packing *p = s->p;

@@ -26,23 +26,23 @@ typedef struct {
 
 enum { BRAID_PACKING_NONE = 0, BRAID_PACKING_FOUND = 1, BRAID_PACKING_CUT = 2 };
 
-/* Searches at most `nodes` partial packings, for at most `seconds`. Of items that can lie equally
- * low, that of least `rank` (by item, all different) is tried first. Writes `base` (by item) where
- * a packing is found. Returns BRAID_PACKING_NONE where there is provably none. */
+/* Searches at most `nodes` partial packings, for at most `seconds`. If several items can lie
+ * equally low, the one with the least `rank` is tried first. Each item has a different rank. Writes
+ * `base` (by item) where a packing is found. Returns BRAID_PACKING_NONE where there is provably
+ * none. */
 BRAID_API int32_t braid_pack(const braid_packing *packing, const int32_t *rank, int64_t nodes,
                              double seconds, int64_t *base);
 
-/* As above, but in layers of at most `width` partial packings, those of the smoothest skyline: a
- * step between two sections scores 1 to 11, room left empty `waste`. `seed` decides how much, and
- * among equals.
- * Takes flat items that are not fixed. Proves nothing. */
+/* As above, but in layers of at most `width` partial packings, keeping those with the smoothest
+ * skyline: a step between two sections scores 1 to 11, empty space `waste`. `seed` decides how
+ * much, and among equals. Takes flat items that are not fixed. Proves nothing. */
 BRAID_API int32_t braid_pack_by_beam(const braid_packing *packing, int32_t width, int32_t waste,
                                      uint64_t seed, double seconds, int64_t *base);
 
-/* As above, from the first moment to the last, or `backwards`, by the blocks of items that take the
- * place of others: see packing_boundaries.c. Keeps `width` partial packings at a moment; `freedom`
- * is how much it counts that they leave many. Finds nothing but where no room is to spare at any
- * moment. Proves nothing. */
+/* As above, from the first moment to the last, or `backwards`, by replacing blocks of items: see
+ * packing_boundaries.c. Keeps `width` partial packings at a moment; `freedom` is how much it counts
+ * that they leave many. Finds nothing but where no room is to spare at any moment. Proves nothing.
+ * */
 BRAID_API int32_t braid_pack_by_boundaries(const braid_packing *packing, int32_t width,
                                            int32_t backwards, double freedom, uint64_t seed,
                                            double seconds, int64_t *base);

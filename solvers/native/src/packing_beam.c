@@ -3,7 +3,8 @@
  * Beam search for packings, with ways back. A layer that has become small again, though layouts
  * were left out before, has what little there is that goes on: a checkpoint. Where no layout of a
  * layer can go on, the search begins again at the last checkpoint, wider, and where that has failed
- * a few times, at the one before. So layers are wide only where many look alike for long.
+ * a few times, at the one before. So layers are wide only where many partial packings look alike
+ * for long.
  */
 #include "packing_layers.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Packing without room to spare, from the first moment to the last. What is live at a moment fills
- * the arena, so its order says where it lies. At the next moment, what ends leaves holes, and what
- * begins fills them: each hole a block of some that end, side by side, and some that begin, of the
- * same sum. The orders at the next moment are those of this one in which the items of each block
- * are together, with what begins in their place in any order; a PQ-tree has them all. So the only
- * choice is that of blocks, and where sizes are far from equal there is often but one. A beam keeps
- * those least likely to be equal by chance. At the last moment any order will do, and from there
- * back each order follows from the one after it.
+ * Packing without room to spare, from the first moment to the last. The items that are live at a
+ * moment fill the arena, so their order determines their offsets. At the next moment, ending items
+ * leave holes and beginning items fill them. Each hole is a block: adjacent items that end, and
+ * items that begin with the same sum. The orders at the next moment are those of this one in which
+ * the items of each block are together, and are replaced by its beginning items in any order; a
+ * PQ-tree represents all these orders. So the blocks are the only choice, and if sizes differ much
+ * there is often only one. A beam keeps those least likely to be equal by chance. At the last
+ * moment any order will do, and from there back each order follows from the one after it.
  */
 #include "boundary_sweep.h"
 

@@ -98,7 +98,7 @@ static bool lie_flat(const beam *b, const layout *l, int32_t section, int64_t ba
 }
 
 /* Raises floors to where the first items can begin, and chooses the section with the fewest ways
- * to go on. Returns -1 where there is not enough room, `sections` where everything is placed. */
+ * to go on. Returns -1 if there is not enough space, `sections` if everything is placed. */
 static int32_t choose_section(beam *b, const layout *l, opening *best) {
   int32_t sections = b->p->sections, chosen = sections, fewest = DONE;
   for (int32_t section = 0; section < sections; ++section) {
@@ -178,7 +178,7 @@ static bool expand(beam *b, char *layer, int32_t place, int32_t score) {
   return true;
 }
 
-/* Raises what a section shares with the next one. Returns whether it still fits. */
+/* Raises the offsets that a section shares with the next one. Returns whether it still fits. */
 static bool level(const beam *b, const layout *l, int32_t section) {
   return raise_shared(&b->levels, section, l->floor, l->spare, l->placed, l->lowest);
 }
@@ -325,7 +325,7 @@ static void begin_layout(beam *b) {
       l.spare[p->in.item[at]] -= p->high[at] - p->low[at];
 }
 
-/* What the steps of a skyline score. */
+/* The scores of the steps of a skyline. */
 static int32_t score_of(const beam *b, const layout *l) {
   int32_t score = 0;
   for (int32_t section = 1; section < b->p->sections; ++section)

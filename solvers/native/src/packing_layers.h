@@ -2,8 +2,8 @@
  *
  * Layers of partial packings with little room to spare. In a section without any, the next item
  * lies on what is there: the section with the fewest such items decides what is placed next. And
- * tops that are level with what is beside them are rarely so by chance. Where a step matters how
- * much is drawn at random, so that many narrow searches see more than a wide one.
+ * tops that are level with their neighbours are rarely so by chance. Where a step matters how much
+ * is drawn at random, so that many narrow searches see more than a wide one.
  */
 #ifndef BRAID_PACKING_LAYERS_H
 #define BRAID_PACKING_LAYERS_H

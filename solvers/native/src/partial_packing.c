@@ -39,8 +39,8 @@ static int64_t earliest(const packer *s, int32_t i) {
   return fixed > s->lowest[i] ? fixed : s->lowest[i];
 }
 
-/* An item that was passed over is higher in all packings that are left: on top of one that is not
- * placed yet, of which one at least begins below where the item would have ended. */
+/* In all remaining packings, an item that was passed over lies higher: on top of an item that is
+ * not placed yet. At least one of these begins below the end that the item would have had. */
 static bool raise_passed(const packer *s, open_item *open, int64_t from) {
   const braid_packing *p = s->p;
   int32_t i = open->item;

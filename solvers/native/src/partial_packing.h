@@ -16,7 +16,7 @@ typedef struct {
   bool passed; /* over by the search: another one must come below it first */
 } open_item;
 
-/* What an item's base was at least before another one was placed. */
+/* The lower bound of an item's base before another item was placed. */
 typedef struct {
   int32_t item;
   int64_t lowest;
@@ -45,7 +45,7 @@ typedef struct {
   bool out_of_memory;
 } packer;
 
-/* Nothing placed, to be done in so many seconds. Returns whether there is memory. */
+/* Starts with nothing placed; ends after so many seconds. Returns whether there is memory. */
 bool packer_open(packer *s, const braid_packing *p, const int32_t *rank, double seconds);
 void packer_close(packer *s);
 
@@ -57,8 +57,8 @@ static inline bool precedes(const packer *s, const open_item *a, const open_item
   return a->lowest != b->lowest ? a->lowest < b->lowest : s->rank[a->item] < s->rank[b->item];
 }
 
-/* Writes the items of `members` to `open`, the lowest first, and the end of the lowest of them,
- * which come after `last`. Returns false where one of them does not fit any more. */
+/* Writes those items of `members` that come after `last` to `open`, the lowest first, and the end
+ * of the lowest. Returns false where one of them does not fit any more. */
 bool sort_open(const packer *s, const int32_t *members, int32_t count, const open_item *last,
                open_item *open, int64_t *end);
 
@@ -66,15 +66,15 @@ bool sort_open(const packer *s, const int32_t *members, int32_t count, const ope
  * schedule of one machine with release times. Where items are not flat, all above the first. */
 bool sections_fit(packer *s, const open_item *open, int32_t count);
 
-/* Of what decides which packings of the open items are left: where each can begin, and which were
- * passed over. Orders of the items below that leave the same room have the same. */
+/* Hashes what decides which packings of the open items are left: their lower bounds, and which of
+ * them were passed over. Orders of the items below that leave the same room have the same. */
 fingerprint fingerprint_of(const packer *s, const open_item *open, int32_t count,
                            const open_item *last);
 
 /* Places an item; `*covered` is whether one that is not placed yet must come above it. */
 void place(packer *s, int32_t i, int64_t base, bool *covered);
 
-/* Takes back what was placed, and what that raised. */
+/* Undoes a placement, and the bounds that it raised. */
 void undo(packer *s, int32_t count, int64_t trail_count);
 
 #endif

@@ -30,7 +30,7 @@ typedef struct {
   const double *send;      /* value × device */
   braid_lists values_of;   /* by group: what it makes and reads */
   const int32_t *group_of; /* by op, in topological order */
-  const double *runs;      /* by op: how often it runs, and so starts where one begins with it */
+  const double *runs;      /* by op: its number of executions */
   braid_lists operands;    /* by op: ops before it */
   braid_lists members;     /* by replica, counted from 0: the devices that it is on */
   braid_lists also;        /* by device that is not a replica: the replicas that are on it */

@@ -28,7 +28,7 @@ typedef struct {
   int32_t region;
 } partition_search;
 
-/* What the search minimizes, with the starts as they are now. */
+/* The objective, with the present starts. */
 static double guide_of(partition_search *s, double excess) {
   const braid_partition *p = s->loads.p;
   count_starts(&s->loads);

@@ -42,8 +42,8 @@ static int32_t overwritten(const machine *m, int32_t op, int32_t place) {
   return -1;
 }
 
-/* Evicts what is used last, of several the value of the highest number: as soon as it is no longer
- * read, before the op at `place` at the latest. */
+/* Evicts the value that is used last, of several the one with the highest number. It goes as soon
+ * as it is no longer read, at the latest before the op at `place`. */
 static bool evict(machine *m, int32_t op, int32_t place) {
   const braid_lists *reads = &m->chip->reads;
   for (int32_t i = reads->begin[op]; i < reads->begin[op + 1]; ++i)
@@ -104,7 +104,7 @@ static void die(machine *m, int32_t v, step *planned) {
   ++planned->deaths;
 }
 
-/* What is no longer needed leaves, what was made comes. */
+/* Dead values leave, results arrive. */
 static void leave(machine *m, int32_t place, step *planned) {
   const braid_chip *chip = m->chip;
   int64_t op = planned->op;

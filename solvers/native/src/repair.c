@@ -60,7 +60,7 @@ static double edge_cost(const repair *r, int32_t e, int64_t cell) {
   return cost < INFINITY ? cost : r->edge_weight[e];
 }
 
-/* What it costs more, weights included, when `k` takes `next`. */
+/* The additional cost, weights included, if `k` takes `next`. */
 static double cost_of_change(const repair *r, int32_t k, int64_t next) {
   const braid_assignment *a = r->a;
   const braid_lists *sides[] = {&a->pairs.earlier, &a->pairs.later};
@@ -137,7 +137,7 @@ static void consider_row(repair *r, int32_t row, int64_t step, change *best) {
   for (int32_t at = r->leaves + row; at; at /= 2)
     total += r->piece_begin[at + 1] - r->piece_begin[at];
   for (int tried = 0; tried < TRIED_LOADS && tried < total; ++tried) {
-    /* Of few loads each one, of many some. */
+    /* Tries each of a few loads, but only some of many. */
     int32_t rank = total <= TRIED_LOADS ? tried : (int32_t)draw_below(&r->random, total);
     int32_t at = r->leaves + row;
     for (int32_t held; rank >= (held = r->piece_begin[at + 1] - r->piece_begin[at]); at /= 2)
@@ -209,7 +209,7 @@ static bool open_rows(repair *r) {
   r->piece_load = malloc(((size_t)r->piece_begin[2 * r->leaves] + 1) * sizeof *r->piece_load);
   if (!r->piece_load)
     return false;
-  /* Entering takes each end down to its begin, which is what the next place holds. */
+  /* Entering decrements each end to its begin, which is the slot for the next entry. */
   for (int32_t load = 0; load < loads; ++load)
     spread_load(r, load, true);
   memmove(r->piece_begin, r->piece_begin + 1, (size_t)r->leaves * 2 * sizeof *r->piece_begin);

@@ -38,7 +38,7 @@ typedef struct {
   int32_t present_count;
   bool out_of_memory;
 
-  /* What is planned. */
+  /* The planned steps. */
   value_set resident;
   uint8_t *dirty;    /* whether a resident is nowhere else */
   int32_t *next_use; /* of residents */
@@ -51,7 +51,7 @@ typedef struct {
   queue evicted;     /* of these steps: place, value, whether it is stored first */
   queue dead;        /* of these steps: value */
 
-  /* What has run. */
+  /* The executed ops. */
   value_set there;
   int64_t *since;  /* from when on a value that is there can be read */
   int64_t *until;  /* when those that read it so far are done */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * After a change the schedule goes on from the copy before it, and ends as soon as it is seen to
- * be as before, or too late. What was evicted or loaded before the change may have been chosen by
- * uses inside of it, so that the time of a change is an estimate until the next reset.
+ * After a change the schedule goes on from the copy before it, and ends as soon as it is seen to be
+ * as before, or too late. Evictions and loads before the change may depend on uses inside of it, so
+ * the time of a change is an estimate until the next reset.
  */
 #include "timeline.h"
 #include "machine.h"
@@ -99,7 +99,7 @@ void braid_timeline_close(braid_timeline *t) {
 
 /* ---- Orders and uses ---- */
 
-/* Puts `ops` at the places from `begin` on, where they or the same in another order stood. */
+/* Puts `ops` at the positions from `begin` on, which held the same ops in any order. */
 static void put(braid_timeline *t, int32_t begin, int32_t count, const int32_t *ops) {
   const braid_lists *reads = &t->chip->reads, *users = &t->chip->users;
   for (int32_t i = 0; i < count; ++i)

@@ -55,7 +55,7 @@ static void store(machine *m, int32_t v, int64_t after) {
   m->until[v] = latest(m->until[v], *unit);
 }
 
-/* Those of other places stay in the queue. */
+/* Ops at other positions stay in the queue. */
 static void run_evictions(machine *m, int32_t place) {
   queue *evicted = &m->evicted;
   int32_t kept = evicted->head;
