@@ -1,1 +1,1 @@
-"""Places in a user's file, and what is said about them."""
+"""Find places in a user's file, and write messages about them."""

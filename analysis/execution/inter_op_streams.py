@@ -1,10 +1,9 @@
-"""Inter-op streams: lists of kernels that run side by side, and what runs before what on them.
+"""Inter-op streams: lists of kernels that run concurrently, and the order that holds between them.
 
 A function of several streams (`braid.inter_op_streams`) runs the ops of its body in their order,
 but a call that has a stream (`braid.inter_op_stream`) waits only for the calls of its stream that
 stand before it and for those that make its operands. All other ops that run, such as control flow,
-run alone: whatever stands before such an op is done by then, and what stands after it has not
-begun.
+run alone: all ops before it have ended when it starts, and no op after it has started.
 
 What is known to be done is a vector clock (F. Mattern, "Virtual time and global states of
 distributed systems", 1988): for each stream, how many of its calls.
@@ -57,12 +56,12 @@ def inter_op_stream_count(function: FuncOp) -> int:
 
 
 def inter_op_stream_of(op: Operation) -> int | None:
-    """Return the stream that `op` says; None for one that runs alone."""
+    """Return the stream that `op` says; None for a kernel that runs alone."""
     return _integer(op, INTER_OP_STREAM)
 
 
 def set_inter_op_stream(op: Operation, stream: int | None) -> None:
-    """Write which stream runs `op`; None for one that runs alone."""
+    """Write which stream runs `op`; None for a kernel that runs alone."""
     op.attributes.pop(INTER_OP_STREAM, None)
     if stream is not None:
         op.attributes[INTER_OP_STREAM] = IntegerAttr(stream, i64)
@@ -88,7 +87,7 @@ class InterOpOrder:
     def before(self, first: Operation, second: Operation) -> bool:
         """Return whether `first`, an op of the function, always ends before `second` begins.
 
-        What is inside of an op of the body counts as that op.
+        An op nested in an op of the body counts as that op of the body.
         """
         one, other = self.steps[self.in_body(first)], self.steps[self.in_body(second)]
         return other.clock[self.column(one)] >= one.number
@@ -128,7 +127,7 @@ class InterOpOrder:
     def _on_stream(self, op: Operation, stream: int) -> InterOpStep:
         known = self._known[stream]
         makers = [self.steps[maker] for operand in op.operands for maker in makers_of(operand)]
-        # What the latest one waited for itself need not be waited for again.
+        # A wait that the latest of these kernels already implies is left out.
         waits: list[tuple[int, int]] = []
         for maker in sorted(makers, key=lambda maker: -sum(maker.clock)):
             if maker.stream is not None and maker.number > known[maker.stream]:

@@ -1,8 +1,8 @@
 """The launches of a function as stages of a stream: what each reads and writes, and where that is.
 
-A stage is a launch in the top block of the function. What it makes is in a *channel*, slots that
-are taken in turn by consecutive requests, or in the caller's buffer where the function returns it;
-waits and views between launches are the same memory.
+A stage is a launch in the top block of the function. Its result is in a *channel* (slots that
+consecutive requests use in turn), or in the caller's buffer if the function returns it. Waits and
+views between launches share that memory.
 """
 
 from collections.abc import Sequence
@@ -60,9 +60,11 @@ class StageGraph:
 
 
 def stage_graph(function: FuncOp) -> StageGraph | None:
-    """Return the stages of `function`; None where it computes more than what it launches.
+    """Return the stages of `function`; None if the function computes anything besides
+    its launches.
 
-    So it is where it has control flow, or returns what no launch makes, or one value twice.
+    This includes functions with control flow, and those that return one value twice or a value that
+    no launch makes.
     """
     block = function.body.block
     launches = [op for op in block.ops if isinstance(op, LaunchOp)]

@@ -15,7 +15,7 @@ from braid.support.errors import BraidError
 
 
 def ordered_inputs(function: FuncOp, inputs: Sequence[Array] | Mapping[str, Array]) -> list[Array]:
-    """Return one array per argument of `function`, of its type.
+    """Return one array for each argument of `function`, with the argument's type.
 
     Raises BraidError for a wrong number, an unknown or missing name, another shape or dtype.
     """

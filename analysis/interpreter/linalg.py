@@ -50,7 +50,8 @@ def _structured(machine: Machine, op: Operation, operands: Sequence[Value]) -> S
 
 
 def _parallel(written: Sequence[AffineMap]) -> list[int]:
-    """Return the loops that the map of every result has alone, whatever the op says of them."""
+    """Return the loops that appear in the map of every result, whatever iterator types the op
+    declares."""
     dims = range(written[0].num_dims)
     return [dim for dim in dims if all(AffineDimExpr(dim) in map.results for map in written)]
 

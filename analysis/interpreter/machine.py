@@ -35,8 +35,8 @@ OPERAND_ERRORS = (IndexError, ValueError, ZeroDivisionError, OverflowError, Memo
 class Machine:
     """The state of a run: handlers by op class, functions, parameters, and who watches.
 
-    `handlers` are looked up along the class of an op, so a base class may have one; each mapping is
-    loaded where those before have none.
+    `handlers` are looked up by the class of an op and then by its base classes. A mapping is loaded
+    only if the mappings before it have no handler for the op.
     """
 
     handlers: Sequence[Callable[[], Mapping[type[Operation], Handler]]]
@@ -153,7 +153,7 @@ class Machine:
         self.unknown(op)
 
     def unknown(self, op: Operation) -> NoReturn:
-        """Raise UnsupportedError: nobody knows what `op` computes."""
+        """Raise UnsupportedError: no handler computes `op`."""
         name = op.op_name.data if isinstance(op, UnregisteredOp) else op.name
         raise UnsupportedError(
             f"'{name}' op cannot be interpreted",

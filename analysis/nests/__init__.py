@@ -5,18 +5,18 @@ nothing. Each class of nests is one file:
 
 - `pointwise`: elementwise ops, one result element per iteration
 - `contraction`: sums of products, with elementwise ops on the result
-- `matmul`, `convolution`: which groups are a product, and their contraction in some layouts
-- `windows`: what is made of the windows of images, and the zeros around these
-- `pooling`: which groups are a pooling
+- `matmul`, `convolution`: the contractions of groups with a matmul or a convolution
+- `windows`: reductions of image windows, with zero padding
+- `pooling`: recognizes poolings
 - `winograd`: convolutions by tiles of several results
 - `rows`: a reduction, with elementwise ops before and after it
-- `normalization`: softmax and layer normalization, and where scales lie
-- `scan`, `selection`: lines in which elements are combined, or the first ones are wanted
-- `lines`: what these go through, and softmax
-- `scatter`: slices, and the indices that say where they go
+- `normalization`: softmax and layer normalization, and the strides of scales
+- `scan`, `selection`: prefix combinations of lines, and their first or largest elements
+- `lines`: the lines of scans, selections and softmax
+- `scatter`: slices, and the indices to which they are written
 - `concat`: pieces that lie next to each other
 - `permutation`: copies that bring elements into another order
 - `padding`: the operand inside of the result, and the border around it
 - `runs`: gathers at known positions, as arithmetic progressions
-- `dims`: the loop dims that all classes are made of
+- `dims`: the loop dims of all classes
 """

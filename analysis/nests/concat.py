@@ -57,7 +57,7 @@ class ConcatNest:
 def concat_nest(group: FusedOp, extents_of: ExtentsOf = shape_of) -> ConcatNest | None:
     """Return the concatenation of numbers that a group is; None if a tensor has no elements.
 
-    There is none either where operands are not known to be equally long along other dims.
+    The result is None, too, if operands may differ in another dim.
     """
     op = single_op(group, ConcatOp)
     if op is None or len(group.outputs) != 1 or not is_number(element_type_of(group.outputs[0])):

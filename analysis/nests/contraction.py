@@ -20,7 +20,7 @@ from braid.support.sizes.operators import product_of
 
 @dataclass(frozen=True)
 class Product:
-    """A product of two block arguments, `left` and `right`, and what is done to its result.
+    """A product of two block arguments, `left` and `right`, and the elementwise ops on its result.
 
     Columns and depth are divided into `groups`, each a product of its own with `columns` columns
     of the result and `depth` rows of the right operand.
@@ -71,16 +71,14 @@ class Contraction(Generic[KnownOrOpen]):
     """C[outer, row, n] = epilogue(Σ A[outer, row, k] · B[outer, k, n]).
 
     A and B are the left and the right operand of `product`, or the other way round if it is
-    `turned`.
-    `outer` and `row` dims have strides for A, B, every leaf of the epilogue, and C, in this
-    order; `row` advances B by 0. `reduction` dims have strides in A and B. B is stored in
+    `turned`. `outer` and `row` dims have strides for A, B, every leaf of the epilogue, and C, in
+    this order; `row` advances B by 0. `reduction` dims have strides in A and B. B is stored in
     column blocks `block_stride` elements apart, where columns are `column_stride` apart; `columns`
-    counts those of C. `columns_padded`
-    says that B has whole blocks. A begins `a_start` elements into its buffer. `vector_steps` are
-    the elements to the next vector of columns, for every leaf, 0 where it is repeated, and for C.
-    With `slabs`, B is a table of slabs, and
-    strides for B lead to the index of a slab instead. Of `framed` dims not all products are made:
-    A is zero in the others. They are in the order of the reduction, the row dim's last.
+    counts those of C. `columns_padded` means that B consists of whole blocks. A begins `a_start`
+    elements into its buffer. `vector_steps` are the elements to the next vector of columns, for
+    every leaf, 0 where it is repeated, and for C. With `slabs`, B is a table of slabs, and strides
+    for B lead to the index of a slab instead. Of `framed` dims not all products are made: A is zero
+    in the others. They are in the order of the reduction, the row dim's last.
     """
 
     product: Product

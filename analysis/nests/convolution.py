@@ -98,8 +98,8 @@ def convolution(
 ) -> Convolution | None:
     """Return the convolution of the group: one to three spatial dims, unpadded.
 
-    Of f32 or f64; if it `accumulates`, of numbers that are added up in a type of their own. Static,
-    or with any images of any extents if the group `is_open`.
+    Its element type is f32 or f64, or, if it `accumulates`, a narrower type with a wider
+    accumulator. Static, or with any images of any extents if the group `is_open`.
     """
     convolutions = [op for op in group.body.block.ops if isinstance(op, ConvOp)]
     if len(convolutions) != 1:

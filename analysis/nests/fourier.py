@@ -15,9 +15,9 @@ from braid.support.sizes.expression import Extent
 
 @dataclass(frozen=True)
 class Signal:
-    """A transform of `length` points of this kind (see `FftOp`), of real numbers or complex ones.
+    """A transform of `length` points of this kind (see `FftOp`), on real or complex numbers.
 
-    `is_real` says that the operand has one part.
+    `is_real` means that the operand has only a real part.
     """
 
     kind: str
@@ -77,7 +77,8 @@ class FourierNest:
 
 
 def fourier_nest(group: FusedOp, extents_of: ExtentsOf = shape_of) -> FourierNest | None:
-    """Return the transforms that a group of one op is; None if it is none, or has no signals."""
+    """Return the transforms that a group of one op is; None if the group is no
+    transform or has no signals."""
     op = single_op(group, FftOp)
     if op is None or len(group.results) != 1:
         return None

@@ -1,4 +1,4 @@
-"""Lines of a tensor along one dim, which softmax, scans and selections go through one by one."""
+"""The lines of a tensor along one dim, which softmax, scans and selections process one by one."""
 
 import math
 from collections.abc import Sequence

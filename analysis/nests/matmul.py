@@ -68,8 +68,9 @@ def matrix_product(
 ) -> MatrixProduct | None:
     """Return the only product of the group: not empty, its right operand read by nothing else.
 
-    Of f32 or f64; if it `accumulates`, of numbers that are added up in a type of their own. The
-    right operand of one of f32 may be gathered from a table, or be converted from fewer bits.
+    Its element type is f32 or f64, or, if it `accumulates`, a narrower type with a wider
+    accumulator. The right operand of one of f32 may be gathered from a table, or be converted from
+    fewer bits.
     """
     products = [op for op in group.body.block.ops if isinstance(op, MatmulOp)]
     if len(products) != 1:
@@ -108,9 +109,10 @@ def _widening(value: SSAValue) -> Operation | None:
 
 
 def _slab_gather(value: SSAValue) -> SlabGather | None:
-    """Return how `value` is gathered from a table, if it is slabs of it and has one reader.
+    """Return the gather of `value` from a table if it gathers whole slabs and has a single reader.
 
-    None where the gather is along another dim, in batches, or by tuples of more than one index.
+    The result is None for a gather along another dim, with batch dims, or with tuples of several
+    indices.
     """
     op = value.owner
     if not isinstance(op, GatherBase) or slab_rank(value) != 2 or not value.has_one_use():

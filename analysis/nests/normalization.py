@@ -33,8 +33,8 @@ class SoftmaxNest:
 class RowFactors:
     """The scale or the bias of rows: `number` everywhere, or what an argument of the group holds.
 
-    `count` numbers of it belong to each row, each to `neighbours` elements. Where those of a
-    row begin moves by `steps` along the dims outside of rows.
+    `count` numbers of it belong to each row, each to `neighbours` elements. The start of a row's
+    elements moves by `steps` along the dims outside of rows.
     """
 
     number: float | None
@@ -68,9 +68,10 @@ NormalizationNest = SoftmaxNest | LayerNormNest
 def normalization_nest(
     group: FusedOp, extents_of: ExtentsOf = shape_of
 ) -> NormalizationNest | None:
-    """Return the only op of the group beside constants; None if it is another, or has no elements.
+    """Return the only op of the group beside constants; None if the group is not a
+    normalization, or has no elements.
 
-    Where scale and bias are cut into other sections, there is no nest either.
+    There is no nest either if scale and bias are cut into sections of another size.
     """
     ops = [op for op in group.body.block.ops if not isinstance(op, ConstantOp | YieldOp)]
     if len(ops) != 1 or tuple(group.terminator.arguments) != tuple(ops[0].results):

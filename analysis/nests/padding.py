@@ -63,8 +63,7 @@ class PadNest:
     def border(self, layout: Layout) -> list[Slab]:
         """Return the border, each element once: before and after the inside along each storage dim.
 
-        Along the dims outside of that, a slab is as long as the inside, along those inside of it
-        as long as the whole.
+        Outside of that dim a slab has the extents of the operand, inside of it those of the result.
         """
         strides = layout.storage_strides(self.result)
         whole: list[Range] = [(0, extent) for extent in layout.storage_shape(self.result)]

@@ -68,7 +68,7 @@ class Movement:
     def by_dim(self) -> list[list[Digit[Extent]]] | None:
         """Return the digits of each dim of `shape`, outermost first, cut where a dim begins.
 
-        None where they are not known to be those of whole dims.
+        The result is None if they may be only parts of dims.
         """
         left = list(self.digits)
         groups: list[list[Digit[Extent]]] = []
@@ -123,8 +123,8 @@ def movement_nest(
 ) -> tuple[LoopDim[Extent], ...] | None:
     """Return merged loop dims with the strides of source and target, in the order of the target.
 
-    None where a tensor is padded to whole blocks, or digits and blocks do not divide one another,
-    and for blocks of tensors with open dims.
+    The result is None if a tensor is padded to whole blocks, if digits and blocks do not divide one
+    another, or if a tensor with open dims is blocked.
     """
     groups = movement.by_dim()
     if groups is None:

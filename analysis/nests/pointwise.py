@@ -77,10 +77,9 @@ class Pointwise:
     ) -> tuple[InPlace, ...]:
         """Return the pairs of a leaf and a result that are stored alike, element by element.
 
-        A result may overwrite such a leaf, which is read only where the result is written.
-        `leaves` and `results` are the strides of each along all loops of the kernel; a leaf that
-        is repeated along one of them differs. What is in `read_elsewhere` is read at other points
-        too.
+        A result may overwrite such a leaf, which is read only where the result is written. `leaves`
+        and `results` are the strides of each along all loops of the kernel; a leaf that is repeated
+        along one of them differs. Values in `read_elsewhere` are also read at other points.
         """
         return tuple(
             (leaf.index, number)
@@ -95,9 +94,9 @@ class Pointwise:
 class PointwiseNest:
     """The loops of a pointwise group in chosen layouts, as few as possible, outermost first.
 
-    Extents and strides are sizes where dims are open.
-    The strides of `dims` and the `starts` (elements before the first one that is read or written)
-    are those of the leaves, then of the slices, then of the results. Innermost strides are 1 or 0.
+    Extents and strides are sizes where dims are open. The strides of `dims`, and `starts` (the
+    elements before the first that is read or written), list the leaves, then the slices, then the
+    results. Innermost strides are 1 or 0.
     """
 
     points: Pointwise
@@ -132,7 +131,8 @@ def pointwise(
     with_slices: bool = False,
     is_open: bool = False,
 ) -> Pointwise | None:
-    """Return the group without `anchor` and `apart`; None unless elementwise on one set of points.
+    """Return the group without `anchor` and `apart`; None unless all ops are
+    elementwise on one set of points.
 
     The points are those of the results: all results have one shape, the anchor's if there is one,
     and every value is repeated to it. The shape is static unless the group `is_open`. Slices of

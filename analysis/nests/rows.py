@@ -32,8 +32,8 @@ class Reduction:
 class ReductionNest:
     """The dims that stay and those that are reduced, outermost first; sizes where they are open.
 
-    Strides are those of all tensors that are reduced, of which there are `reads`, then of the
-    operands of the ops on the result, then of the results.
+    Strides list the `reads` tensors that are reduced, then the operands of the ops on the result,
+    then the results.
     """
 
     kept: tuple[LoopDim[Extent], ...]
@@ -155,7 +155,7 @@ def _parts(group: FusedOp, op: ReduceOp) -> tuple[list[Operation], list[Operatio
 
 
 def _is_self_contained(points: Pointwise, op: ReduceOp, *known: SSAValue) -> bool:
-    """Return whether the ops read leaves, what they make, and what is `known`; and make results."""
+    """Return whether ops read only leaves, each other and `known` values, and make all results."""
     made = {result for other in points.ops for result in other.results}
     read = {operand for other in points.ops for operand in other.operands}
     return all(

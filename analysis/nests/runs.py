@@ -43,7 +43,7 @@ class KnownGatherNest:
     def row(self) -> int:
         """Return the dim after which all elements are copied, the innermost one if none is cut.
 
-        That is the last one that is not read as a whole, where any has several runs.
+        If any dim has several runs, it is the last dim that is not read as a whole.
         """
         pairs = list(zip(self.runs, self.shape, strict=True))
         cut = [dim for dim, (own, n) in enumerate(pairs) if own != (Run(0, 0, 1, n),)]
@@ -90,7 +90,7 @@ def _positions(op: GatherOp) -> list[int] | None:
     owner, extent = op.indices.owner, shape_of(op.data)[op.dim.value.data]
     if not isinstance(owner, ConstantOp) or len(shape_of(op.indices)) != 1:
         return None
-    # As in other kernels, what is outside is brought inside.
+    # As in other kernels, indices that are out of bounds are clamped.
     found = numpy_from_dense(owner.value).tolist()
     return [min(max(p + extent if p < 0 else p, 0), extent - 1) for p in found]
 

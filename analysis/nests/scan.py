@@ -24,7 +24,8 @@ class ScanNest:
 
 
 def scan_nest(group: FusedOp, extents_of: ExtentsOf = shape_of) -> ScanNest | None:
-    """Return the scan of numbers that a group is; None if it is none, or has no elements."""
+    """Return the scan of numbers that a group is; None if the group is no scan or has
+    no elements."""
     op = single_op(group, ScanOp)
     lines = None if op is None else lines_of(group, op, extents_of)
     if op is None or lines is None:

@@ -1,4 +1,4 @@
-"""Nests of scatters: slices of neighbours, and which indices say where they go."""
+"""Nests of scatters: slices of neighbours, and the indices that say where each slice is written."""
 
 from dataclasses import dataclass
 
@@ -17,11 +17,13 @@ from braid.support.sizes.operators import product_of
 
 @dataclass(frozen=True)
 class ScatterNest:
-    """Slices of `length` neighbours, which replace those of a tensor of `shape`, or add to them.
+    """Slices of `length` neighbours, which replace elements of a tensor of `shape` or are added to
+    them.
 
-    `data`, `indices` and `updates` are arguments of the group. There are as many slices as
-    `slices` say; each has `entries` indices for the first dims, or one for the dim `along` and its
-    own place for the others. `combine` names how it meets what is there, None if it replaces it.
+    `data`, `indices` and `updates` are arguments of the group. The extents `slices` give the number
+    of slices. Each has `entries` indices for the first dims, or one index for the dim `along` and
+    its own position in the other dims. `combine` names how it meets what is there, None if it
+    replaces it.
     """
 
     data: int

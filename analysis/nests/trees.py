@@ -13,9 +13,9 @@ from braid.support.sizes.expression import Extent
 
 @dataclass(frozen=True)
 class TreesNest:
-    """`rows` of `features`, each of which walks down the `trees` of each of `groups`.
+    """`rows` of `features`; each walks down the `trees` of every one of the `groups`.
 
-    A walk takes at most `depth` steps among `nodes`, of which the first `leaves` have `classes`
+    A walk takes at most `depth` steps among `nodes`; the first `leaves` nodes have `classes`
     weights each. `kind` combines those that one row finds in one group.
     """
 
@@ -32,7 +32,8 @@ class TreesNest:
 
 
 def trees_nest(group: FusedOp, extents_of: ExtentsOf = shape_of) -> TreesNest | None:
-    """Return the trees that a group of one op is; None if it is none, or has no rows."""
+    """Return the trees that a group of one op is; None if the group is no tree
+    ensemble or has no rows."""
     op = single_op(group, TreeEnsembleOp)
     if op is None or len(group.results) != 1 or len(set(op.operands)) != len(op.operands):
         return None

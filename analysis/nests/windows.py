@@ -1,4 +1,4 @@
-"""Windows of images: what every output is made of, and where that lies."""
+"""Windows of images: the inputs of each output, and their places in memory."""
 
 import math
 from collections.abc import Sequence
@@ -73,8 +73,9 @@ class ChannelGroups:
 class WindowOp:
     """An op over unpadded windows of a block argument, whose result is `anchor`, and its epilogue.
 
-    From `neutral` on, the elementwise operation `combine` joins the elements of a window, or adds
-    up their products with those of `weight`; in numbers of type `accumulator` where there is one.
+    Beginning with `neutral`, the elementwise operation `combine` joins the elements of a window, or
+    their products with the elements of `weight`. It computes in the type `accumulator`, if that is
+    given.
     """
 
     anchor: SSAValue
@@ -109,10 +110,10 @@ class WindowNest:
 
     These are of channels, or of neighbouring pixels where the result is row-major, in all of
     `stored`: the input, the leaves of the epilogue, and the result; or they are repeated. The
-    number of `images` may be open; where vectors are of channels, which lie next to those of the
-    next pixel, so may the extents of images. The weight is stored
-    `[window…, channels]` or, for vectors along lines, `[channels, window…]`; with groups of several
-    channels, `[blocks of a vector of outputs, window…, inputs of a group, outputs of the block]`.
+    number of `images` may be open; so may the extents of images if vectors run along channels and
+    the channels of neighbouring pixels are adjacent. The weight is stored `[window…, channels]` or,
+    for vectors along lines, `[channels, window…]`; with groups of several channels, `[blocks of a
+    vector of outputs, window…, inputs of a group, outputs of the block]`.
     """
 
     op: WindowOp
@@ -160,7 +161,8 @@ class WindowNest:
 
     @cached_property
     def joined(self) -> Windows:
-        """Return the windows, with lines that follow each other in memory as one: whole images."""
+        """Return the windows with rows merged into whole images where rows are adjacent in
+        memory."""
         windows, strides = self.windows, self.input_strides[1:-1]
         outer, length = len(windows.size) - 1, windows.size[-1]
         while outer and strides[outer - 1] == length * strides[-1]:

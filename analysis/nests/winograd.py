@@ -22,10 +22,10 @@ class WinogradNest:
 
     Extents of images and their strides are sizes where they are open; those of channels are known.
     Windows of 3 × 3; `results` along each dim are computed at once. Images are counted along one
-    dim or two, of which the second is the depth of volumes; a result is of the sums over `planes`
-    of these, `plane_stride` elements apart. The strides of outputs are
-    those of each leaf of the epilogue and of the results, and `vector_steps` the elements to
-    their next vector of channels, 0 where a leaf is repeated.
+    dim or two; the second is the depth of volumes. A result sums over `planes` of them, which are
+    `plane_stride` elements apart. The strides of outputs are those of each leaf of the epilogue and
+    of the results, and `vector_steps` the elements to their next vector of channels, 0 where a leaf
+    is repeated.
     """
 
     conv: Convolution

@@ -134,7 +134,8 @@ def warn_of_other_trips(op: scf.ForOp, profiled: float, constant: int) -> None:
 
 
 def case_probabilities(op: scf.IndexSwitchOp) -> tuple[float, ...] | None:
-    """Return the probabilities of the cases of `op`, its default last; None if it has none.
+    """Return the probabilities of the cases of `op`, its default last; None if it has
+    no name.
 
     Raises BraidError for an attribute that is not one number per region, from 0 to 1, with a sum
     of at most 1: it is less where a profile has runs that took none of the branches it counts.

@@ -20,9 +20,9 @@ Lengths = dict[int, int]
 
 
 def lengths_of_inputs(function: func.FuncOp) -> Lengths:
-    """Return the values of arguments with which loops turn about as often as is expected of them.
+    """Return the values of arguments with which loops run about as many iterations as expected.
 
-    That is what a profile says of a loop, else `DEFAULT_TRIP_COUNT` times. Of loops that one
+    The expected number comes from a profile, or is `DEFAULT_TRIP_COUNT`. Of loops that one
     argument bounds the longest counts; a truth value is 1. Raises BraidError as `ExecutionCounts`.
     """
     found: Lengths = {}
@@ -37,7 +37,7 @@ def lengths_of_inputs(function: func.FuncOp) -> Lengths:
 
 
 def _limits(op: scf.ForOp | scf.WhileOp) -> Sequence[SSAValue]:
-    """Return what says when a loop ends."""
+    """Return the value that decides when a loop ends."""
     if isinstance(op, scf.WhileOp):
         return _handed_on(op, 0)[:1]
     return () if constant_trips(op) is not None else (op.ub,)
@@ -70,7 +70,7 @@ def _element_type(value: SSAValue) -> Attribute:
 
 
 def _sources(value: SSAValue) -> Sequence[SSAValue]:
-    """Return the values that one is made of, where these are in the program."""
+    """Return the values that a value is computed from, if these ops are in the program."""
     if isinstance(value, OpResult):
         return _sources_of_result(value.op, value.index)
     if isinstance(value, BlockArgument):

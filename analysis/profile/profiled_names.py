@@ -40,7 +40,7 @@ class ProfiledNames:
         return next((count for count in counts if count is not None), None)
 
     def of_condition(self, op: scf.IfOp | scf.IndexSwitchOp) -> float | None:
-        """Return how often `op` ran: as what it decides by, or else as the ops beside it."""
+        """Return how often `op` ran: from the op that makes its condition, else from its block."""
         maker = _maker(op.cond if isinstance(op, scf.IfOp) else op.arg)
         count = self.of_op(maker) if maker is not None and maker.parent is op.parent else None
         return self.of_block(op.parent) if count is None else count

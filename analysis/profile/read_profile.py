@@ -4,8 +4,8 @@
 - a table of TensorFlow's profiler as CSV, of ops ("Operation Name", "#Occurrences", "Total time
   (us)") or of input ops ("Input Op", "Count", "Total Time (in ms)"); the title of the time names
   its unit, and a table of counts alone has no such column;
-- the same as JSON: a data table with `cols` and `rows`, or an array of such tables. What several
-  tables of an array count, the first one says: TensorFlow writes its op table twice, with idle
+- the same as JSON: a data table with `cols` and `rows`, or an array of such tables. The first table
+of an array decides what all its tables count: TensorFlow writes its op table twice, with idle
   time and without.
 """
 
@@ -51,8 +51,8 @@ class OpStatistics:
 class Profile:
     """Statistics by stable name of the op.
 
-    `counts_iterations` says what the op that stands for a loop's iterations counts: every
-    iteration, or, as TensorFlow's NextIteration, all but the first.
+    `counts_iterations` says whether the op that represents a loop's iterations counts all of them,
+    or all but the first, as TensorFlow's NextIteration does.
     """
 
     ops: Mapping[str, OpStatistics]
@@ -65,7 +65,8 @@ class Profile:
         return next((self.ops[name] for name in names if name in self.ops), None)
 
     def kernels(self, names: Sequence[str]) -> list[OpStatistics]:
-        """Return the kernels measured under `names`: one for all of them, or several, each once."""
+        """Return the kernels measured under `names`: one kernel for all names, or several, each
+        once."""
         if (whole := self.ops.get("+".join(names))) is not None:
             return [whole]
         found = [self.ops[name] for name in names if name in self.ops]
@@ -75,7 +76,7 @@ class Profile:
 def read_profile(path: Path) -> Profile:
     """Return the profile in the file at `path`, whichever format it has.
 
-    Raises `BraidError` where the file cannot be read or has none of the formats.
+    Raises `BraidError` if the file cannot be read or its format is unknown.
     """
     location = SourceLocation(str(path))
     try:
@@ -114,7 +115,7 @@ def _from_braid(profile: ProfileRecord) -> Profile:
 
 
 def _from_data_tables(tables: Sequence[Mapping[str, Any]]) -> Profile:
-    """Return the tables of ops among `tables`; each op as the first of them that has it says."""
+    """Return the tables of ops among `tables`; of equal names the first table counts."""
     ops: dict[str, OpStatistics] = {}
     read = [_rows(table) for table in tables]
     of_ops = [rows for rows in read if any(title in _NAMES for title in map(_normalized, rows[0]))]

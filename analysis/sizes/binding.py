@@ -1,4 +1,4 @@
-"""Other sizes in place of those in types and attributes: numbers for symbols, or simpler ones."""
+"""A substitution of sizes in types and attributes: numbers or simpler sizes in place of symbols."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field

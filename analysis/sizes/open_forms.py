@@ -1,8 +1,8 @@
 """Groups bound at likely sizes, and back: which types their ops have where sizes are open.
 
-What is decided of a group with open dims, such as which kernel is best, is decided for a copy of it
-with likely numbers in place of sizes. The ops of the copy say in `braid.open_types` which types
-they have elsewhere, and so do copies of these ops in groups that a pass tries.
+Decisions about a group with open dims, such as the best kernel, are made on a copy of it with
+likely numbers in place of sizes. The ops of the copy, and their copies in groups that a pass tries,
+hold their original types in `braid.open_types`.
 """
 
 from collections.abc import Mapping

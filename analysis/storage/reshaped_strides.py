@@ -10,8 +10,8 @@ Dim = tuple[int, int]
 def reshaped_strides(
     shape: Sequence[int], strides: Sequence[int], target: Sequence[int]
 ) -> tuple[int, ...] | None:
-    """Return the strides of row-major `target` in the memory of `shape`; None if it has no single
-    ones.
+    """Return the strides of row-major `target` in the memory of `shape`; None if no
+    single strides describe it.
 
     Dims that are contiguous in memory are merged; each merged dim must be a product of
     neighbouring target dims.

@@ -1,7 +1,8 @@
 """Tensors that are boxes inside the memory of larger ones, decided by `select-storage`.
 
 An operand of a concatenation, for example, may be computed right where the result has it. The
-decision stands on the ops that read and write such tensors: their strides, and what lies where.
+decision is an attribute of the ops that read and write such tensors: their strides, and which
+tensor lies in which buffer.
 """
 
 from collections.abc import Sequence
@@ -32,7 +33,7 @@ def strides_of(op: Operation) -> list[Strides | None]:
 
 
 def set_strides(op: Operation, strides: Sequence[Strides | None]) -> None:
-    """Write the strides of all operands and results, or nothing where all are None."""
+    """Write the strides of all operands and results, or no attribute if all are None."""
     op.attributes.pop(STRIDES, None)
     if any(entry is not None for entry in strides):
         op.attributes[STRIDES] = ArrayAttr(

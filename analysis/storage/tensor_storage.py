@@ -20,7 +20,7 @@ from braid.support.sizes.expression import Extent
 def stored_alike(shape: Sequence[int], first: Layout, second: Layout) -> bool:
     """Return whether a tensor of `shape` lies in memory in the same way in both layouts.
 
-    So it does where they differ in the place of dims of extent 1 alone.
+    This also holds if they differ only in the positions of dims of extent 1.
     """
     if first == second:
         return True
@@ -39,8 +39,8 @@ def _large_dims(shape: Sequence[int], layout: Layout) -> list[tuple[int, int, in
 def is_view(op: Operation) -> bool:
     """Return whether the result of `op` is its operand's memory.
 
-    So it is for reshapes between row-major tensors, reorders that move nothing, and transposes
-    whose result is stored in another layout than row-major, the one that says the same.
+    This holds for reshapes between row-major tensors, reorders that move nothing, and transposes
+    whose result has the layout that describes the operand's memory.
     """
     if isinstance(op, TransposeOp):
         return is_transposed_view(op, layout_of(op.input.type), layout_of(op.output.type))

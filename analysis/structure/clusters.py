@@ -1,10 +1,10 @@
-"""Clusters while they are ids on ops: completing them after a rewrite, and what holds for them.
+"""Clusters as ids on ops: completing them after a rewrite, and their invariants.
 
-Ops that a pass inserted have no id yet. Each joins the first of the clusters that read it, in an
-order in which clusters can run; what no cluster reads joins the last of those that it reads, and
-what has none around it in its block is a cluster where the ops of its readers run. So no new
-dependence between clusters arises, except along dependences that there were. An op that says which
-device it is for is a cluster of its own where those around it are on another one.
+Ops that a pass inserted have no id yet. Each op joins the first cluster that reads it, in an order
+in which clusters can run. An op that no cluster reads joins the last cluster that it reads. An op
+without either in its block becomes a cluster on the device of its readers. So no new dependence
+between clusters arises, except along dependences that there were. An op with a device forms its own
+cluster if the ops around it are on another device.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -149,14 +149,14 @@ def _circle_error(circle: Sequence[Operation]) -> InvalidIRError:
         notes=[
             Note(f"cluster {number} begins here", source_location(op)) for op, number in numbers
         ],
-        hint="ops before and after those of another cluster are two clusters",
+        hint="separate the ops before and after another cluster into two clusters",
     )
 
 
 def clustered_blocks(module: ModuleOp) -> Iterator[Block]:
     """Return the blocks of functions that run with the model, and are not a device's already.
 
-    What others call is not among them: its ops run where each of the calls is, when inlined.
+    Called functions are not among them: once inlined, their ops run where the call is.
     """
     called = {op.callee.string_value() for op in module.walk() if isinstance(op, CallOp)}
     for function in module.ops:
@@ -207,7 +207,7 @@ def units_of(block: Block) -> dict[Operation, int]:
 def order_of_units(block: Block, units: Mapping[Operation, int]) -> list[int] | None:
     """Return the units in an order in which they can run, as near to the block's as that allows.
 
-    None where there is none: units wait for each other.
+    The result is None if units wait for each other.
     """
     after = _readers_of_units(block, units)
     order = _topological(after)
@@ -224,7 +224,7 @@ def _readers_of_units(block: Block, units: Mapping[Operation, int]) -> list[set[
 
 
 def _look_through(after: list[set[int]], hidden: Sequence[int]) -> None:
-    """Let units read through `hidden` ones, given last first, what others compute."""
+    """Connect units through the `hidden` ops between them, which are given last first."""
     seen: dict[int, set[int]] = {}
     for unit in hidden:
         seen[unit] = {far for near in after[unit] for far in seen.get(near, (near,))}
@@ -270,7 +270,8 @@ def _circle(block: Block) -> list[Operation]:
 
 
 def _run_order(block: Block, missing: Sequence[Operation] = ()) -> list[Placement] | None:
-    """Return the clusters of `block` in an order in which they can run; None where there is none.
+    """Return the clusters of `block` in an order in which they can run; None if units wait for each
+    other.
 
     Ops that are `missing` in clusters, in their order, are not stations between these: one that
     stands between two of one cluster may join it.

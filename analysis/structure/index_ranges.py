@@ -44,7 +44,7 @@ class IndexRange:
     most: float = math.inf
 
     def within(self, other: "IndexRange") -> "IndexRange":
-        """Return what is in both; this one where nothing is."""
+        """Return the intersection of both; this one if that is empty."""
         both = IndexRange(max(self.least, other.least), min(self.most, other.most))
         return both if both.least <= both.most else self
 
@@ -80,7 +80,7 @@ class _Ranges:
         return found
 
     def _at(self, use: Use) -> IndexRange:
-        """Return what one use permits."""
+        """Return the range that one use permits."""
         op, index = use.operation, use.index
         rows = _rows(op, index)
         if rows is not None:
@@ -134,7 +134,7 @@ def _rows(op: Operation, index: int) -> int | None:
 
 
 def _least_rows(op: GatherNdOp | ScatterNdOp, batch: int) -> int:
-    """Return what fits all numbers of a tuple, which belong to several dims."""
+    """Return a range that fits all indices of a tuple, which address several dims."""
     length = shape_of(op.indices)[-1]
     return min(shape_of(op.data)[batch : batch + length], default=0)
 

@@ -132,7 +132,7 @@ def op_name(op: Operation) -> str:
 def writes_every_element(op: Operation, number: int) -> bool:
     """Return whether a `linalg.generic` on tensors of static shapes writes all of a result.
 
-    It does where each index of the result is a loop of its own, or 0 in a dim of one element. No
+    This holds if each index of the result is a different loop, or 0 in a dim of one element. No
     element is written where another loop has no iterations. The op need not be registered.
     """
     attribute = op.properties.get("indexing_maps", op.attributes.get("indexing_maps"))
@@ -159,7 +159,7 @@ def _loops_without_iterations(maps: Iterable[AffineMap], operands: Iterable[SSAV
 
 
 def _shape(value: SSAValue) -> tuple[int, ...]:
-    """Return the shape of a tensor; a scalar has none."""
+    """Return the shape of a tensor, () for a scalar."""
     is_tensor = isinstance(value.type, TensorType)
     return cast(AnyTensor, value.type).get_shape() if is_tensor else ()
 

@@ -32,7 +32,7 @@ might double it."""
 class ParameterExpressions:
     """Memoized answers for one module; ops that are created later are classified when asked.
 
-    Ops that `excludes` holds for count as unknown, and so does what is made of them.
+    Ops for which `excludes` holds count as unknown, and so do values computed from them.
     """
 
     def __init__(self, excludes: Callable[[Operation], bool] = lambda op: False) -> None:
@@ -72,9 +72,7 @@ class ParameterExpressions:
 
 
 def first_free_key(keys: Iterable[str]) -> int:
-    """Return the least number of a key above those of `keys`, of which others than ours do not
-    count.
-    """
+    """Return the least number above the numbers of `keys`; keys of other forms are ignored."""
     numbers = (key.removeprefix(_KEY) for key in keys if key.startswith(_KEY))
     return max((int(n) for n in numbers if n.isdecimal()), default=-1) + 1
 
@@ -112,7 +110,7 @@ def most_elements(inputs: int) -> int:
 def _is_computable(op: Operation) -> bool:
     """Return whether compilation could run `op`: not one of open dims, or known costs alone.
 
-    Nor one that says that it has open dims where nothing is bound.
+    Nor can it be if it has open dims that are not bound.
     """
     if not isinstance(op, TensorOp | FusedOp) or isinstance(op, OpaqueOp) or has_sizes(op):
         return False

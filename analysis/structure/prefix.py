@@ -5,7 +5,7 @@ walked side by side. A pair of values is *proven* if the small one holds the fir
 each dim, of the large one. The arguments are assumed to be proven: that is what padding does.
 
 A loop nest of the small function runs over the first points of that of the large one; if both read
-the same indices there, of proven values, and reduce over the same extents, its result is proven.
+the same indices there, from proven values, and reduce over the same extents, its result is proven.
 That holds whatever the padding is, so nothing is assumed about it.
 """
 
@@ -213,8 +213,8 @@ def _loads_prefix(
 ) -> bool:
     """Return whether all that `stage` loads lies within the small source, wherever that is smaller.
 
-    There the index is the number of an iteration, or a literal. What is computed may be an index
-    from the end, or outside of the small source, where the large one has elements.
+    There the index is the number of an iteration, or a literal. A computed index may count from the
+    end, or be outside of the small source but inside of the large one.
     """
     return len(small_shape) == len(large_shape) and all(
         a == b
@@ -243,7 +243,7 @@ def _source_shape(access: Access, owner: _Owner) -> tuple[int, ...]:
 def _same_padding(
     small: Access, large: Access, small_shape: Sequence[int], large_shape: Sequence[int]
 ) -> bool:
-    """Return whether what stands around the small source also stands there in the large one."""
+    """Return whether the elements around the small source are also there in the large one."""
     if small.padding is None or large.padding is None:
         return small.padding is large.padding
     a, b = small.padding, large.padding
@@ -261,7 +261,7 @@ def _reshapes(small: Operation, large: Operation) -> str | None:
     results = shape_of(small.results[0]), shape_of(large.results[0])
     before = [_elements_before_change(*shapes) for shapes in (sources, results)]
     if None in before or before[0] != before[1]:
-        return "moves the dim among others"
+        return "moves the dim to another position"
     return None
 
 
@@ -279,7 +279,7 @@ def _concatenations(small: ConcatOp, large: ConcatOp) -> str | None:
 
 
 def _selections(small: TopKOp, large: TopKOp) -> str | None:
-    """Prove an op that selects among the elements along `dim`, of which there must be the same."""
+    """Prove an op that selects among the elements along `dim`, which must be equally many."""
     if _attributes(small) != _attributes(large):
         return _ANOTHER_WAY
     dim = small.dim.value.data

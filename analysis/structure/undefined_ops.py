@@ -1,8 +1,8 @@
 """Defined behaviour for ops of upstream dialects that MLIR leaves undefined for some operands.
 
 An index outside of a tensor, a division by zero and a loop whose step is not positive are undefined
-in MLIR. In a model that nobody trusts they must neither access memory outside of a tensor nor end
-the process. Models where constants make an op undefined are rejected; other ops are rewritten.
+in MLIR. In an untrusted model they must neither access memory outside of a tensor nor end the
+process. Models where constants make an op undefined are rejected; other ops are rewritten.
 """
 
 from collections.abc import Callable, Iterator

@@ -117,8 +117,8 @@ def _kind(op: Operation, numbers: _Numbers) -> _Kind | None:
     """Return what the verifier of `op` depends on; None if that may be more than types and
     attributes.
 
-    What an op or a parameter is called does not matter, so that in large graphs most ops are of
-    the kind of an earlier one.
+    Names of ops and parameters do not matter, so that in large graphs most ops equal an earlier
+    one.
     """
     if not isinstance(op, TensorOp) or op.regions or op.next_op is None:
         return None

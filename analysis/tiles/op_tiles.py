@@ -86,7 +86,8 @@ def _argument_boxes(tile: GroupTile) -> dict[SSAValue, Box]:
 
 
 class TileWriter(ABC):
-    """Inserts the members of a tile; a subclass says what stands for parts of values outside."""
+    """Inserts the members of a tile; a subclass maps parts of outside values to values of the
+    tile."""
 
     def __init__(self, tile: GroupTile, block: Block) -> None:
         self.tile = tile
@@ -137,7 +138,7 @@ def _is_operand(op: TensorOp, operands: Sequence[SSAValue], shape: Sequence[int]
 
 
 class _GroupWriter(TileWriter):
-    """Writes the part of a group; `arguments` stand for what is read of the group's."""
+    """Writes the part of a group; `arguments` replace the values that the group reads."""
 
     def __init__(
         self, tile: GroupTile, block: Block, arguments: Mapping[SSAValue, SSAValue]

@@ -16,8 +16,8 @@ from braid.dialects.braid.scalar import Load, walk
 def read_share(op: Operation, operand: SSAValue) -> float:
     """Return the part of `operand`'s elements that `op` reads at most, between 0 and 1.
 
-    A group reads what the ops in it read. What reads a box reads all of it, also with strides,
-    since memory gives whole lines. 1 for open dims, and for what is not a tensor.
+    A group reads what the ops in it read. A strided read of a box counts as the whole box, since
+    memory transfers whole cache lines. 1 for open dims, and for what is not a tensor.
     """
     return read_shares(op)[operand] if isinstance(op, GroupOp) else _share(op, operand)
 
@@ -62,7 +62,8 @@ def _indirect_reads(op: IndirectOp, operand: SSAValue) -> int:
 
 
 def _elements(value: SSAValue) -> int:
-    """Return the number of elements; 0 where there are none, or the number is unknown."""
+    """Return the number of elements; 0 if there are none, or if the number is
+    unknown."""
     if not isinstance(value.type, TensorType) or DYNAMIC in (shape := shape_of(value)):
         return 0
     return math.prod(shape)

@@ -1,4 +1,4 @@
-"""Into which tiles the result of a group is cut, so that what is inside of it stays in a cache."""
+"""Choose tiles for the result of a group so that intermediate values stay in a cache."""
 
 import math
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ _FEWEST_ROWS = 16
 """Rows of a tile that is made smaller for a cache are a multiple of these."""
 
 _RECOMPUTATION = 1.1
-"""The largest ratio of the cost of tiles, which may overlap, to that of computing all once."""
+"""The largest allowed ratio of the cost of tiles, which may overlap, to the cost without tiles."""
 
 _SHARE_OF_CACHE = 15 / 16
 """The share of a core's own cache that tiles use; the result and the stack take the rest."""
@@ -48,7 +48,7 @@ _ENOUGH_TILES = 8
 
 @dataclass(frozen=True)
 class _TileSizeSearch:
-    """The group whose tiles are searched, and what they may use."""
+    """The group whose tiles are searched, and the resources that they may use."""
 
     members: tuple[Operation, ...]
     result: SSAValue

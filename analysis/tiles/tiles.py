@@ -44,9 +44,8 @@ Input = tuple[SSAValue, Box]
 class GroupTile:
     """One tile: boxes of the members' results, the members' tiles, and what is read from outside.
 
-    Members whose results are not needed are absent. A value from outside that is read at
-    different boxes is several inputs. `constants` inside of the group are inputs too where they
-    are not one number.
+    Members whose results are not needed are absent. A value from outside that is read at different
+    boxes is several inputs. `constants` inside of the group are inputs too, unless they are splat.
     """
 
     result: SSAValue
@@ -76,7 +75,7 @@ class GroupTile:
 
 
 def is_splat(value: SSAValue) -> bool:
-    """Return whether a value is one number, of which every part is the same."""
+    """Return whether a value is a splat, of which every part is the same."""
     return isinstance(value.owner, ConstantOp) and dense_is_splat(value.owner.value)
 
 
@@ -113,8 +112,8 @@ def group_tile(members: Sequence[Operation], result: SSAValue, box: Box) -> Grou
 def tiled_shape(members: Sequence[Operation], result: SSAValue) -> tuple[int, ...]:
     """Return the shape of `result` in whose dims tiles are counted.
 
-    A dim that a reshape inside of the group made of several is those: a part of a row of an
-    image is a box of the image, whatever becomes of its dims later.
+    A dim that a reshape in the group merged from several counts as those dims: a part of a row of
+    an image is a box of the image, even if later ops merge its dims.
     """
     factors: dict[int, list[int]] = {}
     for op in members:
@@ -130,8 +129,8 @@ def tiled_shape(members: Sequence[Operation], result: SSAValue) -> tuple[int, ..
 def scratch_bytes(tile: GroupTile) -> int:
     """Return the bytes of the values inside the tile that are live at once, at the worst moment.
 
-    Parts of inputs that are not contiguous count as well, since they are copied. What is
-    computed in place of its operand counts twice, so that a kernel needs less.
+    Parts of inputs that are not contiguous count as well, since they are copied. A result that
+    overwrites its operand counts twice, so that a kernel needs less.
     """
     order = list(tile.ops)
     last = {_viewed(o): index for index, op in enumerate(order) for o in op.operands}
