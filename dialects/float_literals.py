@@ -61,7 +61,7 @@ class BitPatternParser(Parser):
     _TensorLiteralElement = _Element
 
     def _parse_optional_complex(self) -> Any:
-        """Parse two parts, which stay elements of their own: one may be a bit pattern."""
+        """Parse two parts as separate elements, since one may be a bit pattern."""
         start = self.parse_optional_punctuation("(")
         if start is None:
             return None

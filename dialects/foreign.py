@@ -52,7 +52,7 @@ class ForeignOp(Operation):
         return cls.name.partition(".")[2]
 
     def field(self, name: str) -> Attribute | None:
-        """Return a property or attribute, None where there is none."""
+        """Return a property or attribute, None if it is missing."""
         return self.properties.get(name, self.attributes.get(name))
 
 

@@ -3,7 +3,7 @@
 xDSL's own `dialect_to_irdl` knows neither constraints nor attributes nor regions. Source of the
 meaning: MLIR, "'irdl' Dialect". Three of its rules shape what is written here:
 
-- a constraint that is used twice binds, so every operand has a constraint of its own;
+- a constraint that is used twice binds, so every operand has a separate constraint;
 - for the same reason, all values that stand for one variadic must have one type; ops with others
   are described in their form of `dialects/upstream_form.py`, as `mixed_…`;
 - attributes are required, so optional ones are left out; they are accepted like any other.
@@ -66,7 +66,7 @@ def export_irdl(dialect: Dialect) -> str:
 
 
 class _Definition:
-    """The lines in the braces of one definition; every constraint is a value of its own."""
+    """The lines in the braces of one definition; every constraint is a separate value."""
 
     def __init__(self, bases: dict[type[Attribute], str]) -> None:
         self._bases = bases
@@ -74,7 +74,7 @@ class _Definition:
         self.lines: list[str] = []
 
     def constraint(self, constraint: AttrConstraint | RangeConstraint) -> str:
-        """Add what stands for `constraint`, or for one value of a range; return its name."""
+        """Add a line for `constraint`, or for one value of a range; return its name."""
         if isinstance(constraint, RangeLengthConstraint):
             constraint = constraint.constraint
         if isinstance(constraint, RangeOf):

@@ -197,7 +197,7 @@ def _parse_optional_function_type(
 ) -> tuple[Sequence[Attribute], Sequence[Attribute]]:
     """Parse `(types) -> types`, or `-> types` where there are no inputs.
 
-    Nothing is written where there are no results either.
+    Nothing is written if there are no results either.
     """
     if parser.parse_optional_punctuation("->") is not None:
         results = parser.parse_optional_comma_separated_list(

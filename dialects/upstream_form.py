@@ -2,10 +2,10 @@
 
 IRDL differs from xDSL in two points, and both have a way around:
 
-- all values of one variadic must have one type. An op whose values have several, or that has
-  several variadics, becomes `braid.mixed_…`, in which each list of operands or results is
-  several variadics, one for each run of values of one type, and which says in
-  `operandSegmentSizes` and `resultSegmentSizes` how long they are;
+- all values of one variadic must have one type. An op whose values have several types, or that
+  has several variadics, becomes `braid.mixed_…`. There each list of operands or results is several
+  variadics, one for each run of values of one type, with their lengths in `operandSegmentSizes`
+  and `resultSegmentSizes`;
 - no op is a terminator. `braid.yield` becomes `tosa.yield`, which takes any tensors and may stand
   in any op.
 
@@ -28,7 +28,7 @@ from braid.dialects.tosa import YieldOp as TosaYieldOp
 from braid.support.errors import BraidError
 
 SEGMENTS = 64
-"""Runs of values of one type that the operands, or the results, of an op may have."""
+"""The runs of values of one type among the operands, or the results, of an op."""
 
 _DIALECT = "braid."
 _MIXED = "braid.mixed_"

@@ -17,8 +17,8 @@ class AccumulatingOp(IRDLOperation):
     """An op whose sums may be in a wider type, `accumulator`, than what it reads.
 
     Operands of an integer accumulator are integers narrower than that, and of a product one may be
-    signed and the other not; sums wrap around. Those of f32 are f16 or bf16, and so are not rounded
-    between.
+    signed and the other not; sums wrap around. Ops that compute in f32 have f16 or bf16 elements;
+    values between their parts stay in f32, and so are not rounded.
     """
 
     accumulator = opt_attr_def(IntegerType | Float32Type)
@@ -72,7 +72,7 @@ class AccumulatingOp(IRDLOperation):
         return array.astype(np.float64 if array.dtype.itemsize <= 2 else np.int64)
 
     def narrowed(self, array: Array, operand: Array) -> Array:
-        """Return a sum of what `widened` made of an operand, in the element type of the result."""
+        """Return a sum of values of `widened` in the element type of the result."""
         if self.accumulator is None:
             return np.asarray(array).astype(operand.dtype)
         if isinstance(self.accumulator, Float32Type):

@@ -1,7 +1,7 @@
 """The names of braid's attributes on ops, functions and modules, each once, by who decides.
 
-What a decision pass writes, its apply pass reads and removes. Attributes that facts about the
-model need (names, profiles) come first.
+An attribute that a decision pass writes is read and removed by its apply pass. Attributes that
+facts about the model need (names, profiles) come first.
 """
 
 from functools import cache
@@ -56,21 +56,23 @@ SIZE_CHECKS = "braid.size_checks"
 `{size = #braid.sizes<["batch - count"]>, zero = true, message = "…"}`: without `zero` the size must
 not be negative."""
 BRANCH_SIZE_CHECKS = "braid.branch_size_checks"
-"""On a conditional op: for each of its regions, what the ops in it take for granted of sizes, an
-array as `braid.size_checks`, which a run checks where it takes the branch."""
+"""On a conditional op: for each of its regions, the checks of sizes on which its ops rely, an array
+like `braid.size_checks`; a run checks them if it takes the branch."""
 PADDED_FROM = "braid.padded_from"
 """On the module: by open dim, the least size of which inputs may be padded up to a variant."""
 
 # ---- Where ops run: the driver, assign-devices, select-clusters ----
 
 TARGET = "braid.target"
-"""On the module: `#braid.target<"host", {cpu = "haswell"}>`, what it is compiled for."""
+"""On the module: `#braid.target<"host", {cpu = "haswell"}>`, the target for which it is
+compiled."""
 SETTINGS = "braid.settings"
-"""On the module: `#braid.settings<{numerics = "strict"}>`, what else bears on its code."""
+"""On the module: `#braid.settings<{numerics = "strict"}>`, the other settings that change its
+code."""
 DEVICE = "braid.device"
 """On an op or a function: the device of the target that runs it, such as "gpu:0"."""
 REPLICAS = "braid.replicas"
-"""On an op or a function with a device: devices like that one, which take turns with it at the
+"""On an op or a function with a device: devices of the same kind, which take turns with it at the
 requests of a stream: `["cpu:1"]`."""
 CANDIDATES = "braid.candidates"
 """On an op: backends that could run it, each with a priority: `{gpu = 1, fpga = 2}`, 1 is best."""
@@ -120,7 +122,7 @@ LAYOUT_SECONDS = "braid.layout_seconds"
 `acdb,cdba->acdb` for two operands and a result."""
 MEASURED_WITH = "braid.measured_with"
 """On such an op: the names of all ops whose runs its times are of, an array of strings; without
-it, the op's own. The times are those of what carries all of these names."""
+it, the op's own. The times belong to the group of all ops with these names."""
 
 # ---- Which ops form a kernel: select-fusion, select-rematerialization ----
 
@@ -227,7 +229,7 @@ STORED_BUFFER = "braid.stored_buffer"
 """On a constant or parameter in the space `expanded`: where in the weights it is stored as it is
 before it is expanded."""
 STORED_TYPE = "braid.stored_type"
-"""Beside `braid.stored_buffer`: the element type it is stored in, where that is another."""
+"""Beside `braid.stored_buffer`: the element type in which it is stored, if that differs."""
 
 
 @cache

@@ -35,8 +35,8 @@ OPERATOR_FORMAT = "operands attr-dict `:` functional-type(operands, results)"
 class TensorOp(IRDLOperation, ABC):
     """An op from tensors to tensors without side effects.
 
-    A subclass says which result types follow from its operands and attributes, and what the
-    results are; the verifier and the builder come from that.
+    A subclass defines the result types as functions of its operands and attributes, and computes
+    the results; the verifier and the builder follow from that.
     """
 
     traits = traits_def(Pure())
@@ -59,7 +59,8 @@ class TensorOp(IRDLOperation, ABC):
 
     @classmethod
     def on(cls, *operands: SSAValue | Operation, **attributes: Attribute | None) -> Self:
-        """Build the op with the result types inferred; attributes that are None are left out."""
+        """Build the op with the result types inferred; attributes with the value None are
+        omitted."""
         present = {name: value for name, value in attributes.items() if value is not None}
         values = [SSAValue.get(operand) for operand in operands]
         op = cls.create(operands=values, attributes=present)
@@ -168,7 +169,7 @@ class StructuredOp(TensorOp, ABC):
     def tile(self, box: Box) -> Tile | None:
         """Return the slices that the structure reads for `box`.
 
-        The result is None where the op cannot compute the box from them alone.
+        The result is None if the op cannot compute the box from these slices alone.
         """
         known = self._known_structure()
         reads = structured_reads(known.structure, [shape_of(value) for value in self.operands], box)

@@ -26,7 +26,7 @@ MOST_BOXES = (1 << 31) - 1
 
 @irdl_op_definition
 class NonMaxSuppressionOp(TensorOp):
-    """The best boxes of each class, of which none overlaps a better one too much.
+    """The best boxes of each class, none of which overlaps a better one too much.
 
     Operands, all of f32: boxes `[batch, n, 4]`, two opposite corners each, or with `centered` the
     center, width and height; scores `[batch, classes, n]`; `overlap` and `least`, `[1]` each. The
@@ -76,7 +76,8 @@ class NonMaxSuppressionOp(TensorOp):
         return op
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """Return the types of the results, of which the first one says how many are taken."""
+        """Return the types of the results; the first result is the number of boxes that are
+        taken."""
         for value in self.operands:
             require(element_type_of(value) == f32, "operands are not all of f32")
         boxes, scores = extents_of(self.boxes), extents_of(self.scores)

@@ -50,7 +50,7 @@ def is_contiguous(box: Box, shape: Sequence[int]) -> bool:
 def reshaped(box: Box, shape: Sequence[int], source: Sequence[int]) -> Box | None:
     """Return the box of a tensor of shape `source` that becomes `box` when reshaped to `shape`.
 
-    Both are row-major. The result is None where these elements are not a box.
+    Both are row-major. The result is None if these elements are not a box.
     """
     found: list[Range] = []
     for own, others in shared_dims(shape, source):
@@ -65,7 +65,7 @@ def reshaped(box: Box, shape: Sequence[int], source: Sequence[int]) -> Box | Non
 def shared_dims(a: Sequence[int], b: Sequence[int]) -> list[tuple[list[int], list[int]]]:
     """Group consecutive dims of two shapes so that the dims of a group hold the same elements.
 
-    Both shapes have equally many elements. All dims are one group where there are no elements.
+    Both shapes have equally many elements. All dims form one group if there are no elements.
     """
     if 0 in a:
         return [(list(range(len(a))), list(range(len(b))))]
@@ -91,7 +91,7 @@ def shared_dims(a: Sequence[int], b: Sequence[int]) -> list[tuple[list[int], lis
 def _as_run(box: Sequence[Range], shape: Sequence[int]) -> Range | None:
     """Return the first element and the number of elements of a box, which is contiguous.
 
-    The result is None where its elements are apart in memory.
+    The result is None if its elements are not contiguous in memory.
     """
     if not is_contiguous(tuple(box), shape):
         return None

@@ -43,11 +43,10 @@ class BufferAttr(ParametrizedAttribute):
     """The place of a tensor at run time: bytes from the start of a memory space.
 
     A space is the arena, the arena of another memory of the target (`arena:gpu.global`), the
-    weights, those that are expanded when the model is loaded, or the memory of an input or output
-    of the model, by its number (`output:0`). A caller aligns an output to its elements only;
-    `output:0:aligned` is the first multiple of 64 bytes in it. Where sizes are open, `open:N` is a
-    buffer in the arena that is placed for each run: the N-th of the function's
-    `braid.open_buffers`.
+    weights, the weights that loading expands, or an input or output of the model by its number
+    (`output:0`). A caller aligns an output to its elements only; `output:0:aligned` is the first
+    multiple of 64 bytes in it. Where sizes are open, `open:N` is a buffer in the arena that is
+    placed for each run: the N-th of the function's `braid.open_buffers`.
 
     ```mlir
     #braid.buffer<"arena", 4096>

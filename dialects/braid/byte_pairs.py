@@ -31,7 +31,7 @@ _MOST = 128
 
 
 def columns_of_chunk(positions: int) -> int:
-    """Return the columns with an order of their own: whole blocks of one to three vectors.
+    """Return the columns that are reordered: whole blocks of one to three vectors.
 
     There are fewer where an order has to do for several positions of a window.
     """

@@ -1,9 +1,9 @@
 """Read and carry the placement of ops: `braid.device` and `braid.cluster`.
 
 From `select-clusters` until `apply-clusters`, every op that is computed at run time has both, and
-`braid.replicas` where several devices take turns. An op that replaces others gets theirs
-(`names.union_names`); parameters and constants have none, since each cluster that reads one gets a
-copy.
+`braid.replicas` where several devices take turns. An op that replaces others gets their cluster
+(`names.union_names`). Parameters and constants have no cluster, since each cluster that reads one
+gets a copy.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from braid.dialects.braid.regions import FusedOp
 
 @dataclass(frozen=True, order=True)
 class Placement:
-    """The cluster of an op, the device that it runs on, and those that take turns with it."""
+    """The cluster of an op, its device, and the devices that take turns with it."""
 
     cluster: int
     device: str
@@ -101,7 +101,7 @@ def _marks(ops: Iterable[Operation]) -> dict[tuple[Attribute | None, ...], None]
 def run_together(*ops: Operation) -> bool:
     """Return whether no two of `ops` are in different clusters or for different devices.
 
-    Those that say nothing are with any.
+    Ops without a placement may join any cluster.
     """
     return len(_marks(ops)) <= 1
 
@@ -109,8 +109,8 @@ def run_together(*ops: Operation) -> bool:
 def union_placements(into: Operation, *replaced: Operation) -> None:
     """Give `into` the cluster, the device and the largest tolerance of the ops that it replaces.
 
-    Control flow is the host's, and has none. Raises ValueError where these, or `into`, are in
-    different clusters: no op is part of two.
+    Control flow runs on the host and has no placement. Raises ValueError where these, or `into`,
+    are in different clusters: no op is part of two.
     """
     if into.regions and not isinstance(into, FusedOp):
         return

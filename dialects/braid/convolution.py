@@ -210,7 +210,7 @@ class ConvOp(AccumulatingOp, WindowedOp, StructuredOp):
     def tile_attributes(self, box: Box, reads: Reads) -> Mapping[str, Attribute] | None:
         """Return the padding that is left and the number of whole groups.
 
-        The result is None where a group is cut. Zeros are left out, so that tiles are computed
+        The result is None if the box cuts a group. Zeros are left out, so that tiles are computed
         alike.
         """
         left = {**padding_of(reads), **self._without_zeros}

@@ -1,10 +1,9 @@
 """An op that makes sizes of data, and the phases of a model whose data decide sizes.
 
 Where results have as many elements as the data say (`NonZero`, `Compress`, `Range` of a computed
-limit), shapes cannot be known before the model runs. Such a model runs in *phases*: functions one
-after the other, each of which is an ordinary model of open sizes. What one returns, the next ones
-take by its name; and where data are sizes, their elements are those of an argument with
-`braid.value_sizes`.
+limit), shapes cannot be known before the model runs. Such a model runs in *phases*: functions that
+run in sequence, each an ordinary model with open dims. Results of one phase are arguments of later
+ones, by name. An argument with `braid.value_sizes` has sizes as its elements.
 
 ```mlir
 module attributes {braid.phase_outputs = [["y", "picked"]]} {
@@ -40,9 +39,9 @@ class DecideSizesOp(IRDLOperation):
     """The elements of a tensor are sizes from here on, each with a name of its own.
 
     Operand: a tensor of i32 or i64 of a fixed shape. `sizes` has a symbol for each element,
-    row-major. What stands after the op may use these symbols in types and attributes; no other op
-    or argument defines them. A run fails where an element is negative. Fails verification for
-    another number of sizes, and for sizes that are no symbols.
+    row-major. Types and attributes after the op may use these symbols; no other op or argument
+    defines them. A run fails where an element is negative. Fails verification for another number of
+    sizes, and for sizes that are no symbols.
 
     ```mlir
     func.func @main(%count: tensor<1xi64>) -> tensor<1xi64> {
@@ -110,7 +109,7 @@ def phase_outputs_attribute(pairs: Sequence[tuple[str, str]]) -> ArrayAttr[Attri
 
 
 def symbols_mentioned(op: Operation) -> set[str]:
-    """Return the symbols in types and attributes of an op and of all ops inside of it."""
+    """Return the symbols in types and attributes of an op and of its nested ops."""
     found: set[str] = set()
     for each in op.walk():
         blocks = (block for region in each.regions for block in region.blocks)

@@ -193,7 +193,7 @@ class ElementwiseOp(StructuredOp):
 def repeated_shape(shapes: Sequence[Sequence[ExtentT]]) -> tuple[ExtentT, ...]:
     """Return the common shape of operands of one rank whose dims of size 1 are repeated.
 
-    Of two different sizes, one may be 1: the result has the other one then.
+    If two sizes differ, one of them must be 1, and the result has the other one.
     Raises VerifyException where the ranks differ or two extents do at all sizes.
     """
     for shape in shapes[1:]:

@@ -139,7 +139,7 @@ class FoldOp(DecomposableOp):
         return [tensor_type(type, [shape[0], channels, *self.image.get_values()])]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """Add one element of all blocks after the other."""
+        """Add one element of each block, block after block."""
         (x,), dims = operands, self.dims
         columns = self._columns(wide(x))
         sums = np.zeros((*columns.shape[:2], *(dim.padded for dim in dims)), columns.dtype)
@@ -191,7 +191,7 @@ class FoldOp(DecomposableOp):
             yield np.broadcast_to(places, shape)
 
     def tile(self, box: Box) -> Tile | None:
-        """Return the slice of whole images, None where the box cuts one."""
+        """Return the slice of whole images, None if the box cuts one."""
         if tuple(box[2:]) != tuple((0, extent) for extent in self.image.get_values()):
             return None
         elements = math.prod(self.block.get_values())

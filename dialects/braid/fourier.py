@@ -39,11 +39,11 @@ class FftOp(DecomposableOp):
     The last dim of a tensor of f32 or f64 holds real and imaginary parts: it is 2, or 1 of real
     numbers. `kind` is `fft`, Σ x[j] · exp(-2πi j k / length) for each k; `ifft`, its inverse,
     divided by `length`; both of real or complex numbers, to complex ones. `rfft` is the first
-    length / 2 + 1 elements of the `fft` of real numbers, `irfft` the real numbers that have those,
-    whatever the imaginary parts of the first and, where `length` is even, of the last one are.
-    Transforms along several dims are a chain of these. `length` is the extent of `dim` in the real
-    or complex signal. Fails verification for other extents, types and kinds, and for more
-    than `MOST_POINTS` elements.
+    length / 2 + 1 elements of the `fft` of real numbers. `irfft` is its inverse; it ignores the
+    imaginary part of the first element and, if `length` is even, of the last one. Transforms along
+    several dims are a chain of these. `length` is the extent of `dim` in the real or complex
+    signal. Fails verification for other extents, types and kinds, and for more than `MOST_POINTS`
+    elements.
 
     ```mlir
     %y = braid.fft %x {kind = "rfft", dim = 1 : i64, length = 400 : i64}
@@ -113,7 +113,7 @@ class FftOp(DecomposableOp):
     def tile(self, box: Box) -> Tile | None:
         """Return the slice of all elements along `dim`, with both parts.
 
-        The result is None where the box cuts either.
+        The result is None if the box cuts either.
         """
         result, operand = list(self.result_type().get_shape()), list(shape_of(self.input))
         read = list(box)

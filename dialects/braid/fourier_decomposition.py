@@ -45,8 +45,8 @@ _MOST_PRIME = 128
 class FourierDecomposition:
     """The transform of `input` of this kind along `dim`; see `FftOp`.
 
-    What it computes with has the shape `[batch, parts, places]`: signals one after the other, of
-    each the real parts and then the imaginary ones.
+    It computes with tensors of shape `[batch, parts, positions]`: for each signal the real parts,
+    then the imaginary parts.
     """
 
     builder: Builder
@@ -122,7 +122,8 @@ class FourierDecomposition:
         return x
 
     def _mirrored(self, x: SSAValue) -> SSAValue:
-        """Return the whole spectrum of real numbers: the other half mirrors this one."""
+        """Return the whole spectrum of real numbers: the second half is the conjugate mirror of the
+        first."""
         batch = extents_of(x)[0]
         count = self.length - self.length // 2 - 1
         if count == 0:

@@ -237,7 +237,7 @@ class GatherNdOp(GatherBase):
     def tile(self, box: Box) -> Tile:
         """Return the slices that are read.
 
-        Tuples of indices are whole, and so are the dims that they address.
+        A tile has whole tuples of indices, and all of the dims that they address.
         """
         batch, shape = self.batch_dims.value.data, shape_of(self.indices)
         outer, length = len(shape) - 1, shape[-1]
@@ -260,7 +260,7 @@ def require_elements_fit(data: Sequence[Extent], indices: Sequence[Extent], dim:
 def require_addressed(extents: Sequence[Extent], shape: Sequence[Extent]) -> None:
     """Raise VerifyException if a result of `shape` has elements but a dim in `extents` has none.
 
-    Where sizes are open, this is taken for granted: an index has no place in an empty dim.
+    Open dims are assumed to have elements: no index is in bounds of an empty dim.
     """
     if 0 in shape:
         return

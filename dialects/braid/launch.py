@@ -1,4 +1,4 @@
-"""Running a function on another device: launches, what they hand on, and waiting for it."""
+"""Running a function on another device: launches, their tokens, and waits."""
 
 from collections.abc import Sequence
 from typing import cast

@@ -64,7 +64,7 @@ class StorageDim:
     """One dim of storage: the part of logical dim `dim` that counts in steps of `step`.
 
     Its index is `(i floordiv step) mod extent` for logical index i; `extent` is None for the
-    outermost part of a dim, which has no upper bound of its own.
+    outermost part of a dim, whose extent follows from the type.
     """
 
     dim: int

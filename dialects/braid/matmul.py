@@ -38,10 +38,10 @@ class MatmulOp(AccumulatingOp, StructuredOp):
     """Matrix product of the last two dims; leading dims are batches.
 
     Operands: `[batch…, M, K]` and `[batch…, K, N]` of one rank; batch dims of size 1 are repeated.
-    Result: `[batch…, M, N]`. A transposed operand is a `braid.transpose` or a layout.
-    Narrow integers, of which one may be signed and the other not, are multiplied and added up in
-    `accumulator` where that is given: `{accumulator = i32}`; so are f16 and bf16 in f32.
-    Fails verification for other ranks, extents or element types.
+    Result: `[batch…, M, N]`. A transposed operand is a `braid.transpose` or a layout. Narrow
+    integers, whose signedness may differ, are multiplied and added up in `accumulator`, if that is
+    given: `{accumulator = i32}`; so are f16 and bf16 in f32. Fails verification for other ranks,
+    extents or element types.
 
     ```mlir
     %y = braid.matmul %a, %b : (tensor<128x768xf32>, tensor<768x64xf32>) -> tensor<128x64xf32>

@@ -1,8 +1,8 @@
-"""Times of a profile on ops: of which ops of the model they are, and what becomes of them.
+"""Times of a profile on ops: to which ops of the model they belong, and how rewrites keep them.
 
 Ops that were measured as one kernel all carry its time, with the names of all of them in
-`braid.measured_with`. What stands for all of these ops takes that time; a part of them takes an
-unknown part of it.
+`braid.measured_with`. A group with all of these ops takes that time; a subset takes an unknown part
+of it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ def measured_names(op: Operation) -> frozenset[str]:
 
 
 def set_measured(op: Operation, names: Iterable[str]) -> None:
-    """Record that the times of `op` are those of the ops of these names."""
+    """Record that the times of `op` belong to the ops with these names."""
     names = dict.fromkeys(names)
     if names.keys() <= set(names_of(op)):
         op.attributes.pop(MEASURED_WITH, None)

@@ -202,10 +202,10 @@ class ReshapeOp(DeclaredShapeOp):
 def reshape_dim_by_dim(
     value: SSAValue, shape: Sequence[Extent], emit: Callable[[ReshapeOp], SSAValue]
 ) -> SSAValue:
-    """Return `value` under the extents of `shape`, of which each run checks that they are its own.
+    """Return `value` with the extents of `shape`; each run checks that they equal its own.
 
     `emit` inserts each reshape. One dim is reshaped at a time, since a run counts elements. Raises
-    VerifyException where an extent can be no other one's value.
+    VerifyException if an extent cannot equal another one.
     """
     for dim, wanted in enumerate(shape):
         own = list(extents_of(value))

@@ -40,8 +40,8 @@ def set_names(op: Operation, names: Iterable[str]) -> None:
 def union_names(into: Operation, *replaced: Operation) -> None:
     """Add the names of the ops that `into` replaces to its own, which come first.
 
-    What is computed at run time is also where they are (see `clusters`). Raises ValueError for
-    ops of different clusters, of which `into` is one.
+    A value computed at run time also gets their cluster (see `clusters`). Raises ValueError for ops
+    of different clusters, including `into`.
     """
     if into.operands:
         union_placements(into, *replaced)
@@ -73,8 +73,8 @@ def inherit_names(
 ) -> None:
     """Give the names of `op` to all ops that make `values`, by which it is replaced.
 
-    The ops that were `inserted` for it run where it does, and have its location unless they have
-    one. An op that was there before and runs elsewhere does not get the names.
+    The `inserted` ops get its cluster, and its location unless they have one. An op that was there
+    before and runs elsewhere does not get the names.
     """
     for new in inserted:
         if new.operands:

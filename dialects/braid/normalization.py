@@ -55,7 +55,7 @@ def pointwise_stage(
 ) -> Stage:
     """Return a stage over `shape` without reduction.
 
-    Reads are pairs of a source and its shape, of which dims of extent 1 are repeated.
+    Reads are pairs of a source and its shape, whose dims of extent 1 are broadcast.
     """
     accesses = tuple(Access(source, repeated_map(extents, shape)) for source, extents in reads)
     extents, identity = tuple(shape), AffineMap.identity(len(shape))
@@ -203,7 +203,7 @@ class LayerNormOp(StructuredOp):
         return ((centered / deviation * scale + bias).astype(operands[0].dtype),)
 
     def _share(self, type: Attribute) -> Scalar:
-        """Return what one element counts for in a mean."""
+        """Return the weight of one element in a mean."""
         count = product_of(extents_of(self.input)[dim] for dim in self.dims)
         if isinstance(count, int):
             return Literal(1 / count, type)

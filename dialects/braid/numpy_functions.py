@@ -23,9 +23,9 @@ def wide(array: Array) -> Array:
 def convert(a: Array, dtype: np.dtype[Any]) -> Array:
     """Return `a` in another element type.
 
-    A float becomes the integer next to it toward zero, the least or largest of the type where
-    that lies outside of it, and 0 where it is NaN. Integers wrap around. What becomes a 16-bit
-    float is rounded to 32 bits first, since it is computed there.
+    A float is rounded toward zero and saturated to the range of the type; NaN becomes 0. Integers
+    wrap around. What becomes a 16-bit float is rounded to 32 bits first, since it is computed
+    there.
     """
     if holds_floats(a.dtype) and dtype.kind in "iu":
         return _saturated(a.astype(np.float64), dtype)
@@ -35,7 +35,7 @@ def convert(a: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _saturated(a: Array, dtype: np.dtype[Any]) -> Array:
-    """Return doubles as integers, the nearest of the type where they lie outside of it.
+    """Return doubles as integers, saturated to the range of the type.
 
     The bounds of comparisons are powers of two, which doubles hold exactly.
     """
@@ -67,7 +67,7 @@ def remainder(a: Array, b: Array) -> Array:
 def power(a: Array, b: Array) -> Array:
     """Return a to the power of b; integer results with a negative b are truncated.
 
-    Powers of floats are those of C, where numpy takes the square root for a power of one half.
+    Powers of floats are C's `pow`; numpy computes a square root for the power 0.5.
     """
     if holds_floats(b.dtype):
         edge = (b == 0.5) & ((a == 0) | (a == -np.inf))

@@ -44,14 +44,14 @@ class OpaqueOp(TensorOp):
     - `cost`: a float, seconds of one run, or a dictionary from resource (a unit or a memory of
       the target; `seconds`) to a number;
     - `layouts`: the choices of layouts, an array of dictionaries `{operands = ["l0", …],
-      results = ["l1", …], cost = …}` with one name per operand and result: a tag, or an
-      abstract layout (an identifier that ends in a digit). `cost` is optional and stands for
-      that of the op in this choice;
+      results = ["l1", …], cost = …}` with one name per operand and result: a tag, or an abstract
+      layout (an identifier that ends in a digit). `cost` is optional and replaces the op's cost in
+      this choice;
     - `backends`: the backends that can run it, an array of names, or a dictionary from name to
       cost;
-    - `bytes`: bytes of each result in memory, instead of what its type says.
+    - `bytes`: bytes of each result in memory, instead of the bytes of its type.
 
-    Fails verification where one of these has another form. It cannot be interpreted or lowered.
+    Fails verification if one of these has another form. It cannot be interpreted or lowered.
 
     ```mlir
     %y = braid.opaque "attention"(%x) {cost = 2.0e-3 : f64, bytes = array<i64: 4096>,
@@ -197,7 +197,7 @@ def _amount(attribute: Attribute) -> float:
 
 @lru_cache(maxsize=4096)
 def _layouts(names: ArrayAttr[Attribute]) -> tuple[Layout, ...]:
-    """Return the layouts of these names. Raises VerifyException for what is not a name of one."""
+    """Return the layouts of these names. Raises VerifyException for an invalid name."""
     layouts: list[Layout] = []
     for name in names.data:
         if not isinstance(name, StringAttr):

@@ -25,12 +25,12 @@ Kind: TypeAlias = tuple[str | int, ...] | str | None
 
 
 def input_names(function: func.FuncOp) -> tuple[str, ...]:
-    """Return the names of the inputs in order; `input<i>` where one has none."""
+    """Return the names of the inputs in order; the default name is `input<i>`."""
     return _names(function.arg_attrs, len(function.function_type.inputs), "input")
 
 
 def output_names(function: func.FuncOp) -> tuple[str, ...]:
-    """Return the names of the outputs in order; `output<i>` where one has none."""
+    """Return the names of the outputs in order; the default name is `output<i>`."""
     return _names(function.res_attrs, len(function.function_type.outputs), "output")
 
 

@@ -30,7 +30,7 @@ def profile_keys(op: Operation) -> Mapping[str, str]:
 def region_counter(op: Operation, key: str) -> str | None:
     """Return the counter of entries into the region of `op` that `key` stands for.
 
-    The result is None where `op` has no name.
+    The result is None if `op` has no name.
     """
     name = profile_keys(op).get(key)
     if name is None and (own := names_of(op)):
@@ -42,8 +42,8 @@ def write_profile_keys(module: ModuleOp) -> None:
     """Write `braid.profile_keys` on all control flow of `module` that has none.
 
     The first named op of a branch, and the one that makes the condition, tell about it, where no
-    other op has their names. What has no such op gets a name of its own, by the function and the
-    place in it (`main/if0/then`), under which braid's own profile counts its regions. So do
+    other op has their names. Control flow without such an op is named by its function and its
+    position there (`main/if0/then`); braid's own profile counts its regions under this name. So do
     loops: ops in their bodies are found by name (see `annotate-profile`).
     """
     known = Counter(name for op in module.walk() for name in names_of(op))

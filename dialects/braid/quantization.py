@@ -27,11 +27,12 @@ ROUNDINGS = ("half_even", "half_up")
 """The roundings of a requantized number that is as far from two integers."""
 
 MULTIPLIER_BITS, MOST_SHIFT = 24, 62
-"""Of the multipliers that stand for an f32 scale, which is theirs times 2 to the -shift."""
+"""Fixed-point multipliers of f32 scales: a scale is its multiplier times 2 to the power of
+-shift."""
 
 
 class QuantizationOp(ElementwiseOp):
-    """Base of the ops between integers and what they stand for."""
+    """Base of the ops between quantized integers and the real numbers that they represent."""
 
     @abstractmethod
     def body(self) -> Scalar:

@@ -48,8 +48,8 @@ def window_places(layout: Layout) -> tuple[int, int]:
 _WINDOWS = 512
 """The number of windows that are transformed at once.
 
-So what is read and written stays in the cache, and the calling thread multiplies by itself: for
-larger products numpy's library wakes others, which then wait for the next one in a loop.
+So data stays in the cache, and only the calling thread multiplies: for larger matmuls numpy's
+library wakes other threads, which then spin until the next one.
 """
 
 

@@ -46,7 +46,7 @@ class Dim:
 class Taps:
     """Output o is the sum over t of `weights[t, o]` · input[`indices[t, o]`].
 
-    Where nothing has a weight, it is `offset[o]`.
+    If all weights are 0, it is `offset[o]`.
     """
 
     indices: npt.NDArray[np.int64]
@@ -63,7 +63,7 @@ class Taps:
 
     @property
     def outside(self) -> npt.NDArray[np.bool_]:
-        """Of which outputs no input is a part."""
+        """Lists outputs to which no input contributes."""
         return (self.weights == 0).all(axis=0)
 
 

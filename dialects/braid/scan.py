@@ -35,7 +35,7 @@ from braid.support.errors import UnsupportedError
 class ScanOp(DecomposableOp):
     """Cumulative reduction along `dim`: element i combines elements 0 to i.
 
-    `kind` is one of those of `braid.reduce`. `exclusive` leaves element i itself out (so the
+    `kind` is a kind of `braid.reduce`. `exclusive` leaves element i itself out (so the
     first is the neutral element); `reverse` counts from the end.
     Fails verification for another `kind` or a dim that does not exist.
 

@@ -42,8 +42,8 @@ REDUCTIONS = ("none", "add", "mul", "maximum", "minimum")
 class ScatterOp(TensorOp):
     """Base of the ops whose result is `data` with `updates` combined in at `indices`.
 
-    Where several updates of `reduction` `none` address one element, which one stays is not
-    defined.
+    If several updates address one element and `reduction` is `none`, it is undefined which one is
+    kept.
     """
 
     data = operand_def(TensorType)

@@ -69,7 +69,8 @@ class SettingsAttr(ParametrizedAttribute):
 
 
 def settings_of(op: Operation) -> Settings:
-    """Return the settings of the module that `op` is in or is; the default ones if it has none."""
+    """Return the settings of the module that is or contains `op`, by default the default
+    settings."""
     attribute = outermost(op).attributes.get(SETTINGS)
     return attribute.settings if isinstance(attribute, SettingsAttr) else DEFAULTS
 
@@ -77,8 +78,9 @@ def settings_of(op: Operation) -> Settings:
 def write_settings(module: ModuleOp, given: Mapping[str, object]) -> None:
     """Write the settings that are `given` on `module`, beside those that it says itself.
 
-    A module that says none has those of the environment; the default ones need no attribute.
-    Raises BraidError for a setting, or a variable of the environment, with a value that is none.
+    A module without the attribute has the settings of the environment; default settings need no
+    attribute. Raises BraidError for a setting, or a variable of the environment, with a value that
+    is none.
     """
     own = module.attributes.get(SETTINGS)
     if own is None:
@@ -86,13 +88,13 @@ def write_settings(module: ModuleOp, given: Mapping[str, object]) -> None:
     elif isinstance(own, SettingsAttr):
         settings = own.settings.with_given(given)
     else:
-        return  # The verifier says what is wrong with it.
+        return  # The verifier reports invalid ones.
     if own is not None or settings != DEFAULTS:
         module.attributes[SETTINGS] = SettingsAttr.of(settings)
 
 
 def say_settings(module: ModuleOp) -> None:
-    """Let `module` say its settings even where they are the default ones.
+    """Write the settings on `module` even if they are the default ones.
 
     No environment can change them then.
     """
@@ -111,7 +113,7 @@ def _attribute(value: str | bool) -> Attribute:
 
 
 def _plain(attribute: Attribute) -> object:
-    """Return the value that an attribute stands for; what is no value is left as it is."""
+    """Return the value of an attribute; an invalid value is returned as it is."""
     if isinstance(attribute, StringAttr):
         return attribute.data
     if isinstance(attribute, IntegerAttr):

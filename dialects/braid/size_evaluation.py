@@ -1,9 +1,9 @@
 """Evaluate what a model computes about its own shapes: sizes where dims are open.
 
-Exporters write `Shape`, `Gather`, arithmetic, `Concat` and then `Reshape`. Where all that goes into
-such an op is known, it is a number or a size, and so is what comes out: the values are arrays of
-objects, `int` and `Size`. Sizes as floats are `Scalar`, rounded as the model's are, until they are
-integers again. An op that is not in the tables here is left to the model.
+Exporters write `Shape`, `Gather`, arithmetic, `Concat` and then `Reshape`. If all operands of such
+an op are known, their elements are numbers or sizes, and so are the results': arrays of objects,
+`int` and `Size`. Sizes as floats are `Scalar`, rounded as the model's are, until they are integers
+again. An op that is not in the tables here is left to the model.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,7 @@
 """Questions that the inference of types asks about extents, and what it takes for granted.
 
-A rule of shapes holds for numbers or does not. Of sizes it may hold for some values of their
-symbols alone: it is then taken for granted, and each run checks it (`collect-size-checks`).
+A rule of shapes holds for numbers or does not. A fact about sizes may hold only for some values of
+their symbols: it is then assumed, and each run checks it (`collect-size-checks`).
 """
 
 from collections.abc import Generator, Iterable, Sequence

@@ -15,7 +15,7 @@ MOST_ELEMENTS = 2**56
 def require_extents(shape: Sequence[Extent]) -> None:
     """Raise VerifyException for more dims than layouts have, or extents that no tensor has.
 
-    These are negative ones, and those of more elements than memory has.
+    Invalid sizes are negative, or have more elements than memory can hold.
     """
     require_rank(len(shape))
     known = [extent for extent in shape if isinstance(extent, int) and extent != DYNAMIC]

@@ -1,8 +1,8 @@
 """Sizes with a name in the IR: what is assumed of symbols, and the extents of open dims.
 
-An open dim is a `?` in the shape of a type. Which size it is stands in MLIR's slot for what else
-a type says, as a layout does: `tensor<?x768xf32, #braid.sizes<["batch * sequence"]>>`. A type that
-is copied therefore keeps its sizes, and text that is parsed again has them.
+An open dim is a `?` in the shape of a type. The sizes are in the encoding of the tensor type, as a
+layout is: `tensor<?x768xf32, #braid.sizes<["batch * sequence"]>>`. A type that is copied therefore
+keeps its sizes, and text that is parsed again has them.
 """
 
 import math
@@ -51,7 +51,7 @@ class SizesAttr(ParametrizedAttribute):
     """A list of sizes, as text: of the open dims of a type, or an attribute of an op.
 
     As the encoding of a tensor type it has one size for each `?`, from left to right. Verification
-    fails for what is no size.
+    fails for invalid sizes.
 
     ```mlir
     tensor<?x?x768xf32, #braid.sizes<["batch", "sequence"]>>
@@ -332,7 +332,7 @@ def is_open(module: Operation) -> bool:
 
 
 def has_open_dims(root: Operation) -> bool:
-    """Return whether a tensor inside of an op has an open dim, whatever its type says of it."""
+    """Return whether a tensor in an op has an open dim, whatever sizes its type gives."""
     return any(DYNAMIC in type.get_shape() for type in tensor_types(root))
 
 
@@ -383,7 +383,7 @@ def extents_of_type(type: "TensorType[Any]") -> tuple[Extent, ...]:
 def sized_type(element_type: Attribute, extents: Sequence[Extent]) -> "TensorType[Any]":
     """Return the type of row-major tensors with these extents.
 
-    It says no sizes where that of one open dim is not known (DYNAMIC).
+    The attribute is missing if an open dim has an unknown size (DYNAMIC).
     """
     shape = [extent if isinstance(extent, int) else DYNAMIC for extent in extents]
     sizes = [extent for extent in extents if isinstance(extent, Size)]

@@ -93,7 +93,7 @@ class TopKOp(TensorOp):
     def tile(self, box: Box) -> Tile | None:
         """Return the slice of all elements along `dim`.
 
-        The result is None where the box has not all that are selected.
+        The result is None unless the box has all selected elements.
         """
         dim = self.dim.value.data
         if box[dim] != (0, self.k.value.data):

@@ -43,7 +43,8 @@ def declared_state(function: FuncOp) -> dict[str, str]:
 
 
 def state_of(function: FuncOp) -> tuple[StatePort, ...]:
-    """Return the state of a function. Raises BraidError where it names an output that is none."""
+    """Return the state of a function. Raises BraidError if it names an output that does not
+    exist."""
     names = output_names(function)
     for input, output in declared_state(function).items():
         if output not in names:

@@ -43,9 +43,9 @@ class IterationDim:
 class Tile:
     """The computation of a box of an op's iteration domain.
 
-    It takes an op of the same kind on a box of each operand (None: not read), with `attributes`
-    in place of the op's. Where these say where the tile lies, `alike` says instead what is
-    computed: tiles elsewhere may be computed by the same code.
+    It takes an op of the same kind on a box of each operand (None: not read), with `attributes` in
+    place of the op's. If these depend on the position of the tile, `alike` has the attributes
+    without it: tiles at other positions may be computed by the same code.
     """
 
     operands: tuple[Box | None, ...]
@@ -74,8 +74,8 @@ class Reads:
 def domain_of(structure: Structure) -> list[IterationDim]:
     """Return the dims of the result, then those that are reduced.
 
-    A reduced dim can be cut only in an op of one stage, whose operands are indexed by it as it is:
-    partial results of others are not joined by one op.
+    A reduced dim can be cut only in an op with a single stage that indexes operands by the dim
+    itself: otherwise no single op joins the partial results.
     """
     stage = structure.stages[structure.results[0]]
     rank = len(stage.result_shape)
@@ -96,7 +96,8 @@ def structured_reads(
 ) -> Reads | None:
     """Return what the iterations `box` of the last stage read; `shapes` are the operands'.
 
-    Dims behind those of `box` are whole. What is indexed by whole dims only is needed whole.
+    Dims after those of `box` are whole. Operands that are indexed only by whole dims are needed
+    whole.
 
     None where a body depends on the position along a dim that is cut, or reads at computed
     indices, where an index is not monotone, and where all that is read is padding.

@@ -161,7 +161,7 @@ class TransposedConvolution:
         Its shape is `[O · phases…, C / groups, taps…]`.
         """
         b, w, strides, rank = self.builder, shape_of(self.weight), self.windows.strides, len(phases)
-        # Whole strides, of which only what lies in the window is taken.
+        # Whole strides: of their elements only those in the window are taken.
         whole = [p.taps * stride for p, stride in zip(phases, strides, strict=True)]
         begins = [p.first for p in phases]
         ends = [n - k + begin for n, k, begin in zip(whole, w[2:], begins, strict=True)]

@@ -60,12 +60,12 @@ class TreeEnsembleOp(IndirectOp):
 
     Operands: features `[N, F]` of f32 or f64; nodes `[P, 4]`, integers of the same width; roots
     `[G, T]`, the T trees of each of G groups, places of nodes; weights `[L, C]` of the features'
-    type. The first L nodes are the leaves, and have themselves as children. The words of a node are
-    2 · feature + m, the bits of the split, the place of the next node where feature ≤ split, and of
-    that where not; a NaN goes the first way if m is 1, which it may be if `tracks_missing` is set.
-    Result: `[N, G, C]`, of each row and group the sum (`kind` is `add`), `minimum` or `maximum` of
-    the weights that its trees lead to in at most `depth` steps.
-    Fails verification for other types or ranks, no trees, nodes or features, and another `kind`.
+    type. The first L nodes are the leaves, and have themselves as children. A node has four words:
+    2 · feature + m, the bits of the split, the index of the next node if feature ≤ split, and the
+    index of the next node otherwise. A NaN takes the first branch if m is 1, which needs
+    `tracks_missing`. Result: `[N, G, C]`, of each row and group the sum (`kind` is `add`),
+    `minimum` or `maximum` of the weights that its trees lead to in at most `depth` steps. Fails
+    verification for other types or ranks, no trees, nodes or features, and another `kind`.
 
     ```mlir
     %y = braid.tree_ensemble %x, %nodes, %roots, %weights

@@ -10,7 +10,7 @@ module attributes {braid.padded_from = {batch = 1 : i64}} {
 ```
 
 A model with open dims may have functions that are specialized beside the one for all sizes: they
-run where dims have the sizes that `braid.specialized` says, and their other dims are open.
+run if dims have the sizes in `braid.specialized`; their other dims stay open.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

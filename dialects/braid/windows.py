@@ -1,4 +1,4 @@
-"""Sliding windows over spatial dims: their mathematics, and what ops with one have in common."""
+"""Sliding windows over spatial dims: their arithmetic, and the common base of ops with windows."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

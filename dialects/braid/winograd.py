@@ -43,8 +43,9 @@ class Transforms:
     def at(*points: Fraction) -> "Transforms":
         """Return the algorithm by A. L. Toom and S. Cook for these points and infinity.
 
-        The transpose of multiplying polynomials by their values: the window's values, and those
-        of results, are multiplied, and inputs stand for coefficients of Lagrange's polynomials.
+        The algorithm is the transpose of multiplying polynomials by evaluation: values of the
+        window and of the results are multiplied, and inputs are the coefficients of Lagrange's
+        polynomials.
         """
         results = len(points) + 2 - WINDOW
         others = [[q for q in points if q != p] for p in points]

@@ -251,8 +251,8 @@ class JoinOp(ScheduledOp):
 class ComputeOp(ScheduledOp):
     """`kind` of each lane: exact but for `wrap`, which keeps the result's bits.
 
-    A result of another kind has the lanes and as many bits as what is computed needs; operands of
-    fewer bits are extended by their sign. `wrap_unsigned` keeps one bit less and adds a 0.
+    Other results have the same lanes, and as many bits as the operation needs; narrower operands
+    are sign-extended. `wrap_unsigned` keeps one bit less and adds a 0.
 
     ```mlir
     %y = braid_hls.compute %a, %b {kind = "mul", start = 3 : i64, latency = 1 : i64}
@@ -338,7 +338,7 @@ def levels(count: int) -> int:
 class AccumulateOp(ReducingOp):
     """Combines what the folds of a sum give; complete in the last one. One register a lane.
 
-    In a stage over the image, those of all positions, with a register for each group of channels.
+    A stage over the image reduces all positions, with a register for each group of channels.
 
     ```mlir
     %y = braid_hls.accumulate %x {kind = "add", start = 6 : i64, latency = 1 : i64}

@@ -57,7 +57,7 @@ class StreamType(ParametrizedAttribute, TypeAttribute):
 
     @property
     def bits(self) -> int:
-        """Of one beat."""
+        """Counts are per beat."""
         return self.lanes.data * self.element.width.data
 
     @classmethod
@@ -143,9 +143,9 @@ class OutputOp(IRDLOperation):
 class DesignOp(IRDLOperation):
     """A graph of stages and channels; its arguments are the streams that come in.
 
-    Stages read channels alone (and `braid_hls.weights`, which have a buffer of their own), and what
-    leaves comes from channels, so that each side may wait.
-    Fails verification where one is read otherwise, or the body does not end in an output.
+    Stages read channels alone (and `braid_hls.weights`, which have a buffer of their own), and
+    results leave through channels, so that each side may wait. Fails verification where one is read
+    otherwise, or the body does not end in an output.
 
     ```mlir
     braid_hls.design "add_one" {
@@ -193,7 +193,7 @@ def _is_memory(value: SSAValue) -> bool:
 
 
 def only_design(module: ModuleOp) -> DesignOp:
-    """Return the design of a module. Raises BraidError where there are none or several."""
+    """Return the design of a module. Raises BraidError unless there is exactly one."""
     designs = [design for design in module.ops if isinstance(design, DesignOp)]
     if len(designs) != 1:
         raise BraidError(

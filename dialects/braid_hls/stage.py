@@ -52,8 +52,8 @@ class Loops:
     Position p of an image of `image` pixels takes pixel p, as long as there is one. Where the last
     pixel of an output's window is at p, `folds` = (groups of channels, parts of a sum) iterations
     compute it, the parts innermost; any other position is one iteration. `over_image`: each
-    position is computed in these folds, its pixel is the window, and the only output is what all
-    of them combine to.
+    position is computed in these folds, its window is one pixel, and the only output combines all
+    positions.
     """
 
     image: Pair
@@ -92,7 +92,7 @@ class Loops:
 
     @property
     def iterations(self) -> int:
-        """Of one image."""
+        """Counts are per image."""
         if self.over_image:
             return self.pixels * self.folds[0] * self.folds[1]
         outputs = self.outputs[0] * self.outputs[1]
