@@ -107,8 +107,8 @@ def fill_artifact(
 ) -> None:
     """Write an artifact whose weights `fill` stores where they lie in the file, mapped to memory.
 
-    So that they need not be in memory beside the file. `fill` is given `weights_bytes` zeros, and
-    gives all that `write_artifact` takes else. Nothing waits for the disk.
+    So they need not be in memory in addition to the file. `fill` is given `weights_bytes` zeros,
+    and gives all that `write_artifact` takes else. Nothing waits for the disk.
 
     Raises:
         BraidError: as `write_artifact`, or what `fill` raises.
@@ -271,8 +271,7 @@ def read_artifact(path: str | os.PathLike[str]) -> Artifact:
     """Open an artifact for reading; check its header and its manifest.
 
     Raises:
-        BraidError: there is no such file, or it is damaged, of another format version, or not an
-            artifact at all.
+        BraidError: the file is missing, damaged, of another format version, or no artifact.
 
     """
     return _artifact_of(Path(path), map_file(path))

@@ -38,10 +38,10 @@ class ArtifactCache:
     """A directory of artifacts by keys, shared by any number of processes.
 
     Artifacts appear whole or not at all, carry digests and, after their end, their key, and are
-    never changed. One that is damaged, under the key of another, or may have been written by others
-    counts as missing: it is removed. Those that were not used for longest are removed where all
-    together have more than `limit` bytes; who has one mapped keeps it. So are those that a process
-    left half written that was killed.
+    never changed. An artifact that is damaged, has another key, or may have been written by other
+    users is removed and counts as missing. Those that were not used for longest are removed where
+    all together have more than `limit` bytes; who has one mapped keeps it. So are files that a
+    killed process left incomplete.
     """
 
     directory: Path
@@ -76,7 +76,7 @@ class ArtifactCache:
     def opened(self, key: str) -> Artifact:
         """Open the artifact under `key`, without that key.
 
-        Raises BraidError where there is none that holds, or it is the one of another key.
+        Raises BraidError if there is no valid one, or it has another key.
         """
         path, mark = self._path(key), _mark(key)
         try:
@@ -92,8 +92,8 @@ class ArtifactCache:
     def put(self, key: str, write: Callable[[Path], object]) -> bool:
         """Store what `write` writes under `key`, then remove old artifacts beyond the limit.
 
-        Returns whether it is kept: not where it could not be written, of which is warned once, or
-        is too much alone.
+        Returns whether it is kept: not if it is larger than the limit, or cannot be written, of
+        which one warning is given.
         """
         path, is_kept = self._path(key), False
         half = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
@@ -126,7 +126,7 @@ class ArtifactCache:
         return is_kept
 
     def files(self) -> Iterator[Path]:
-        """Return what stands where artifacts do, in the order of the names."""
+        """Return the paths in the directory of artifacts, sorted by name."""
         return iter(sorted(self.directory.glob(f"??/*{_SUFFIX}")))
 
     def damage(self, path: Path) -> str | None:
@@ -170,7 +170,7 @@ def _mark(key: str) -> bytes:
 def default_artifacts() -> ArtifactCache:
     """Return the artifact cache in `$BRAID_CACHE_DIR`, or in the user's cache directory.
 
-    Raises BraidError where `$BRAID_CACHE_LIMIT` is no size, or others can write to the directory.
+    Raises BraidError if `$BRAID_CACHE_LIMIT` is no size, or other users can write to the directory.
     """
     text = os.environ.get(LIMIT)
     try:

@@ -28,9 +28,9 @@ def bind_inputs(
 ) -> list[Buffer]:
     """Return one array per input, in the model's order.
 
-    A mapping that is all that is given by position has inputs by name. What is given for inputs
-    named in `no_arrays`, which are text or mappings, is returned as it is. Random bits stand for
-    inputs named in `drawn` that are left out.
+    A mapping that is all that is given by position has inputs by name. Values for inputs named in
+    `no_arrays`, which are text or mappings, are returned as they are. Random bits stand for inputs
+    named in `drawn` that are left out.
 
     Raises:
         BraidError: an input that is missing, given twice or unknown, or that is not an array.
@@ -96,7 +96,8 @@ def _has_names(
 
 
 def in_order(what: str, values: object) -> Sequence[object]:
-    """Return values that are to be a sequence; raises BraidError for what is none, or a mapping."""
+    """Return a sequence of values; raises BraidError for a mapping, or a value that is no
+    sequence."""
     if isinstance(values, list | tuple):
         return cast(Sequence[object], values)
     kind = type(values).__name__
@@ -172,8 +173,8 @@ def _as_buffer(spec: TensorSpec, buffer: object) -> Buffer:
 def as_array(spec: TensorSpec, value: object) -> Buffer:
     """View `value` as an array, without a copy where its memory can be shared.
 
-    Arrays keep their dtype (a wrong one is an error later); Python's numbers and lists of them
-    take that of the input.
+    Arrays keep their dtype (a wrong one is an error later); python's numbers and lists of them take
+    the dtype of the input.
 
     Raises:
         BraidError: the value is not an array, or one on a device that is not a GPU of CUDA.

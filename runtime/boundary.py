@@ -38,7 +38,7 @@ class BoundaryCall:
         self._codes = {text: code for code, text in enumerate(self.texts)}
 
     def encoded(self, specs: Sequence[TensorSpec], values: Sequence[object]) -> list[Buffer]:
-        """Return inputs as arrays of numbers. Raises BraidError where one is not what it must be.
+        """Return inputs as arrays of numbers. Raises BraidError if one has an invalid value.
 
         An array of integers in the place of text has the numbers of texts.
         """
@@ -98,7 +98,7 @@ class BoundaryCall:
 
 
 def _row(spec: TensorSpec, keys: Sequence[str | int], value: object) -> Array:
-    """Return a mapping as a row, 0 where it has no such key; raise BraidError for what is none."""
+    """Return a mapping as a row, with 0 for missing keys; raise BraidError for other values."""
     dtype = numpy_dtype(spec.dtype)
     if isinstance(value, np.ndarray):
         return cast(Array, value)

@@ -39,7 +39,8 @@ def host_arrays(buffers: Sequence[Buffer], where: str) -> list[NDArray[Any]]:
     """Return the buffers, all of which must be in this computer's memory.
 
     Raises:
-        BraidError: one is not; `where` says what takes none, such as `a stream`.
+        BraidError: one is not; `where` names the caller that takes no such array, such as `a
+        stream`.
 
     """
     return [_on_host(buffer, where) for buffer in buffers]

@@ -2,7 +2,7 @@
 
 The structs are those of DLPack's header (version 1), with and without a version; see "Python
 Specification for DLPack" for who owns what. Streams: an exporter is asked for stream 1, the legacy
-default one, for which the runtime waits before it uses memory that it has not allocated. When a run
+default stream. The runtime waits for it before it uses memory that it has not allocated. When a run
 returns, it has ended, so that streams of the caller need not wait for anything.
 """
 
@@ -140,7 +140,7 @@ def is_on_gpu(value: object) -> bool:
     try:
         return int(describe()[0]) == CUDA
     except (TypeError, ValueError, IndexError, RuntimeError, BufferError):
-        return False  # what is wrong with it comes out where it is exported
+        return False  # an invalid one is reported where it is exported
 
 
 def array_on_gpu(what: str, value: Any, *, written: bool) -> DeviceArray:
@@ -174,7 +174,7 @@ class _Capsule:
     """A capsule that an exporter handed over; its deleter is called when its last array goes."""
 
     def __init__(self, what: str, capsule: object) -> None:
-        """Take it over. Raises `BraidError` where it is none, or somebody has taken it already."""
+        """Take it over. Raises `BraidError` if it is no capsule, or was consumed already."""
         self._what = what
         for name, used, struct in (
             (_VERSIONED, _USED_VERSIONED, _ManagedVersioned),

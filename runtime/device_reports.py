@@ -17,7 +17,7 @@ def seconds_by_device(codes: Sequence[DeviceCodeSpec]) -> dict[str, float]:
 def inputs_per_second(codes: Sequence[DeviceCodeSpec]) -> dict[str, float]:
     """Return how many inputs of a stream devices take per second at most, where it is known.
 
-    Of several functions on a device, that of the slowest.
+    Of several functions on a device, the slowest counts.
     """
     slowest: dict[str, float] = {}
     for code in codes:
@@ -29,7 +29,7 @@ def inputs_per_second(codes: Sequence[DeviceCodeSpec]) -> dict[str, float]:
 def resources_by_device(
     codes: Sequence[DeviceCodeSpec],
 ) -> dict[str, dict[str, tuple[float, float]]]:
-    """Return what functions take of devices, and what there is, by resource, where known."""
+    """Return the resources of devices that functions take, and those that exist, where known."""
     known: dict[str, dict[str, tuple[float, float]]] = {}
     for code in codes:
         for one in code.resources:

@@ -19,7 +19,7 @@ _BY_NUMBER = (
     *("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "uint4", "int4"),
     *("float4_e2m1fn", "float8_e8m0fnu", "uint2", "int2", "float6_e2m3fn", "float6_e3m2fn"),
 )
-"""Names by ONNX's `TensorProto.DataType`, empty for what is no number."""
+"""Names by ONNX's `TensorProto.DataType`, empty for types that are not numeric."""
 
 
 def dtype_name(number: int) -> str:

@@ -349,7 +349,8 @@ class InterpreterExecutor:
         arrays = [check_input(s, x) for s, x in zip(self._inputs, given, strict=True)]
         results = list(self._evaluate(arrays))
         if buffers is None:
-            # Ops that only move elements return views of inputs, of weights and of each other.
+            # Ops that only move elements return views of inputs, of weights, and of results of such
+            # ops.
             return [np.array(result, order="C") for result in results]
         return copied_into(buffers, self._outputs, results)
 

@@ -1,8 +1,8 @@
 """States that grow: the first elements of a longer buffer, which sessions append to in place.
 
 A state of n elements is the first n of a buffer. What a session appends lies after them, so that
-nothing is copied as long as the buffer is long enough. A fork shares the buffer: the first that
-appends after element n goes on in it, and others copy what they have to a buffer of their own.
+nothing is copied as long as the buffer is long enough. A fork shares the buffer: the first session
+that appends after element n continues in it, and others copy their elements to a new buffer.
 """
 
 import math

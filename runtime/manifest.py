@@ -11,7 +11,7 @@ from braid.support.memory_report import MemoryReport, TensorMemory
 _T = TypeVar("_T")
 _LARGEST = 2**63
 UNBOUNDED = _LARGEST - 1
-"""The upper bound of an open dim that has none."""
+"""The upper bound of an open dim without a declared one."""
 _KINDS: dict[type, str] = {
     str: "text",
     float: "a number",
@@ -27,9 +27,9 @@ class TensorSpec:
     """An input or output: row-major, with numpy's (or ml_dtypes') name for its element type.
 
     `shape` has -1 for an open dim; `bound` is the upper bound of each dim, equal to `shape` where
-    the dim is not open, and `UNBOUNDED` where an open one may have any size. `dims` names the open
-    dims that are among the model's, "" elsewhere; it is empty where there are none. `values` names
-    the sizes that the elements of an input are: what they say decides shapes.
+    the dim is not open, and `UNBOUNDED` where an open one may have any size. `dims` has the model's
+    name of each open dim, "" for the other dims; it is empty if no dim is open. `values` names the
+    sizes that an input's elements are: these values decide shapes.
     """
 
     name: str
@@ -95,7 +95,7 @@ class StateSpec:
 class DimSpec:
     """A dim that inputs and outputs share, and the sizes of it for which there is code.
 
-    There are none where one code runs at all sizes. Sizes from `padded_from` on are padded up to
+    It is empty if the same code runs at all sizes. Sizes from `padded_from` on are padded up to
     the next of these; 0 means that none are.
     """
 
@@ -136,9 +136,9 @@ class ResourceSpec:
 class DeviceCodeSpec:
     """Code that a device beside the host loads: `nbytes` from `offset` of the devices section.
 
-    `kind` says what it is, such as `stream`. `seconds` is how long it takes of a run of the model,
-    as estimated when it was compiled; negative where nothing is known. Code that functions are
-    launched with lies in the shared object, and nowhere else: `in_code` says that the offset is
+    `kind` is the kind of code, such as `stream`. `seconds` is how long it takes of a run of the
+    model, as estimated when it was compiled; negative where nothing is known. Code that functions
+    are launched with lies in the shared object, and nowhere else: `in_code` says that the offset is
     one of that. `interval` is the time in seconds from one input of a stream to the next, negative
     where nothing is known, and `resources` what the code takes of the device.
     """
@@ -157,7 +157,7 @@ class RecordCount(NamedTuple):
     """The numbers of a model's kernels (`total`), and of those with a record of a search
     (`recorded`).
 
-    Of these `searched` were searched while it was compiled.
+    The schedules of `searched` of these were searched during compilation.
     """
 
     recorded: int = 0
@@ -190,22 +190,21 @@ _OPTIONAL: dict[str, Any] = {
 class Manifest:
     """An artifact's description.
 
-    `target` is the name of the target description that it was compiled for, `triple` LLVM's name
-    of the code's machine; `cpu_features` are LLVM's names of the features that the CPU must have.
+    `target` is the name of the target description that it was compiled for, `triple` LLVM's name of
+    the code's machine; `cpu_features` are LLVM's names of the features that the CPU must have.
     `arena_bytes` is the memory that each context takes for intermediates. `builder` names the
     program and version that wrote the artifact. `dims` are the dims for whose sizes there are
     variants of the code, every combination of these. `devices` is the code of other devices than
     the host, in the order in which it runs; `runs_on` are the devices that functions are launched
-    on, all of which are there when the artifact is loaded. `libraries` are the names of shared
-    libraries of others that the code calls, which the system's loader has to find.
-    `inter_op_streams` is on how many threads kernels run side by side, `memory` what was planned
-    for each function, and `kernels` how many kernels are made by records of searches.
-    `output_shapes` says, of a model whose sizes are open, the sizes of each output by those of the
-    dims, such as `2 * batch`; its `arena_bytes` are 0, since what a run takes depends on them.
-    `expanded_bytes` are those of the weights that loading makes of stored ones. `phases` is how
-    many functions run one after the other where data decide sizes, 0 for other models. `boundary`
-    says which inputs and outputs are text or mappings, and `state` which inputs take the values of
-    outputs in the next run.
+    on, all of which are there when the artifact is loaded. `libraries` names the vendors' shared
+    libraries that the code calls; the system's loader must find them. `inter_op_streams` is on how
+    many threads kernels run side by side, `memory` what was planned for each function, and
+    `kernels` how many kernels are made by records of searches. `output_shapes` gives, for a model
+    with open dims, each output's sizes as expressions of the dims, such as `2 * batch`; its
+    `arena_bytes` are 0, since the arena depends on them. `expanded_bytes` counts the weights that
+    loading expands from stored ones. `phases` is how many functions run one after the other where
+    data decide sizes, 0 for other models. `boundary` says which inputs and outputs are text or
+    mappings, and `state` which inputs take the values of outputs in the next run.
     """
 
     model: str

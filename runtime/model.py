@@ -184,8 +184,8 @@ class Model:
     def run_numbers(self, inputs: Sequence[Buffer]) -> list[Array]:
         """Run on arrays in the model's order, as callers from C do, and return arrays.
 
-        In the place of text are the numbers that stand for it, and of mappings the rows of their
-        values; see `boundary`. Raises as `run`.
+        Text is replaced by its numbers, and a mapping by a row of its values; see `boundary`.
+        Raises as `run`.
         """
         return self._open().executor.run(list(inputs), None)
 
@@ -267,7 +267,7 @@ class Model:
     def appended_state(self) -> Mapping[str, StateSpec]:
         """Return the states that code appends to in place, by the names of inputs.
 
-        None where inputs are text or mappings, which each call makes numbers of.
+        It is None if inputs are text or mappings, which each call converts to numbers.
         """
         executor = self._open().executor
         if self._boundary:
@@ -293,17 +293,17 @@ class Model:
     def profile(self) -> dict[str, ProfileEntry]:
         """Return how often each op ran and for how long, over all runs and streams so far.
 
-        Of a stream that is closed, what had ended by then. Empty unless the model was compiled
-        with `profile=True`.
+        For a closed stream it has the requests that ended before. Empty unless the model was
+        compiled with `profile=True`.
         """
         return self._open().executor.profile()
 
     def profiled_sizes(self) -> tuple[SizeCount, ...]:
         """Return at which sizes of the open dims calls ran, and how often, the most frequent first.
 
-        At most 256 different sizes are kept; of others, the frequent ones (`SizeCount.error` says
-        how much too high a count may be). Runs of streams are not counted. Empty unless the model
-        has open dims, and was compiled with `profile=True`.
+        At most 256 different sizes are kept, the frequent ones (`SizeCount.error` bounds by how
+        much a count may be too high). Runs of streams are not counted. Empty unless the model has
+        open dims, and was compiled with `profile=True`.
         """
         return self._open().executor.profiled_sizes()
 
@@ -358,7 +358,8 @@ class Model:
 
     @property
     def devices(self) -> dict[str, str]:
-        """Return the devices beside the host that functions are launched on, and what runs each."""
+        """Return the devices other than the host on which functions are launched, and their
+        plugins."""
         runs_on = () if self._manifest is None else self._manifest.runs_on
         return {own.name: own.plugin for own in runs_on}
 
@@ -372,20 +373,21 @@ class Model:
     def device_seconds(self) -> dict[str, float]:
         """Return how long devices beside the host take of a run, as far as that is known.
 
-        These are simulated times: of what stands in branches and loops, as often as it is expected
-        to run.
+        These are simulated times; ops in branches and loops count as often as they are expected to
+        run.
         """
         return seconds_by_device(self._device_code)
 
     def device_frames(self) -> dict[str, float]:
         """Return how many inputs of a stream devices take per second at most, where it is known.
 
-        Of several functions on a device, that of the slowest.
+        Of several functions on a device, the slowest counts.
         """
         return inputs_per_second(self._device_code)
 
     def device_resources(self) -> dict[str, dict[str, tuple[float, float]]]:
-        """Return what functions take of devices, and what there is, by resource, where known."""
+        """Return the resources of devices that functions take, and those that exist, where
+        known."""
         return resources_by_device(self._device_code)
 
     @property
@@ -484,7 +486,7 @@ class Model:
         )
 
     def __deepcopy__(self, memo: object) -> "Model":
-        """Return what `copy.copy` returns: nobody can change code and weights."""
+        """Return the model itself for `copy.copy`, since its code and weights never change."""
         return self.__copy__()
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
@@ -546,7 +548,7 @@ def load(path: str | os.PathLike[str], *, threads: int = 1, emulate: bool = Fals
 
     Raises:
         BraidError: the file is missing, damaged, of another format version, or needs CPU features,
-            devices or libraries that are not here.
+        devices or libraries that this machine lacks.
 
     """
     check_threads(threads)

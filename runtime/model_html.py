@@ -13,7 +13,7 @@ _MEBIBYTE = 1 << 20
 def model_html(
     inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], manifest: Manifest | None
 ) -> str:
-    """Return tables of the inputs and outputs, and of what the manifest says, where there is one.
+    """Return tables of the inputs and outputs, and of the manifest, if there is one.
 
     All text is escaped: names in a model are whatever its author chose.
     """

@@ -99,8 +99,8 @@ class NativeModel:
         """Open an artifact file.
 
         Raises:
-            BraidError: the file is missing, damaged, of another version, or needs CPU features
-                that are missing here.
+            BraidError: the file is missing, damaged, of another version, or needs CPU features that
+            this machine lacks.
 
         """
         return cls(load_library().braid_model_open(file_name(path)))
@@ -217,7 +217,7 @@ class NativeContext:
         self.threads = threads
         self.handle = handle
         self.observed: object = None
-        """What watches its runs, kept while it does."""
+        """The observer of its runs, kept alive while they may call it."""
         self._interruption = Interruption()
         self._shaped: tuple[list[tuple[int, ...]], list[tuple[int, ...]]] | None = None
         library.braid_context_set_poll(handle, self._interruption.poll)
@@ -320,7 +320,7 @@ class NativeContext:
             check_kind(expected.spec, value)
             check_place("input", expected.spec, expected.users, value)
             return value
-        # What is as it should be is found so in few steps: calls of small models consist of these.
+        # The valid case takes few steps, since calls of small models consist of these checks.
         if value.shape == expected.shape and value.dtype == expected.dtype and value.flags.carray:
             return value
         return check_input(expected.spec, value)

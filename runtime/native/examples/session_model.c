@@ -83,8 +83,8 @@ static void *create_input(braid_context_t *context, const braid_model_v2 *model,
   return buffer;
 }
 
-/* Runs one step and prints what came of it. The shapes of inputs that are no state stay as they
- * are; those of outputs may change with the state. */
+/* Runs one step and prints its outputs. The shapes of other inputs stay the same; those of outputs
+ * may change with the state. */
 static int step(braid_session_t *session, braid_context_t *context, const braid_model_v2 *model,
                 void *const *inputs) {
   void **outputs = calloc((size_t)model->output_count + 1, sizeof *outputs);

@@ -5,8 +5,8 @@
  * The loader takes a library that it has for the one that it is asked for if either the names are
  * equal or the device and inode of the files are. Inodes are safe: that of a file stays taken as
  * long as the file is mapped. Names are not: numbers of descriptors return after a close, names of
- * temporary files after an unlink. So each load has a name that no other ever has, and what comes
- * back is asked for the name under which it was loaded.
+ * temporary files after an unlink. So each load has a unique name, and the returned library is
+ * asked for the name under which it was loaded.
  *
  * A fork waits for loads and unloads of other threads to end: it copies the loader's lock and lists
  * as they are at that moment, and who holds the lock then is not there in the child.
@@ -172,7 +172,7 @@ static void *load_through_temporary_file(const void *code, size_t size) {
   return NULL;
 }
 
-/* The loader finds no file where one is for another processor. */
+/* The loader reports a missing file if the file is for another processor. */
 static bool is_for_this_machine(const void *code, size_t size) {
   ElfW(Ehdr) header;
   if (size < sizeof header || memcmp(code, ELFMAG, SELFMAG) != 0) {

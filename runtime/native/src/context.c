@@ -50,7 +50,7 @@ void braid_context_set_poll(braid_context_t *context, int (*poll)(void)) {
     context->watch.poll = poll;
 }
 
-/* What the arena must have for the next run. */
+/* The arena that the next run needs. */
 static int64_t needed_arena(const braid_context_t *context) {
   return context->plan != NULL ? context->plan->arena_bytes
                                : context->model->descriptor->arena_bytes;
@@ -176,7 +176,7 @@ braid_context_t *braid_context_create_part(braid_model_t *part, const braid_env 
 void braid_context_close_part(braid_context_t *context) {
   if (context == NULL)
     return;
-  context->env.counts = NULL; /* those of the whole model's context */
+  context->env.counts = NULL; /* they belong to the whole model's context */
   context->env.times = NULL;
   braid_context_close(context);
 }
@@ -194,7 +194,7 @@ void braid_context_each(braid_context_t *context, void (*visit)(braid_context_t 
     braid_context_each(braid_specializations_context(context->specializations, i), visit, argument);
 }
 
-/* Sets the error and returns true where there is none. */
+/* Sets the error and returns true if there is none. */
 bool braid_is_null(const void *pointer, const char *what) {
   if (pointer == NULL)
     braid_set_error("the %s is NULL", what);

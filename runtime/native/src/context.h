@@ -50,17 +50,18 @@ void braid_context_close_part(braid_context_t *context);
 void braid_context_each(braid_context_t *context, void (*visit)(braid_context_t *, void *),
                         void *argument);
 
-/* Sets the error and returns true where there is none. */
+/* Sets the error and returns true if there is none. */
 bool braid_is_null(const void *pointer, const char *what);
 
 /* Whether input `index` of a model can have this shape; false and the error set where it cannot. */
 bool braid_check_input_shape(const braid_model_v2 *descriptor, int64_t index, const int64_t *shape);
 
-/* Whether all inputs have sizes: those without a bound must be set. False and the error set where
- * one has none. */
+/* Whether all inputs have sizes: those without a bound must be set. Returns false, with the error
+ * set, if one has none. */
 bool braid_has_sizes(const braid_context_t *context);
 
-/* Reads the sizes that elements of these inputs are; false and the error set where one is none. */
+/* Reads the sizes in the elements of these inputs; returns false, with the error set, for an
+ * invalid one. */
 bool braid_read_values(braid_context_t *context, void *const *inputs);
 
 /* Rows of sizes of tensors, preset to the upper bounds; NULL without memory. */

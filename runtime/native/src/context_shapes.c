@@ -26,7 +26,7 @@ int64_t **braid_create_shapes(const braid_tensor_v2 *tensors, int64_t count) {
   return rows;
 }
 
-/* Says what was expected of dim `d` of an input. */
+/* Describes the expected size of dim `d` of an input. */
 static void report_size(const braid_model_v2 *descriptor, const braid_tensor_v2 *input, int64_t d,
                         int64_t size) {
   char name[128] = "";
@@ -140,8 +140,8 @@ bool braid_read_values(braid_context_t *context, void *const *inputs) {
   return true;
 }
 
-/* Puts the sizes that elements of inputs are among those of the model's dims, which shapes may have
- * told as well. */
+/* Stores the sizes that are elements of inputs in the model's dims, which shapes may have set as
+ * well. */
 static bool take_values(const braid_context_t *context) {
   const braid_model_v2 *descriptor = context->model->descriptor;
   for (int64_t i = 0; i < descriptor->open->value_count; ++i) {
@@ -164,8 +164,8 @@ static bool take_values(const braid_context_t *context) {
   return true;
 }
 
-/* The variant for the inputs' shapes, with which the outputs' are set; NULL and the error set where
- * there is none. */
+/* The variant for the inputs' shapes, with which the outputs' are set; returns NULL, with the error
+ * set, if there is none. */
 static const braid_variant_v2 *select_variant(braid_context_t *context) {
   const braid_model_v2 *descriptor = context->model->descriptor;
   const braid_variant_v2 *variant =

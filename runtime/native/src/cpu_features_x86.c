@@ -135,8 +135,8 @@ static bool read_cpuid(unsigned leaf, unsigned subleaf, unsigned registers[4]) {
                            &registers[EDX]);
 }
 
-/* Asks the system for the state of AMX, which it gives to processes that ask: all threads of this
- * one have it from then on (Linux, Documentation/arch/x86/xstate.rst). */
+/* Asks the system for the state of AMX, which it gives to processes on request; from then on all
+ * threads of the process have it (Linux, Documentation/arch/x86/xstate.rst). */
 static bool may_use_tiles(void) {
 #if defined(__linux__) && defined(__x86_64__)
   enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };

@@ -30,7 +30,7 @@ static int64_t affine_cpus(void) {
   return online > 0 ? online : 1;
 }
 
-/* Reads up to two numbers of a file; how many there are. "max" is none. */
+/* Reads up to two numbers of a file, and returns their count; "max" is no number. */
 static int read_numbers(const char *directory, const char *file, long long numbers[2]) {
   char path[PATH_BYTES + 64];
   snprintf(path, sizeof path, "%s/%s", directory, file);

@@ -46,7 +46,7 @@ _Static_assert(offsetof(braid_env, is_stopped) == 104, "braid_env.is_stopped");
 _Static_assert(offsetof(braid_env, sizes) == 120, "braid_env.sizes");
 _Static_assert(offsetof(braid_env, expanded) == 128, "braid_env.expanded");
 
-/* Of the parts of an open model each: what is made of them can be counted in 31 bits. */
+/* Checks each part of an open model: results computed from it can be counted in 31 bits. */
 enum { MOST_PARTS = 1 << 20 };
 
 static bool malformed(const char *what, int64_t number) {
@@ -177,8 +177,8 @@ static bool is_replica(const braid_model_v2 *descriptor, const braid_stage_v1 *s
   return same;
 }
 
-/* Whether `stage` reads what earlier ones have written, which `written` says of each buffer, and
- * writes what none has. */
+/* Whether `stage` reads only buffers that earlier stages wrote (`written` says that of each
+ * buffer), and writes only others. */
 static bool check_stage(const braid_model_v2 *descriptor, const braid_stage_v1 *stage,
                         int64_t buffers, bool *written) {
   if (stage->function < 0 || stage->function >= descriptor->function_count ||
@@ -282,7 +282,7 @@ static bool check_values(const braid_model_v2 *descriptor) {
   return true;
 }
 
-/* Whether the sizes of all dims, and of the inputs, are known by those of the others. */
+/* Whether the sizes of all dims and inputs follow from the others. */
 static bool check_open_dims(const braid_model_v2 *descriptor) {
   for (int64_t dim = 0; dim < descriptor->dim_count; ++dim) {
     bool found = false;

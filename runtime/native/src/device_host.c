@@ -2,8 +2,8 @@
  *
  * Devices that compute on the host: `cpu`; `core`, which keeps to a core; `npu-sim`, which plays
  * the streams of a chip in simulated time (device_npu.c); `gpu-emulated`, whose functions have the
- * kernels of a GPU; `rtl`, which simulates circuits and counts their cycles (device_rtl.c); and the
- * one that stands for a device that is missing, which is no faster than that device would be.
+ * kernels of a GPU; `rtl`, which simulates circuits and counts their cycles (device_rtl.c); and a
+ * stand-in for a missing device, which is no faster than that device would be.
  *
  * Each has a thread of its own, which it makes with its first launch. Launches wait in a list;
  * how many were submitted and how many have ended are counters that threads wait for as inter-op
@@ -27,14 +27,14 @@ enum { COUNTER_WORDS = 8, ANYWHERE = -1 };
 typedef enum account {
   MEASURED, /* how long it took here */
   EMULATED, /* how long it takes there, and a launch has not ended before */
-  COUNTED   /* as what computes it says */
+  COUNTED   /* as reported by the function that computes it */
 } account;
 
 typedef struct host_device {
   _Alignas(64) int64_t submitted[COUNTER_WORDS]; /* see braid_post */
   _Alignas(64) int64_t ended[COUNTER_WORDS];
   pthread_mutex_t lock;    /* of all below */
-  braid_submission **list; /* a ring of those that have not begun */
+  braid_submission **list; /* a ring of launches that have not begun */
   int64_t first, count, capacity;
   bool started;
   account account;
@@ -75,8 +75,8 @@ static void sleep_until(uint64_t end) {
     ;
 }
 
-/* Lets the calling thread run on the device's core alone, for good. Where the system refuses, it
- * runs where it may. */
+/* Lets the calling thread run on the device's core alone, for good. If the system refuses, it runs
+ * on any CPU. */
 static void keep_to_core(const host_device *device) {
   static _Thread_local int kept = ANYWHERE;
   if (device->core == kept)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * The device `npu-sim`: a chip that is programmed by instructions, in simulated time. A launch
- * plays the streams of its function (npu/execute.c): what it gives is what their instructions make
- * of addresses on the chip, and what it takes is what their units take.
+ * plays the streams of its function (npu/execute.c): the results are computed by their instructions
+ * from addresses on the chip, and the time is that of their units.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "device_host.h"
@@ -29,7 +29,7 @@ static uint8_t *address(const braid_submission *submission, const plan_place *pl
   }
 }
 
-/* The results of a stream, of the tensors outside of the chip when it has ended. */
+/* The results of a stream: the tensors outside of the chip when it has ended. */
 static bool hand_on(const braid_submission *submission, const npu_step *step, uint8_t **tensors) {
   uint8_t **buffers = calloc((size_t)step->place_count + 2, sizeof *buffers);
   bool all = buffers != NULL;

@@ -53,8 +53,8 @@ static void before_fork(void) { pthread_mutex_lock(&lock); }
 
 static void after_fork_in_parent(void) { pthread_mutex_unlock(&lock); }
 
-/* A thread that was opening or closing a device is not here: the device is not there either. What
- * it has is left alone. */
+/* A thread that was opening or closing a device is not here: the device is not there either. Its
+ * present content is kept. */
 static void after_fork_in_child(void) {
   braid_open_device **at = &open_devices;
   while (*at != NULL)
@@ -154,7 +154,7 @@ static registered *find_in_path(const char *name) {
   return NULL;
 }
 
-/* NULL and the error set where there is none. */
+/* Returns NULL, with the error set, if there is none. */
 static const braid_device_plugin *find_plugin(const char *name) {
   static const braid_device_plugin *const own[] = {
       &braid_plugin_cpu, &braid_plugin_core,     &braid_plugin_npu_sim, &braid_plugin_gpu_emulated,
@@ -205,8 +205,8 @@ static braid_open_device *new_device(const char *wanted, const char *name) {
   return NULL;
 }
 
-/* The device of this name that is open, for one model more; or one that is new and busy, which the
- * caller is to open; or NULL where there is no memory. */
+/* Returns the open device of this name, with one more user; or a new and busy one, which the caller
+ * must open; or NULL without memory. */
 static braid_open_device *take_device(const char *wanted, const char *name, bool *is_new) {
   pthread_mutex_lock(&lock);
   braid_open_device *at = handle_forks() ? open_devices : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Devices that are open in this process, and what models have loaded onto them.
+ * Devices that are open in this process, and the code that models have loaded onto them.
  */
 #ifndef BRAID_DEVICES_H
 #define BRAID_DEVICES_H
@@ -51,7 +51,7 @@ void braid_launches_observe(braid_launches *launches, struct braid_observer *obs
  * Its status, or -1 and the failure recorded where a launch failed. */
 int32_t braid_launches_run(braid_launches *launches, int32_t (*body)(void *), void *argument);
 
-/* Runs function `number`, one that runs where it is launched, inside of `braid_launches_run`. Its
+/* Runs function `number`, which runs on the launching thread, within `braid_launches_run`. Its
  * status. */
 int32_t braid_launches_here(braid_launches *launches, int64_t number, void *const *buffers);
 

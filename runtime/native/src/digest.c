@@ -16,7 +16,7 @@ uint64_t braid_read_le(const uint8_t *bytes, int count) {
   return value;
 }
 
-/* With a constant count, compilers make one load of it. */
+/* With a constant count, compilers make this a single load. */
 static inline uint64_t read_u64(const uint8_t *p) {
   return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24 |
          (uint64_t)p[4] << 32 | (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;

@@ -32,7 +32,7 @@ static const described_counter described[COUNTERS] = {
     {"page_faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
 };
 
-/* What the system tells of an event, in its order. */
+/* The fields that the system reports of an event, in its order. */
 typedef struct reading {
   uint64_t value;
   uint64_t enabled;
@@ -152,7 +152,7 @@ const braid_model_t *braid_counters_model(const braid_counters_t *counters) {
 
 /* ---- Counting ---- */
 
-/* What the thread has read last. */
+/* The values that the thread read last. */
 static _Thread_local reading last[COUNTERS];
 
 /* The sums over all threads. */

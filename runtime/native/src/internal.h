@@ -19,7 +19,7 @@ enum { BRAID_MOST_EXPANDED = 64 };
 enum { BRAID_SECTION_KINDS = BRAID_SECTION_WEIGHTS + 1 };
 
 typedef struct braid_section {
-  const void *data; /* NULL where there is none */
+  const void *data; /* NULL if there is none */
   size_t size;
   uint64_t digest;
 } braid_section;
@@ -41,10 +41,10 @@ struct braid_model {
   braid_loaded_device *devices; /* as many as the descriptor has; NULL for none */
   struct braid_plans *plans;    /* NULL unless it is an open model */
   braid_section weights;
-  struct braid_model **phases;      /* models of the phases; NULL where there are none */
-  struct braid_model **specialized; /* models of specializations; NULL where there are none */
-  bool is_part;   /* whether weights, expanded ones too, and devices are a whole model's */
-  void *expanded; /* the weights that are expanded; NULL where there are none */
+  struct braid_model **phases;      /* models of the phases; NULL if there are none */
+  struct braid_model **specialized; /* models of specializations; NULL if there are none */
+  bool is_part;             /* whether weights and devices are those of a whole model */
+  void *expanded;           /* the weights that are expanded; NULL if there are none */
   atomic_int weights_state; /* whether their digest was checked, and held */
   void *library;            /* from dlopen; NULL when the code was already in the process */
   char *name;               /* of the artifact, for messages; NULL without one */
@@ -82,8 +82,8 @@ int64_t braid_value_size(int64_t dtype);
 /* Bytes of an element that can be expanded; 0 for another type. */
 int64_t braid_stored_size(int64_t dtype);
 
-/* Makes the weights that a model expands; false and the error set where there is no memory. What
- * is given to `free` is written to `expanded`. */
+/* Makes the weights that a model expands; false and the error set where there is no memory. The
+ * value to give to `free` is written to `expanded`. */
 bool braid_expand_weights(const braid_model_v2 *descriptor, const void *weights, void **expanded);
 
 /* Loads an ELF shared object that lies in memory; NULL and the error set on failure. */
@@ -99,7 +99,7 @@ void braid_model_retain(braid_model_t *model);
 braid_model_t *braid_model_of_part(braid_model_t *whole, const braid_model_v2 *descriptor);
 
 /* Reads the sizes of the model's dims off the inputs; false and the error set where these do not
- * agree about them. Those of dims that no input has are -1. */
+ * agree about them. Sizes of dims that no input has are -1. */
 bool braid_read_sizes(const braid_model_v2 *model, const int64_t *const *input_shapes,
                       int64_t *sizes);
 
@@ -111,8 +111,8 @@ void braid_append_sizes(const braid_model_v2 *model, const int64_t *sizes,
 struct braid_size_program braid_sizes_of(const braid_model_v2 *model);
 
 /* The variant for the sizes of the model's dims that the inputs have: the one with exactly these,
- * or else the smallest that they may be padded to. Writes the sizes to `sizes`. NULL and the error
- * set where there is none. */
+ * or else the smallest that they may be padded to. Writes the sizes to `sizes`. Returns NULL, with
+ * the error set, if there is none. */
 const braid_variant_v2 *braid_select_variant(const braid_model_v2 *model,
                                              const int64_t *const *input_shapes, int64_t *sizes);
 
@@ -164,16 +164,16 @@ void braid_wait(int64_t *counter, int64_t count);
 /* How many CPUs this process may use, by affinity and by control groups. */
 int64_t braid_available_cpus(void);
 
-/* What the control groups that the file `self` names grant, which are mounted at `root`; INT64_MAX
- * where they do not limit CPU time. */
+/* The limit of the control groups that the file `self` names, which are mounted at `root`;
+ * INT64_MAX where they do not limit CPU time. */
 int64_t braid_cpus_of_groups(const char *self, const char *root);
 
 /* Whether there is a buffer for each input and output that has elements, at upper bounds; false and
  * the error set where one is missing. */
 bool braid_check_ports(const braid_model_v2 *descriptor, void *const *inputs, void *const *outputs);
 
-/* Runs function `number`, one that runs where it is launched, on the calling thread; false and why
- * in `error`, of so many bytes, where it fails. */
+/* Runs function `number` on the calling thread; on failure it returns false, with the reason in
+ * `error`. */
 bool braid_context_run_function(braid_context_t *context, int64_t number, void *const *buffers,
                                 char *error, size_t size);
 

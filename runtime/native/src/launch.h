@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * A launch of a function on a device, and what holds those of a context.
+ * A launch of a function on a device, and the launches of a context.
  */
 #ifndef BRAID_LAUNCH_H
 #define BRAID_LAUNCH_H
@@ -12,7 +12,7 @@
 /* The ticket of a launch that had ended when it was submitted. */
 enum { BRAID_LAUNCH_ENDED = -1 };
 
-/* What runs of the context have on one device. */
+/* The launches of the context on one device. */
 typedef struct device_state {
   braid_env env; /* first: `fail` finds this from it */
   void *arena;

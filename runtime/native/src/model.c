@@ -69,7 +69,8 @@ braid_model_t *braid_model_of_part(braid_model_t *whole, const braid_model_v2 *d
   model->devices = descriptor->device_count > 0 ? whole->devices : NULL;
   model->is_part = true;
   atomic_init(&model->references, 1);
-  atomic_init(&model->weights_state, WEIGHTS_INTACT); /* those of the whole model are checked */
+  atomic_init(&model->weights_state,
+              WEIGHTS_INTACT); /* the context of the whole model checks them */
   if (descriptor->open != NULL && (model->plans = braid_plans_create(descriptor)) == NULL) {
     free(model);
     return NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * What watches the runs of a context. A context has one observer, which all its environments refer
- * to: its own, those of devices, and those of phases.
+ * to: those of its own code, of devices, and of phases.
  */
 #ifndef BRAID_OBSERVER_H
 #define BRAID_OBSERVER_H

@@ -16,7 +16,7 @@
 #define LONGEST 320000000u
 
 /* A growth was too early if crowding follows within so many pauses. Threads of another runtime that
- * spin after its runs, in turns with ours, crowd again later than that. */
+ * spin after its runs, which alternate with ours, compete later than that. */
 enum { PROBATION = 2 };
 
 static atomic_int limit = INT_MAX; /* of workers in a team */

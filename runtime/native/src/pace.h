@@ -15,7 +15,7 @@ int braid_pace_allowed(int wanted);
 /* Of the workers of a team, so many were in the way or kept off their CPU. */
 void braid_pace_crowded(int workers, int crowded);
 
-/* As if no team had been. */
+/* As if no team had existed. */
 void braid_pace_reset(void);
 
 #endif /* BRAID_PACE_H */

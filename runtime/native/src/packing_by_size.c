@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* So many are sorted by insertion. */
+/* Up to so many are sorted by insertion. */
 enum { FEW = 48 };
 
 typedef struct span {
@@ -48,8 +48,8 @@ static int64_t best_offset(const span *spans, int64_t count, int64_t bytes) {
   return best >= 0 ? best : end;
 }
 
-/* Where a buffer of these bytes, which is live for so many steps, comes in an order; of a square
- * root, the square is as good. */
+/* The sort key of a buffer with these bytes that is live for so many steps; a square root is
+ * replaced by its square, which sorts equally. */
 static double rank_of(int order, double bytes, double steps) {
   return order == 0 ? bytes * bytes * steps : order == 1 ? bytes : bytes * steps;
 }

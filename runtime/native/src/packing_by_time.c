@@ -13,14 +13,14 @@ enum { NONE = -1 };
 typedef struct block {
   int64_t offset, bytes;
   int32_t below, above;   /* its neighbours; NONE at the ends */
-  int32_t previous, next; /* of the free ones, in any order; `next` of those that are no block */
+  int32_t previous, next; /* of the free ones, in any order; `next` of chunks that are no block */
   bool is_free;
 } block;
 
 typedef struct arena {
   block *blocks;
   int32_t spare; /* the first that is no block; they are a list */
-  int32_t free;  /* likewise of the free ones */
+  int32_t free;  /* and `next` of the free ones */
   int32_t last;  /* the block at the end */
   int64_t bytes;
 } arena;

@@ -2,12 +2,12 @@
  *
  * Loops and streams on a team of threads.
  *
- * A loop is cut into units. Each member of the team has a run of them for its own, so that it
- * finds in its caches what it wrote in the loop before, and takes them from the front, at first
- * several at once. Who has none left takes those of others, one by one from the back, whether or
- * not the others have come (compare Blumofe and Leiserson, "Scheduling multithreaded computations
- * by work stealing", 1999). Streams may wait for each other: each member gets a run of them that it
- * keeps, as one unit.
+ * A loop is cut into units. Each member of the team owns a run of chunks, so that its caches hold
+ * what it wrote in the loop before. It takes chunks from the front, at first several at once. A
+ * member without chunks steals from others, one by one from the back, whether or not these have
+ * started (compare Blumofe and Leiserson, "Scheduling multithreaded computations by work stealing",
+ * 1999). Streams may wait for each other: each member gets a run of them that it keeps, as one
+ * unit.
  */
 #include "internal.h"
 #include "pool.h"

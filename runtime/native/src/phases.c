@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * A phase is a model of its own: it has a plan for the sizes at hand, and an arena. What phases
- * hand on to later ones lies in memory of the context, which grows to what runs need.
+ * A phase is a model of its own: it has a plan for the sizes at hand, and an arena. Values between
+ * phases are in memory of the context, which grows as runs need it.
  */
 #include "phases.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What one phase hands on, or an input of the model. */
+/* A value between phases, or an input of the model. */
 typedef struct value {
   void *data;
   const int64_t *shape; /* NULL until it is there */
@@ -128,8 +128,8 @@ static bool allocate(value *own, size_t bytes) {
   return own->memory != NULL;
 }
 
-/* Gives a value memory of at least `bytes`, of any content; false and the error set where there is
- * none. Memory that grows does so by half, as far as there is as much. */
+/* Gives a value memory of at least `bytes`, with undefined content; returns false, with the error
+ * set, if there is none. Memory that grows does so by half, as far as there is as much. */
 static bool reserve(value *own, size_t bytes, const char *name) {
   if (own->memory == NULL || own->bytes < bytes) {
     size_t ample = own->bytes + own->bytes / 2;

@@ -7,7 +7,7 @@
 
 #include "internal.h"
 
-/* What runs of all phases of one context use. */
+/* The state that the runs of all phases of one context use. */
 typedef struct braid_phases braid_phases;
 
 /* Makes a model of each phase, which shares the weights of `model`; false and the error set where

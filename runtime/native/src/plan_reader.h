@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Reads what the compiler says of the functions of a device: numbers of 64 bits, little endian,
- * between which there are
+ * Reads the compiler's plan of a device's functions: little-endian numbers of 64 bits, of the forms
+ *
  *
  *   name    = number of bytes, the bytes, zeros up to a multiple of 8
  *   place   = memory (0 arena, 1 weights, 2 input, 3 output, 4 of its own), number, offset

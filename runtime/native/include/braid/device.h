@@ -31,7 +31,7 @@ enum { BRAID_DEVICE_ERROR = 256 };
 
 typedef struct braid_device_plugin braid_device_plugin;
 
-/* What a device has to know of a model. Lives as long as what `load` returns. */
+/* The facts of a model that a device needs. Lives as long as what `load` returns. */
 typedef struct braid_device_model {
   const braid_model_v2 *model;
   int64_t device;      /* which of the model's devices this one is */
@@ -50,7 +50,7 @@ struct braid_submission {
   int64_t after_count;  /* it must not begin before these have ended, on whichever device */
   const braid_submission *const *after;
   /* Computes the function on the calling thread, with the code that was compiled for the host, and
-   * sets `status` and `error`. NULL where there is none. */
+   * sets `status` and `error`. NULL if there is none. */
   void (*compute)(braid_submission *submission);
   /* Set by the runtime: where it was submitted. */
   const braid_device_plugin *plugin;
@@ -70,8 +70,8 @@ struct braid_device_plugin {
   /* Not 0 where the device reads and writes the host's memory: weights are then used where they
    * are, and arenas may be read by the host. */
   int64_t shares_memory;
-  /* Opens the device of this name, such as `npu:0`. NULL and the reason in `error` where there is
-   * none. */
+  /* Opens the device of this name, such as `npu:0`. Returns NULL, with the reason in `error`, if
+   * there is none. */
   void *(*open)(const char *name, char error[BRAID_DEVICE_ERROR]);
   /* Nothing is loaded or running any more. */
   void (*close)(void *device);

@@ -87,8 +87,8 @@ struct braid_env {
   uint64_t *times;
   /* offset 48: actual sizes of each input's dims */
   const int64_t *const *input_shapes;
-  /* offset 56: actual sizes of each output's dims; of an open model those that `output_shapes`
-   * says; of another preset to the declared upper bounds, the code overwrites those that are open
+  /* offset 56: actual sizes of each output's dims; for an open model by `output_shapes`; else
+   * preset to the declared upper bounds, and the code overwrites open ones
    */
   int64_t *const *output_shapes;
   /* Inter-op streams, lists of kernels that run side by side. To wait for each other, each has a
@@ -100,7 +100,7 @@ struct braid_env {
   void (*wait)(int64_t *counter, int64_t count);
   /* offset 80: calls `body` on disjoint ranges of streams that cover [0, n), each once and on a
    * thread of its own, side by side; returns when all are done. With fewer threads than streams a
-   * range has several streams, which must not wait for what comes later in it */
+   * range has several streams, which must not wait for later kernels of the range */
   void (*run_inter_op)(const braid_env *env, braid_body body, void *ctx, int64_t n);
   /* For models with devices, on the thread that runs the model; NULL elsewhere. */
   /* offset 88: starts a function of the model's on its device, once the launches with the tickets
@@ -119,7 +119,7 @@ struct braid_env {
   /* offset 120: of an open model the results of its size program, and then the offset in the arena
    * of each of its buffers, a multiple of `arena_align`; NULL for another */
   const int64_t *sizes;
-  /* offset 128: the model's `expanded_bytes`, on a multiple of 64; NULL where there are none */
+  /* offset 128: the model's `expanded_bytes`, on a multiple of 64; NULL if there are none */
   const void *expanded;
   /* For code with profile counters, since version 14. */
   /* offset 136: the clock, when a kernel begins that does not follow another one at once */
@@ -164,7 +164,7 @@ typedef struct braid_variant_v2 {
   braid_run run;                       /* offset 16 */
 } braid_variant_v2;
 
-/* Code of another kind than that of the host, for a device to load. 24 bytes. */
+/* Code for a device, of another kind than the host's. 24 bytes. */
 typedef struct braid_code_v1 {
   const char *kind; /* offset 0: such as "ptx" */
   const void *data; /* offset 8 */
@@ -189,10 +189,9 @@ typedef struct braid_function_v1 {
   int64_t output_count; /* offset 24 */
   const int64_t *bytes; /* offset 32: of each input, then of each output */
   int64_t arena_bytes;  /* offset 40: aligned as the model's arena */
-  int64_t nanoseconds;  /* offset 48: of one launch, as a simulation of the device says; 0 where
-                         * there is none */
+  int64_t nanoseconds;  /* offset 48: of one launch by a simulation of the device; 0 without one */
   braid_run run;        /* offset 56: code of the host that computes the same, with the device's own
-                         * weights; NULL where there is none */
+                         * weights; NULL if there is none */
   int64_t on_caller; /* offset 64: not 0 for a part of the host's program that launches others: it
                       * runs where it is launched, with the services of the caller */
 } braid_function_v1;
@@ -211,7 +210,7 @@ typedef struct braid_stage_v1 {
                             * these devices and its own is free begins with the next request */
 } braid_stage_v1;
 
-/* What one stage hands on to others, in as many buffers as there are slots. 16 bytes. */
+/* A channel from one stage to others, with as many buffers as there are slots. 16 bytes. */
 typedef struct braid_channel_v1 {
   int64_t bytes; /* offset 0 */
   int64_t slots; /* offset 8: at least 1 */
@@ -222,7 +221,7 @@ typedef struct braid_channel_v1 {
  * A size program computes sizes from those of the dims, which its symbols are, in their order. Its
  * steps have four words each, an operation and a, b and c, as `support/sizes/program.py` makes
  * them; its results are numbers of steps. Each dim of a model is a dim of an input, and each open
- * dim of an input is a dim of the model. What has to hold between dims is said by checks. */
+ * dim of an input is a dim of the model. Checks say which relations must hold between dims. */
 
 /* A part of the arena, which no other one overlaps that is used at the same time. 24 bytes. */
 typedef struct braid_buffer_v1 {
@@ -236,7 +235,7 @@ enum braid_size_check_kind {
   BRAID_SIZE_IS_NOT_NEGATIVE = 1,
 };
 
-/* What must hold for the code to run. 24 bytes. */
+/* A condition that must hold for the code to run. 24 bytes. */
 typedef struct braid_size_check_v1 {
   int64_t size;        /* offset 0: number of a result */
   int64_t kind;        /* offset 8: a braid_size_check_kind */
@@ -372,8 +371,8 @@ typedef struct braid_model_v2 {
  * `braid_last_error` then says why. A pointer that is NULL where none may be is a failure too.
  *
  * A model is immutable and may be shared by threads. A context owns the arena and the profile of
- * its runs and serves one thread at a time: two threads use two contexts of one model. For each of
- * the sizes at which an open model was run last, it keeps what these determine, for all contexts.
+ * its runs and serves one thread at a time: two threads use two contexts of one model. It keeps the
+ * plans of the sizes at which an open model ran last, for all contexts.
  */
 #if defined(_WIN32)
 #define BRAID_API
@@ -387,8 +386,8 @@ typedef struct braid_context braid_context_t;
 /* Text of the calling thread's last failure; "" if there was none. Valid until its next one. */
 BRAID_API const char *braid_last_error(void);
 
-/* 1 if this CPU (and its operating system) has the feature of that LLVM name, 0 if it has not,
- * -1 if the name is unknown here. */
+/* Returns 1 if this CPU and its operating system have the feature with that LLVM name, 0 if not, -1
+ * for an unknown name. */
 BRAID_API int braid_cpu_supports(const char *feature);
 
 /* The digest of artifacts: XXH64 with seed 0. */
@@ -438,18 +437,18 @@ BRAID_API int braid_context_set_input_shape(braid_context_t *context, int64_t in
 BRAID_API int braid_context_set_input_values(braid_context_t *context, int64_t index,
                                              const void *data);
 
-/* Sizes of output `index`: of an open model, and of one with variants, for the shapes of the inputs
- * that are set; of one with phases, after a run, and NULL before it; of another, after the last run
- * (before it: upper bounds). NULL for a wrong index,
- * and where the model does not run at these shapes. Valid until the next call of this or of run. */
+/* Sizes of output `index`: for an open model and one with variants, for the input shapes that are
+ * set; for one with phases, of the last run, and NULL before it; for others, of the last run
+ * (before it: upper bounds). NULL for a wrong index, and where the model does not run at these
+ * shapes. Valid until the next call of this or of run. */
 BRAID_API const int64_t *braid_context_output_shape(braid_context_t *context, int64_t index);
 
 /* Runs the model. A buffer is NULL only where its tensor has no elements. Output buffers hold the
- * output: of an open model, and of one with variants, at the sizes that
- * `braid_context_output_shape` says; of another, at its upper bound. They overlap neither each
- * other nor an input: they are written while inputs are still read. The arena of an open model
- * grows to what the sizes need; where there is no memory for that the run fails, and others may
- * follow. Of a model with phases, `outputs` is NULL: `braid_context_output` has the results. */
+ * output: for an open model and one with variants, at the sizes of `braid_context_output_shape`;
+ * for others, at the upper bounds. They overlap neither each other nor an input: they are written
+ * while inputs are still read. The arena of an open model grows with the sizes; without enough
+ * memory the run fails, and later runs may succeed. Of a model with phases, `outputs` is NULL:
+ * `braid_context_output` has the results. */
 BRAID_API int braid_context_run(braid_context_t *context, void *const *inputs,
                                 void *const *outputs);
 
@@ -494,8 +493,8 @@ BRAID_API void braid_context_close(braid_context_t *context);
  *
  * A session keeps the state of a model between runs: inputs that take the values of outputs, as
  * `states` of the description says, such as a decoder's keys and values of earlier tokens. Each run
- * is a step; it gets the inputs that are no state, and gives the outputs that are none. A state
- * that grows is appended to in place.
+ * is a step; it takes the inputs that are no state, and gives the outputs that are no state. A
+ * state that grows is appended to in place.
  *
  * A session is memory alone: steps run on a context, which sessions of a model may share. A session
  * serves one thread at a time, and so does a context; a fork is a session of its own, so that
@@ -509,8 +508,8 @@ typedef struct braid_session braid_session_t;
  * short; 0 for none. */
 BRAID_API braid_session_t *braid_session_create(braid_model_t *model, int64_t capacity);
 
-/* A session that goes on from the same state, as beams of a search do. Nothing is copied before
- * both go on, and then what the second one has. */
+/* A session that goes on from the same state, as beams of a search do. Nothing is copied until both
+ * continue, and then only the state of the second one. */
 BRAID_API braid_session_t *braid_session_fork(const braid_session_t *session);
 
 /* Begins anew: the state is zeros, without elements along dims that no other input tells. */
@@ -527,7 +526,7 @@ BRAID_API int braid_session_set_shapes(const braid_session_t *session, braid_con
 
 /* Runs a step on a context in which the shapes of inputs are set that are no state, and keeps the
  * new state. The lists of buffers are as those of `braid_context_run`; what they have for the state
- * is not used. Where the step fails, the state is what it was before. */
+ * is not used. If the step fails, the state does not change. */
 BRAID_API int braid_session_step(braid_session_t *session, braid_context_t *context,
                                  void *const *inputs, void *const *outputs);
 
@@ -546,9 +545,9 @@ BRAID_API void braid_session_close(braid_session_t *session);
 /* ---- Streams -------------------------------------------------------------------------------
  *
  * A stream runs a model on requests that come one after the other, and gives their results in the
- * same order. Where the model launches functions on several devices, these work side by side on
- * consecutive requests: each has a thread, and what one hands on to another waits in bounded
- * channels. Any other model has one thread that runs it as a whole.
+ * same order. If the model launches functions on several devices, these work concurrently on
+ * consecutive requests: each has a thread, and values between them wait in bounded channels. Any
+ * other model has one thread that runs it as a whole.
  *
  * Threads may push and pop at the same time, one at each end. A stream belongs to the process that
  * opened it: in a child of fork its calls fail, and closing it does nothing.
@@ -566,7 +565,7 @@ enum braid_stream_result {
   BRAID_STREAM_DONE = 0,   /* the outputs of the oldest request are there */
   BRAID_STREAM_FAILED = 1, /* it has failed, and `braid_last_error` names the function */
   BRAID_STREAM_EMPTY = 2,  /* no request is under way, or the stream has ended */
-  BRAID_STREAM_LATER = 3,  /* it has not ended in time */
+  BRAID_STREAM_LATER = 3,  /* it did not end in time */
   BRAID_STREAM_LOST = 4    /* a launch is beyond its deadline, which `braid_last_error` names: there
                             * are no more results */
 };

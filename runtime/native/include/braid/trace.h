@@ -3,8 +3,8 @@
  * Observing runs: when each kernel, launch and stage ran, and what the hardware counted meanwhile.
  *
  * Runs, launches and stages are recorded of any model, kernels of one that was compiled with
- * profiling alone. What is not attached costs nothing. Functions that return a pointer return NULL
- * on failure, those that return int nonzero; `braid_last_error` then says why.
+ * profiling alone. A context without an observer pays nothing. Functions that return a pointer
+ * return NULL on failure, those that return int nonzero; `braid_last_error` then says why.
  *
  *   braid_trace_t *trace = braid_trace_create(model, 1 << 20);
  *   braid_context_set_trace(context, trace);
@@ -30,7 +30,7 @@ extern "C" {
 typedef struct braid_trace braid_trace_t;
 
 enum braid_trace_kind {
-  BRAID_TRACE_RUN = 0,    /* one run of the model, or of a phase of it */
+  BRAID_TRACE_RUN = 0,    /* one run of the model, or of one of its phases */
   BRAID_TRACE_KERNEL = 1, /* `index` is the profile counter */
   BRAID_TRACE_PART = 2,   /* what one thread did of a kernel; `index` as of the kernel, -1 where
                            * that is not known */
@@ -77,8 +77,8 @@ BRAID_API void braid_trace_close(braid_trace_t *trace);
 /* ---- Hardware counters ---------------------------------------------------------------------
  *
  * What `perf_event_open` counts while kernels of a model with profile counters run, in all threads
- * of the process. Reading takes microseconds at the start and the end of a kernel, so that times
- * of such runs are not those of others. What a machine does not count has a reason and no values.
+ * of the process. Reading takes microseconds at the start and the end of a kernel, so times of such
+ * runs are not comparable with others. What a machine does not count has a reason and no values.
  */
 typedef struct braid_counters braid_counters_t;
 

@@ -77,7 +77,7 @@ void braid_cuda_say_memory(const cuda_gpu *gpu, char *error, size_t size);
 bool braid_cuda_open_slot(const cuda_gpu *gpu, slot *own, int64_t bytes, char *error, size_t size);
 void braid_cuda_close_slot(const cuda_gpu *gpu, slot *own);
 
-/* What a launch runs. */
+/* The executable form of a launch. */
 const braid_function_v1 *braid_cuda_function_of(const waiting *own);
 
 /* Whether a launch has to copy no more than so many bytes of the host's inputs. */

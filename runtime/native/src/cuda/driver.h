@@ -117,7 +117,8 @@ typedef struct cuda_driver {
 } cuda_driver;
 
 /* The driver of this process, loaded once: the library that the environment variable
- * BRAID_CUDA_LIBRARY names, or libcuda.so.1. NULL, and why in `error`, where there is none. */
+ * BRAID_CUDA_LIBRARY names, or libcuda.so.1. Returns NULL, with the reason in `error`, if there is
+ * none. */
 const cuda_driver *braid_cuda_load_driver(char *error, size_t size);
 
 /* Writes `call: NAME (text)` for the result of a call that failed. */

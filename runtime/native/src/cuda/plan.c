@@ -67,7 +67,7 @@ static void launch(plan_reader *in, plan_step *step) {
 static void function(plan_reader *in, plan_function *own) {
   char symbol[PLAN_NAME];
   braid_plan_name(in, symbol, PLAN_NAME);
-  /* Devices that take turns have the same plan, of which one may run a part. */
+  /* Devices that take turns have the same plan; one of them may run only a part of it. */
   own->number = braid_plan_function(in, symbol);
   if (own->number < in->model->function_count)
     in->function = &in->model->functions[own->number];

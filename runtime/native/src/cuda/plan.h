@@ -39,10 +39,10 @@ typedef struct plan_argument {
 
 typedef struct plan_step {
   bool copies;
-  char entries[PLAN_ENTRIES][PLAN_NAME]; /* the usual one, and that for unaligned buffers */
+  char entries[PLAN_ENTRIES][PLAN_NAME]; /* the usual entry, and the one for unaligned buffers */
   int64_t blocks, threads, shared_bytes;
   int64_t argument_count;
-  plan_argument *arguments; /* of a copy: what it writes, and what it reads */
+  plan_argument *arguments; /* of a copy: its destination and its source */
 } plan_step;
 
 typedef struct plan_function {

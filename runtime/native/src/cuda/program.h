@@ -16,7 +16,7 @@ typedef struct cuda_gpu {
   cuda_context context;
 } cuda_gpu;
 
-/* What a function runs on: addresses on the device. */
+/* The memory of a function's run: addresses on the device. */
 typedef struct cuda_buffers {
   cuda_address arena, weights;
   const cuda_address *inputs, *outputs;
@@ -26,7 +26,7 @@ typedef struct cuda_program cuda_program;
 
 /* ---- Code (modules.c) ---- */
 
-/* The code of a device that fits the GPU best; `best` stays as it is where there is none at all.
+/* The code of a device that fits the GPU best; `best` does not change if there is none at all.
  * False, and why in `error`, where none fits. */
 bool braid_cuda_best_code(const cuda_gpu *gpu, const braid_device_v1 *device,
                           const braid_code_v1 **best, char *error, size_t size);
@@ -59,7 +59,7 @@ void braid_cuda_program_forget(const cuda_gpu *gpu, cuda_program *program, cuda_
 const braid_device_model *braid_cuda_program_model(const cuda_program *program);
 int64_t braid_cuda_program_port_bytes(const cuda_program *program);
 
-/* What a buffer takes among others. */
+/* The memory that a buffer takes in an arena. */
 int64_t braid_cuda_aligned(int64_t bytes);
 
 /* Evaluates to whether a call of the driver succeeded; else `error` is set. */

@@ -37,8 +37,8 @@ static bool chain(cuda_device *device, const waiting *own, event_kind event, str
           CUDA_TRY(gpu, error, size, stream_wait, device->streams[later], recorded, 0));
 }
 
-/* Memory that others have is used when what they have put into the legacy default stream so far has
- * ended, as DLPack has it; when a launch has ended, so has its use of that memory. */
+/* Foreign memory is used after all work in the legacy default stream has ended, as DLPack requires.
+ * When a launch has ended, so has its use of that memory. */
 static bool await_others(cuda_device *device, const waiting *own, char *error, size_t size) {
   const cuda_gpu *gpu = &device->gpu;
   cuda_event given = own->slot->events[EVENT_GIVEN];
@@ -77,7 +77,7 @@ static void fail_submission(braid_submission *submission, int32_t status, const 
   snprintf(submission->error, sizeof submission->error, "%.*s", BRAID_DEVICE_ERROR - 1, error);
 }
 
-/* Hands a launch to the GPU; `started` says whether all of it. */
+/* Hands a launch to the GPU; `started` says whether all of them started. */
 static void feed(cuda_device *device, waiting *own) {
   char error[LONG_ERROR] = "out of memory";
   const braid_submission *failed = braid_failed_before(own->submission);
@@ -146,7 +146,8 @@ static void leave(cuda_device *device, const worker *own) {
     braid_cuda_leave(device);
 }
 
-/* With the lock, which it gives up meanwhile: feeds or drains a launch, or says why not. */
+/* Called with the lock, which it releases meanwhile. Feeds or drains a launch, or returns why it
+ * could not. */
 static void without_lock(cuda_device *device, const worker *own,
                          void (*step)(cuda_device *, waiting *), waiting *launch) {
   pthread_mutex_unlock(&device->lock);
@@ -163,8 +164,8 @@ static slot *next_slot(cuda_device *device) {
   return &next->model->slots[next->model->next_slot];
 }
 
-/* With the lock, which it gives up meanwhile: feeds the next launch, if there is one that nobody
- * feeds and its slot is free. */
+/* Called with the lock, which it releases meanwhile. Feeds the next launch if no thread feeds it
+ * yet and its slot is free. */
 static bool feed_next(cuda_device *device, const worker *own) {
   if (device->feeding || device->fed == device->submitted || next_slot(device)->submission != NULL)
     return false;
@@ -183,8 +184,8 @@ static bool feed_next(cuda_device *device, const worker *own) {
   return true;
 }
 
-/* With the lock, which it gives up meanwhile: drains the next launch, if there is one that is fed
- * and that nobody drains. */
+/* Called with the lock, which it releases meanwhile. Drains the next launch that is fed and that no
+ * thread drains yet. */
 static bool drain_next(cuda_device *device, const worker *own) {
   if (device->draining || device->ended == device->fed)
     return false;
@@ -246,7 +247,7 @@ static bool start_threads(cuda_device *device) {
 
 /* ---- Calls of the plugin ---- */
 
-/* With the lock: room for one more that has not ended. */
+/* Called with the lock: capacity for one more unfinished launch. */
 static bool grow(cuda_device *device) {
   if (device->submitted - device->ended < device->capacity)
     return true;

@@ -52,8 +52,8 @@ bool braid_cuda_open_slot(const cuda_gpu *gpu, slot *own, int64_t bytes, char *e
 
 /* ---- Copies ---- */
 
-/* The address of a buffer of the host that is memory of this GPU; 0 for others, which the driver
- * does not know: asked for one attribute alone, it would call that an error. */
+/* The GPU address of a buffer, or 0 if it is not memory of this GPU. The driver does not know other
+ * memory: a query for a single attribute would be an error. */
 static cuda_address on_device(const cuda_gpu *gpu, const void *buffer) {
   int kind = 0, ordinal = -1;
   int attributes[] = {CUDA_POINTER_MEMORY, CUDA_POINTER_ORDINAL};

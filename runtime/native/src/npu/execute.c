@@ -23,9 +23,9 @@ typedef struct part {
   bool own; /* of a source: the instruction writes there itself */
 } part;
 
-/* What an instruction under way has read. */
+/* The data that an instruction in progress has read. */
 typedef struct underway {
-  uint8_t *bytes; /* one source after the other; NULL while it is not under way */
+  uint8_t *bytes; /* the sources in turn; NULL while it is not under way */
 } underway;
 
 typedef struct executor {
@@ -269,7 +269,7 @@ bool npu_execute(const npu_stream *stream, const npu_timeline *timeline, const n
 static bool fits(const npu_instruction *instruction, const npu_kernel *kernel, const part *sources,
                  uint64_t source_count, const part *results, uint64_t result_count) {
   if (kernel == NULL || instruction->access.step > 1) {
-    /* What is handed on is read last, and copied. */
+    /* Values that are handed on are read last, and copied. */
     uint64_t first = instruction->access.step > 1 ? source_count - result_count : 0;
     bool all = source_count >= result_count;
     for (uint64_t i = 0; all && i < result_count; ++i)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Streams on bytes: what a chip makes of the tensors outside of it.
+ * Streams on bytes: a chip's computation on the tensors outside of it.
  */
 #ifndef BRAID_NPU_EXECUTE_H
 #define BRAID_NPU_EXECUTE_H
@@ -9,8 +9,8 @@
 
 /* A kernel that was compiled for the host, as the code of kind `stream-kernels` exports it. `call`
  * takes the addresses of its operands, of its results and of scratch memory, each on a multiple of
- * 64; `bytes` has the sizes of operands and results as tensors on their own. Those of a kernel that
- * no stream plays may be boxes inside of larger ones instead. */
+ * 64; `bytes` has the sizes of operands and results as tensors on their own. Operands of a kernel
+ * without a stream may be boxes inside of larger tensors instead. */
 typedef struct npu_kernel {
   const char *name;
   void (*call)(void *const *buffers);

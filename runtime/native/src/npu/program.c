@@ -11,7 +11,7 @@ enum { VERSION = 1, MOST_UNITS = 64 };
 
 static const int64_t MAGIC = 0x4e414c504e445242; /* "BRDNPLAN" */
 
-/* A plan, and what its functions play and call. */
+/* A plan, and the streams and kernels of its functions. */
 typedef struct reader {
   plan_reader plan;
   npu_program *made;
@@ -212,7 +212,7 @@ static const braid_code_v1 *code_of(const braid_device_v1 *device, const char *k
 static bool load_kernels(npu_program *made, const braid_device_v1 *device, char *error) {
   const braid_code_v1 *code = code_of(device, "stream-kernels");
   if (code == NULL)
-    return true; /* Functions that only copy have none. */
+    return true; /* Functions that only copy have no kernels. */
   const char *problem = "code of kind 'stream-kernels' has no kernels";
   const int64_t *length = NULL;
   made->library = braid_load_code(code->data, (size_t)code->bytes);

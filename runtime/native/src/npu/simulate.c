@@ -166,7 +166,7 @@ static int compare(const void *left, const void *right) {
   return (a->bytes > b->bytes) - (a->bytes < b->bytes);
 }
 
-/* The most bytes that buffers take at one time; negative where there is no memory to say. */
+/* The most bytes that buffers take at one time; negative without memory to compute it. */
 static double peak_bytes(const machine *own) {
   const npu_stream *stream = own->stream;
   change *changes = calloc(2 * (size_t)stream->buffer_count + 1, sizeof *changes);

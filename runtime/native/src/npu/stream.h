@@ -17,7 +17,7 @@ typedef struct npu_range {
   uint64_t address, size;
 } npu_range;
 
-/* What an instruction reads and writes; `kernel` is a number of the stream's, -1 for a copy. */
+/* The operands of an instruction; `kernel` is a number of the stream's, -1 for a copy. */
 typedef struct npu_access {
   int64_t kernel;
   uint64_t step, steps;
