@@ -10,9 +10,9 @@ DEFAULT = (
     "append-in-place",
     # Where data decide sizes: every pass after it sees functions whose sizes are known at once.
     "split-phases",
-    # Before decisions, which are made apart for what is specialized: a step is one new row.
+    # Before decisions, since specialized functions get their own: a step is one new row.
     "add-specializations",
-    # While ops are those of the model: their rules say what each run has to check of open sizes.
+    # While ops are the model's own: their rules give the checks of open sizes for each run.
     "collect-size-checks",
     # Code may rely on what each run checks: fewer sizes are then written in different ways.
     "simplify-sizes",
@@ -26,7 +26,7 @@ DEFAULT = (
     "simplify",
     # Which device runs what; the mapping lists of the target decide unless a strategy is asked for.
     "assign-devices",
-    # Where ops say which device they are for; what is inserted from here on joins its readers.
+    # If ops have devices. Ops that are inserted from here on join the clusters of their readers.
     "select-clusters",
     # In which types devices compute. From here on there are conversions between ops.
     "select-types",
@@ -42,13 +42,13 @@ DEFAULT = (
     # Normalizations become part of weights while they still stand right after the products;
     # fusion would hide them in groups.
     "fold-scale-into-weights",
-    # What depends on weights alone leaves the graph before it is grouped, and what folding made
-    # of it twice is merged.
+    # Expressions of weights leave the graph before fusion, and duplicates that folding made are
+    # merged.
     "simplify",
     "hoist-parameter-expressions",
     # Each backend has its own idea of ops that kernels can be made of.
     "prepare-backends",
-    # Fusion sees ops of one shape: what follows a product joins it, whatever it is reshaped to.
+    # Fusion groups ops of one shape: ops on the result of a matmul join it, even through a reshape.
     "sink-reshapes",
     # Groups come before layouts, since layouts are those of what groups read and write.
     "select-fusion",
@@ -69,20 +69,21 @@ DEFAULT = (
     "group-upstream-ops",
     # Layouts are chosen over the whole graph; what follows works on the functions of each device.
     "apply-clusters",
-    # Launches are known from here on. Devices, and what copies to them, work side by side.
+    # Launches are known from here on. Devices and their copy engines work concurrently.
     "search-order{objective=latency launches-only=true time-limit=2}",
     "apply-order",
-    # What is between launches in their order; views and waits are no memory.
+    # Values between launches, in the order of these; views and waits take no memory.
     "insert-channels",
     # The order with the least peak memory, in which launches keep their places; groups and layouts
     # have decided what has a buffer.
     "search-order{time-limit=2}",
     "apply-order",
-    # What is joined, padded or cut then lies where it is wanted, as far as kernels can address it.
+    # Concatenated, padded and sliced tensors are then in their final place, as far as kernels can
+    # address it.
     "select-storage",
     # What a backend does with its functions when all of this is decided.
     "prepare-backends{before=kernels}",
-    # Where tensors lie is decided, so that readers of parts of them can be one kernel.
+    # The storage of tensors is decided, so readers of their parts can become one kernel.
     "hoist-slices",
     # What was searched for is known by the group and how its tensors are stored.
     "select-schedules",

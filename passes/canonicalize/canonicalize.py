@@ -62,9 +62,9 @@ class _OpPatterns(CanonicalizationRewritePattern):
 class CanonicalizePass(ModulePass):
     """Folds ops, applies their canonicalization patterns and removes dead ops, to a fixpoint.
 
-    Unlike xDSL's pass of this name, it keeps the stable names (`braid.name`) and locations of
-    the ops that it replaces, makes no op of those of two clusters, and stops with an error where
-    patterns undo each other's work.
+    Unlike xDSL's pass of this name, it keeps the stable names (`braid.name`) and locations of the
+    ops that it replaces, never merges ops of two clusters, and stops with an error if patterns undo
+    each other's work.
 
     ```mlir
     %0 = arith.constant 0 : i32

@@ -64,7 +64,7 @@ def is_quantized_weight(op: Operation) -> bool:
 def fold_constants(op: Operation, rewriter: PatternRewriter) -> None:
     """Replace `op` by constants if its operands are constants and its results are small.
 
-    What is made of operands without elements is one number, which may be repeated however often.
+    A result computed from operands without elements is a splat of any extent.
     An op that has no result for its operands stays: running it is an error.
     """
     constants = [operand.owner for operand in op.operands]
@@ -107,7 +107,7 @@ def repeated_number(value: SSAValue) -> Array | None:
 def fold_repeated_numbers(op: Operation, rewriter: PatternRewriter) -> None:
     """Replace what is computed of one number that is repeated, however often, by such a number.
 
-    So masks of nothing go, and what depends on them.
+    So masks without effect are removed, and the ops that depend on them.
     """
     if not any(isinstance(operand.owner, BroadcastOp) for operand in op.operands):
         return

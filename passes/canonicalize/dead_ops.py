@@ -9,8 +9,8 @@ def erase_dead_ops(region: Region, listener: PatternRewriterListener | None = No
     """Erase ops in `region`, and in those inside, that only make results, none of which is read.
 
     Returns whether there were any; `listener` is notified of each. A block is walked once, from its
-    end: users come before what they read, so that what is read is not looked at any further. Where
-    a region has several blocks, liveness is propagated between these, which takes longer.
+    end: users come before what they read, so that what is read is not looked at any further. If a
+    region has several blocks, liveness is propagated between them, which takes longer.
     """
     if len(region.blocks) > 1:
         return region_dce(region, listener)

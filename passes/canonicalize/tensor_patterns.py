@@ -268,7 +268,8 @@ def _is_logical(op: Operation) -> bool:
 
 
 class TensorPatterns(RewritePattern):
-    """Folding, what has no elements, then the patterns of the op's class, until one applies."""
+    """Folding, the rule for tensors without elements, then the patterns of the op's class, until
+    one applies."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         """Rewrite `op` if a pattern applies."""

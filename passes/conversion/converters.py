@@ -63,7 +63,7 @@ class Converters(Generic[NodeT]):
     def convert(self, ops: Iterable[ForeignOp]) -> None:
         """Replace `ops`, each of which stands before those in its regions.
 
-        A region is moved with what it contains, which is converted later, or is gone with its op.
+        A region is moved with its ops, which are converted later, or was erased with its op.
         Raises UnsupportedNodesError for ops that have no counterpart, and BraidError for one that
         is not valid, with the place of the op.
         """
@@ -115,7 +115,7 @@ class Converters(Generic[NodeT]):
 
 
 def _as_declared(node: ForeignNode[Any], index: int, value: SSAValue) -> SSAValue:
-    """Return a value under the extents that result `index` declares; its others stay as they are.
+    """Return a value with the extents that result `index` declares; other dims are unchanged.
 
     Raises BraidError where it cannot have the declared type.
     """
@@ -139,7 +139,8 @@ def _is_gone(op: Operation) -> bool:
 
 
 def _require_tensors(node: ForeignNode[Any]) -> None:
-    """Fail for what braid does not compute with, but for operands that only say something."""
+    """Fail for values that braid does not compute with, except for operands that only describe
+    others."""
     operands = enumerate(node.op.operand_types)
     types = [type for index, type in operands if index not in node.shape_operands]
     for type in (*types, *node.op.result_types):

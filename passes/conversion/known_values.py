@@ -35,14 +35,14 @@ def known_values(value: SSAValue, known: Assumptions) -> Array | None:
 
 
 def sizes_computed(op: TensorOp, known: Assumptions) -> Array | None:
-    """Return the numbers and sizes that an op of one result makes of sizes, None for another op.
+    """Return the results of an op on sizes as numbers and sizes, None for another op.
 
     A bool is such where it is decided.
     """
     if len(op.results) != 1 or not any(_is_sized_value(value) for value in op.operands):
         return None
     if isinstance(op, ElementwiseOp) and op.ROW.name == "cast":
-        return None  # it stands after `braid.size_values`, which gives i64
+        return None  # it follows `braid.size_values`, which gives i64
     array = _Evaluation(known).result(op, _DEEPEST)
     is_undecided = array is not None and is_sized(array) and element_type_of(op.results[0]) == i1
     return array if array is not None and not is_undecided else None

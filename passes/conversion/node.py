@@ -1,4 +1,4 @@
-"""One op of another dialect while it is converted: what its fields and operands say."""
+"""One op of another dialect while it is converted: its attributes and operands."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, TypeVar, cast
@@ -26,7 +26,7 @@ ForeignOpT = TypeVar("ForeignOpT", bound=ForeignOp)
 
 
 class ForeignNode(Replacement[ForeignOpT]):
-    """An op of another dialect, with what it says about itself."""
+    """An op of another dialect, with its attributes."""
 
     @property
     def shape_operands(self) -> Collection[int]:

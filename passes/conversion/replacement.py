@@ -54,7 +54,7 @@ than as 0 and 1."""
 class Replacement(Generic[OpT]):
     """An op with the builder of what replaces it; operands are what theirs became.
 
-    What cannot be built raises VerifyException, for want of a place: see `Converters`.
+    A failure raises VerifyException without a location: see `Converters`.
     """
 
     def __init__(self, op: OpT) -> None:
@@ -85,7 +85,7 @@ class Replacement(Generic[OpT]):
     def extents(self, value: SSAValue) -> tuple[Extent, ...]:
         """Return the shape of `value`, with the sizes of open dims.
 
-        Raises UnsupportedError where nothing says what the size of an open dim is.
+        Raises UnsupportedError if the size of an open dim is unknown.
         """
         shape = extents_of(value)
         if DYNAMIC in shape:
@@ -111,7 +111,7 @@ class Replacement(Generic[OpT]):
     def declared_extents(self, index: int, known: Sequence[Extent | None]) -> tuple[Extent, ...]:
         """Return the shape of result `index`, whose open dims have the sizes `known`.
 
-        Raises UnsupportedError where a dim is open and its size is None.
+        Raises UnsupportedError if a dim is open and its size is None.
         """
         shape = cast(AnyTensor, self.op.results[index].type).get_shape()
         extents: list[Extent] = []
@@ -242,7 +242,7 @@ class Replacement(Generic[OpT]):
         return elements // count
 
     def with_extents(self, value: SSAValue, shape: Sequence[Extent]) -> SSAValue:
-        """Return `value` under the extents of `shape`, of which each run checks that they hold."""
+        """Return `value` with the extents of `shape`; each run checks that they hold."""
         return reshape_dim_by_dim(value, shape, self.emit)
 
     def transpose(self, value: SSAValue, permutation: Sequence[int]) -> SSAValue:

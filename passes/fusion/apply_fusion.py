@@ -63,10 +63,10 @@ def _fuse(members: Sequence[Operation]) -> None:
 class ApplyFusionPass(ModulePass):
     """Makes one `braid.fused` of every fusion group, in the place of the group's last op.
 
-    In: `braid.fusion_group` on every compute op, as `select-fusion` writes it. Out: compute ops
-    stand only inside groups; beside these are parameters, views, control flow, and opaque ops that
-    declare costs or layouts, which a group would hide. Constants are
-    copied into the groups that read them. Raises `BraidError` for an op without a group.
+    In: `braid.fusion_group` on every compute op, as `select-fusion` writes it. Out: all compute ops
+    are inside of groups. Outside are parameters, views, control flow, and opaque ops that declare
+    costs or layouts, which a group would hide. Constants are copied into the groups that read them.
+    Raises `BraidError` for an op without a group.
 
     ```mlir
     %1 = braid.fused (%x, %w, %b) : … {

@@ -41,8 +41,8 @@ class FuseConversionsPass(ModulePass):
     In: groups as `apply-fusion` leaves them. Out: a conversion to f32 of the right operand of a
     product, alone in its group, perhaps transposed or reshaped after it, is in the group of that
     product, where kernels of the op's device cost less so: half of the bytes are read, and nothing
-    is stored. So are conversions of weights that `hoist-parameter-expressions` has moved, which
-    then stay in 8 or 16 bits, even where that takes up to a tenth longer.
+    is stored. The same holds for conversions of weights that `hoist-parameter-expressions` has
+    moved: the weights then stay in 8 or 16 bits, even if that takes up to a tenth longer.
 
     ```mlir
     %1 = braid.fused(%k) { … braid.cast … }

@@ -31,7 +31,7 @@ def _joined_reshape(group: FusedOp) -> ReshapeOp | None:
 
 
 def _fuse(split: ReshapeOp, group: FusedOp, transpose: TransposeOp, joined: ReshapeOp) -> None:
-    """Put one group that does what the three did in the place of `joined`."""
+    """Replace `joined` by one group that computes what the three did."""
     body = Block(arg_types=[split.input.type])
     inner: list[Operation] = [split.clone(), transpose.clone(), joined.clone()]
     value = body.args[0]

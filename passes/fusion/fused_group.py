@@ -10,7 +10,7 @@ from braid.dialects.braid.regions import FusedOp, YieldOp
 
 
 def fused_group(members: Sequence[Operation]) -> tuple[FusedOp, Sequence[SSAValue]]:
-    """Return a group of copies of `members`, which are in order, and what its results stand for.
+    """Return a group of copies of the ordered `members`, and the values that its results replace.
 
     Constants move inside. The group is in no block yet.
     """
@@ -32,9 +32,7 @@ def fused_group(members: Sequence[Operation]) -> tuple[FusedOp, Sequence[SSAValu
 
 
 def _outside_operands(members: Sequence[Operation]) -> list[SSAValue]:
-    """Return what the group reads, each value once; constants are not among them: they move
-    inside.
-    """
+    """Return the values that the group reads, each once, without constants, which move inside."""
     inside = {result for op in members for result in op.results}
     operands = dict.fromkeys(operand for op in members for operand in op.operands)
     return [o for o in operands if o not in inside and not isinstance(o.owner, ConstantOp)]

@@ -53,7 +53,7 @@ def at_likely_sizes(group: FusedOp) -> FusedOp:
 
 
 def joined(operand: FusedOp, product: FusedOp) -> FusedOp:
-    """Return one group that does what the two did."""
+    """Return one group that computes what the two did."""
     made = operand.outputs[0]
     outside = [value for value in product.inputs if value is not made]
     inputs = list(dict.fromkeys((*outside, *operand.inputs)))

@@ -27,9 +27,9 @@ def reduction_groups(
 ) -> Iterator[list[Operation]]:
     """Yield the groups of `block` that a kernel made for reductions computes at once, in order.
 
-    What is read is made where it is read, and is never stored. Ops in `taken` are in other groups,
-    those in `anchors` in kernels of products, and what is known when the model is compiled is not
-    computed again.
+    An operand is computed where it is read, and is never stored. Ops in `taken` are in other
+    groups, those in `anchors` in kernels of products, and what is known when the model is compiled
+    is not computed again.
     """
     position = {op: index for index, op in enumerate(block.ops)}
     known = computed_beforehand()

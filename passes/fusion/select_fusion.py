@@ -36,8 +36,8 @@ from braid.targets.costs.cost_source import CostSource
 from braid.targets.machines.resolve import target_of
 
 _MOST_MEMBERS = 256
-"""The most members of a group. What one more kernel stores and loads is nothing beside this many
-ops, and code generators take more than linear time for kernels that are much larger."""
+"""The most members of a group. The loads and stores of one more kernel are negligible compared with
+this many ops, and code generators take more than linear time for much larger kernels."""
 
 
 @dataclass
@@ -56,8 +56,8 @@ def _consumers(op: Operation) -> list[Operation]:
 def _anchors(block: Block, rules: FusionRules) -> dict[Operation, Operation]:
     """Return for every op that could share a kernel with an earlier anchor that anchor.
 
-    Where there are several, it is the one of an operand that nothing else uses, and among these
-    the latest, for which the other operands are there when it runs.
+    Of several it is the group of an operand without other uses, and among these the latest, since
+    the other operands exist when it runs.
     """
     found: dict[Operation, Operation] = {}
     position: dict[Operation, int] = {}
@@ -125,7 +125,7 @@ def _joins(
     if not run_together(op, group.root):
         return False
     if isinstance(op, SliceOp) and group.anchor is not None:
-        return False  # What follows a product reads whole tensors.
+        return False  # Ops on the result of a matmul or convolution read whole tensors.
     # A smaller tensor that is repeated inside would be computed once for every repetition.
     return shape_of(op.results[0]) == shape_of(group.root.results[0])
 
@@ -229,7 +229,7 @@ def _select_reductions(
 def _select(
     block: Block, rules: FusionRules, numbers: Iterator[int], closed: set[Operation]
 ) -> list[_Group]:
-    """Group the compute ops of `block`, users before what they use; new ones get `numbers`.
+    """Group the compute ops of `block`, users before the ops they use; new groups get `numbers`.
 
     Ops in `closed` have a group that no other op may join.
     """
@@ -273,13 +273,13 @@ class SelectFusionPass(DecisionPass):
     alone. Ops that have a group already keep it, which tiles and reductions may extend.
     Installed packages add to the default rules by entry points of the group `braid.fusion_rules`.
 
-    With `tiles`, ops with large tensors between them, such as those of attention, come first:
-    they share a kernel that computes one tile of the result after the other. Where no kernel of
-    the op's device takes such a group with its products, what makes their operands, such as masks,
-    stays outside; or else all of them do. Next come reductions with the elementwise ops that make
-    what they read, where the device has kernels that are made for reductions. A group that only
-    generic loops take, though kernel families take its parts in less time by their predictions, is
-    not made.
+    With `tiles`, ops with large tensors between them, such as those of attention, come first: they
+    share a kernel that computes one tile of the result after the other. If no kernel of the op's
+    device takes such a group with its products, the ops that make their operands, such as masks,
+    stay outside, and if that does not help, all ops do. Next come reductions with the elementwise
+    ops that make what they read, where the device has kernels that are made for reductions. A group
+    that only generic loops take, though kernel families take its parts in less time by their
+    predictions, is not made.
 
     ```mlir
     %0 = braid.matmul %x, %w …               // {braid.fusion_group = 0 : i64}

@@ -48,7 +48,7 @@ class _Growth:
     def starts(self, rules: FusionRules) -> int | None:
         """Return with how many members, the first ones, a rule makes a group at the earliest.
 
-        None where none says so: a simpler kernel will do.
+        The result is None if no kernel needs them: a simpler kernel will do.
         """
         place = {op: index for index, op in enumerate(self.joined)}
         pays = (
@@ -237,8 +237,8 @@ def _largest_legal(growth: _Growth, least: int, legality: _Legality) -> list[Ope
     """Return the members in order, without those that joined last and cannot be cut like the
     others.
 
-    At least the first `least` remain, else none. Where many have to go, their number is found
-    by bisection, as if fewer members could be cut whenever more can.
+    At least the first `least` remain, else none. If many members must be removed, their number is
+    found by bisection, which assumes that a smaller group can be tiled whenever a larger one can.
     """
     joined = list(growth.joined)[:_MOST_MEMBERS]
     lengths = [n for n in range(least, len(joined) + 1) if not is_view(joined[n - 1])]

@@ -63,7 +63,7 @@ def is_verifying() -> bool:
 def apply_checked(context: Context, module: ModuleOp, pass_: ModulePass) -> None:
     """Run `pass_` on `module`, and check what it claims where that is asked for.
 
-    Where sizes are open, it decides at likely ones. Raises what the pass raises, and
+    With open dims, it decides at likely sizes. Raises what the pass raises, and
     WrongClaimError for a claim that does not hold.
     """
     decide(module, pass_, lambda decided: _apply_checked(context, decided, pass_))

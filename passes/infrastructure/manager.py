@@ -48,10 +48,10 @@ def run_pipeline(
 ) -> None:
     """Run `pipeline`, passes or their textual form, on `module` in place.
 
-    With `verify`, the module is checked after every pass; it is taken to be valid before the
-    first. Where ops have cluster ids, those that a pass inserted get them, and all ids are checked
-    in any case. Raises the `BraidError` that a pass raises, unchanged, and `PassCrashError` for
-    everything else; the module is then in an unspecified state.
+    With `verify`, the module is checked after every pass; it is taken to be valid before the first.
+    If ops have cluster ids, ops that a pass inserted get them, and all ids are checked. Raises the
+    `BraidError` that a pass raises, unchanged, and `PassCrashError` for everything else; the module
+    is then in an unspecified state.
     """
     passes = parse_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
     if clustered := has_clusters(module):

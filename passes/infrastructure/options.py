@@ -23,7 +23,7 @@ PIPELINE_FILE = "<pass-pipeline>"
 
 
 def error_at(text: str, position: int, message: str, hint: str | None = None) -> BraidError:
-    """Return the error about what stands at `position`, counted from 0, of the pipeline `text`."""
+    """Return the error about the text at `position`, counted from 0, of the pipeline `text`."""
     line = text.count("\n", 0, position) + 1
     column = position - text.rfind("\n", 0, position)
     return BraidError(message, location=SourceLocation(PIPELINE_FILE, line, column), hint=hint)

@@ -134,7 +134,7 @@ def _split(text: str, begin: int, end: int) -> Iterator[_Element]:
 
 
 def _element(text: str, start: int, stop: int, brackets: Sequence[int]) -> _Element:
-    """Return the element with these outermost brackets, of which more than two are one too many."""
+    """Return the element with these outermost brackets; a third one is an error."""
     stripped = text[start:stop].strip()
     start = stop if not stripped else text.index(stripped, start)
     stop = start + len(stripped)

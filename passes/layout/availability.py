@@ -42,7 +42,8 @@ class LayoutSets:
     def of(layouts: Sequence[Layout], cost: ReorderCost) -> "LayoutSets":
         """Return the sets of `layouts`, whose reorders cost `cost`.
 
-        Of more than `MAX_LAYOUTS`, those of one or two, and all that can be made of each.
+        If a value has more than `MAX_LAYOUTS` sets: those of one or two layouts, and all that can
+        be made of each.
         """
         indices = range(len(layouts))
         matrix = np.array([[cost(a, b) for b in layouts] for a in layouts])

@@ -10,9 +10,8 @@ from braid.dialects.braid.clusters import device_name
 def sides(value: SSAValue, block: Block) -> tuple[str, ...]:
     """Return the devices that make `value` or read it in `block` or below, by name, readers first.
 
-    None of an op that does not say where it runs, as control flow. Where readers are on several
-    devices, that which makes it alone: on another one than where the new form is read, it would
-    stand between both.
+    It is None for an op without a device, such as control flow. If readers are on several devices,
+    only the device that makes the value counts: a reorder on a third device would add transfers.
     """
     readers = [use.operation for use in value.uses if _is_in(use.operation, block)]
     # The first reader is the one that a reorder beside it joins.

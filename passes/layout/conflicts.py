@@ -36,8 +36,9 @@ class Conflict:
 def find_conflict(problem: LayoutProblem) -> Conflict | None:
     """Return the first value between whose maker and a reader no choices are left.
 
-    By arc consistency (A. K. Mackworth, 1977): choices go for which a neighbour has none that
-    fits, until one has none left. None where choices fit in pairs but not all together.
+    By arc consistency (A. K. Mackworth, 1977): a choice is removed if a neighbour has no compatible
+    one, until none is removed or a variable has no choice left. None where choices fit in pairs but
+    not all together.
     """
     sets = _sets_of(problem)
     left = [np.ones(len(variable.costs), dtype=bool) for variable in problem.variables]

@@ -96,7 +96,7 @@ def write_reorders(func: FuncOp, reorders: Iterable[Reorder]) -> None:
 def read_reorders(func: FuncOp) -> list[Reorder]:
     """Return the reorders of a function; none if nothing is written.
 
-    Raises BraidError for values or blocks that it has not.
+    Raises BraidError for values or blocks that do not exist.
     """
     entries = cast(ArrayAttr[DictionaryAttr], func.attributes.get(REORDERS, ArrayAttr(())))
     numbering = Numbering(func)

@@ -1,7 +1,7 @@
 """Build the graph that layout selection decides: where layouts are chosen and where values flow.
 
 A layout variable is an op, or a value that control flow carries; it takes one of its options. An
-option says in which layout every value it makes comes, and in which it wants every one it reads.
+option has a layout for each value that it makes, and one for each that it reads.
 """
 
 from collections.abc import Sequence
@@ -42,10 +42,10 @@ class ValueLayouts:
 class LayoutVariable:
     """Something that picks one of `len(costs)` options; costs are per run of `block`.
 
-    `owner` is the op that the choice belongs to; `slot` numbers the values that a control-flow
-    op carries, None for an op that is not control flow; `carried` are the layouts to choose from.
-    `choices` are all layouts of a compute op, those of known operands included, and `families`
-    who makes its kernel in each of them, `sources` who knew what it costs; `copies` is what weights
+    `owner` is the op that the choice belongs to; `slot` numbers the values that a control-flow op
+    carries, None for an op that is not control flow; `carried` are the layouts to choose from.
+    `choices` are all layouts of a compute op, including those of known operands; `families` are the
+    kernel families and `sources` the sources of the costs in each choice; `copies` is what weights
     cost in it that no function decided before has stored so, however often the block runs.
     """
 

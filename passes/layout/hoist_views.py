@@ -35,9 +35,9 @@ def _hoist(op: Operation) -> None:
 class HoistViewsPass(ModulePass):
     """Moves views of what is made outside of a loop or branch to where it is made.
 
-    A view costs nothing where it stands, but its result is a value of that block: were it inside
-    of a loop, a reorder of it would have to be there too. It leaves its cluster with its block.
-    Views stay in branches whose sizes are checked where they are taken.
+    A view costs nothing, but its result is a value of its block: a reorder of a view in a loop
+    would have to be in the loop, too. It leaves its cluster with its block. Views stay in branches
+    whose sizes are checked where they are taken.
 
     ```mlir
     scf.for … { %r = braid.reshape %x … }     // becomes

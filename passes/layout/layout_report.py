@@ -58,8 +58,8 @@ class ReorderReport:
 class LayoutReport:
     """The optimum of a function.
 
-    Where not all sets of the `most_layouts` of a value were tried, that is not proven: the bound is
-    what ops cost at least. It is None where all were.
+    Where not all sets of the `most_layouts` of a value were tried, the result is not proven: the
+    bound is the least cost of the ops. It is None if all were tried.
     """
 
     cost: float

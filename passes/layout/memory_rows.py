@@ -64,7 +64,7 @@ class MemoryRows:
         """Return when `value` is there in any case: while it is made, or while what carries it
         runs.
 
-        None for what has no memory of its own.
+        It is None for a value without memory of its own.
         """
         owner = value.owner
         if isinstance(owner, Operation):

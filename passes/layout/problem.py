@@ -62,7 +62,7 @@ class _Value:
 
 @dataclass
 class LayoutProblem:
-    """The problem, and what its nodes mean: the first ones are the variables, in order."""
+    """The problem, and the meaning of its nodes: the first ones are the variables, in order."""
 
     variables: Sequence[LayoutVariable]
     problem: StrategyProblem
@@ -83,7 +83,7 @@ class LayoutProblem:
         """Return `solution` with a bound for all sets of layouts, also those that were left out."""
         if self.most_layouts is None:
             return solution
-        # What reorders cost at least is not known then.
+        # The least cost of reorders is not known then.
         bound = sum(float(costs.min()) for costs in self.problem.node_costs)
         return replace(solution, lower_bound=min(bound, solution.cost), proven=False)
 

@@ -182,7 +182,7 @@ class SelectLayoutsPass(DecisionPass):
         self.decide(op, self.costs_of(op))
 
     def costs_of(self, module: ModuleOp) -> LayoutCosts:
-        """Return what the options say about costs."""
+        """Return the option values about costs."""
         target = target_of(module, self.target)
         costs = CostSource(target)
         if self.backend:

@@ -19,7 +19,7 @@ _Weight = tuple[str, str | None]
 
 
 class StoredWeights:
-    """The layouts of each weight so far, and what another one costs."""
+    """The layouts of each weight so far, and the cost of another one."""
 
     def __init__(self, costs: LayoutCosts) -> None:
         self._costs = costs
@@ -33,8 +33,8 @@ class StoredWeights:
     def copies(self, op: Operation, choice: LayoutChoice) -> float:
         """Return what the weights cost that `op` would read in layouts that no other function does.
 
-        That is what it takes to store them so once: caches hold fewer weights with each copy, and
-        what gains less than that is not worth the memory.
+        This is the time to write them once: caches hold fewer weights with each copy, and a smaller
+        gain is not worth the memory.
         """
         return sum(
             self._costs.another_copy(parameter.output.type, layout)

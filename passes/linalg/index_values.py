@@ -84,7 +84,7 @@ class _Evaluation:
         return extents[dim] if 0 <= dim < len(extents) and extents[dim] != DYNAMIC else None
 
     def _combined(self, name: str, left: Extent, right: Extent) -> Extent | None:
-        """Return what an op of `arith` makes of two extents."""
+        """Return the result of an `arith` op on two extents."""
         if name not in _ANY_SIGN and not (self._is_extent(left) and self._is_extent(right)):
             return None
         try:

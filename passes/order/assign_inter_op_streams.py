@@ -75,10 +75,10 @@ class AssignInterOpStreamsPass(DecisionPass):
 
     A stream is a list of kernels for one thread of the pool. In: ops in groups, as `search-order`
     reads them. Out: `braid.inter_op_streams` on functions, `braid.inter_op_stream` on the groups
-    that run on one stream, counted from 0, and `braid.order`. A group without a stream runs on all
-    of them at once, and so does control flow, one op after the other; inside it the order is that
-    of `search-order`. One remark a function with the predicted seconds, their lower
-    bound and gap, and those of one op after the other.
+    that run on one stream, counted from 0, and `braid.order`. A group without a stream uses all of
+    them at once. So does control flow, in which ops run one after the other, in the order of
+    `search-order`. Prints one remark per function with the predicted seconds, their lower bound and
+    gap, and the seconds of sequential execution.
 
     `streams` are threads of the pool of `target`. The search ends after `time_limit` seconds, half
     of them for the order; the result is the same for one `seed` unless that cuts it short. Raises
@@ -118,7 +118,7 @@ class AssignInterOpStreamsPass(DecisionPass):
     def _report(
         self, function: FuncOp, problem: ProcessorProblem, schedule: ProcessorSchedule, sources: str
     ) -> None:
-        """Say what the streams are good for."""
+        """Report the gain of the streams."""
         one = sum(s if isfinite(s) else problem.together[op] for op, s in enumerate(problem.alone))
         side = sum(stream is not None for stream in schedule.processors)
         emit_remark(

@@ -14,7 +14,7 @@ from braid.dialects.braid.order import has_fixed_place
 from braid.solvers.ordering import Graph
 
 LEAVES = (ConstantOp, ParameterOp, arith.ConstantOp)
-"""Ops that compute nothing: they stand before all others and are not searched."""
+"""Ops that compute nothing: they come before all others and are not searched."""
 
 
 @dataclass(frozen=True)

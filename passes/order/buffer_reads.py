@@ -43,8 +43,8 @@ def _by_structure(block: BlockGraph) -> list[Operation]:
 class BufferReads:
     """`readers` are the ops that read each buffer, whose order does not depend on that of the ops.
 
-    A value of which an op reads a part and that does not fit beside what else the op uses is
-    `stored`, and its parts are loaded: `sources` has the position of the whole for each of them.
+    A value is `stored` if an op reads a part of it and the whole does not fit with the op's other
+    operands; its parts are then loaded: `sources` has the position of the whole for each part.
     Results of the block are stored as well.
     """
 

@@ -35,9 +35,9 @@ def candidate_orders(
 ) -> list[CandidateOrder]:
     """Return the `count` best candidates, best first, `found` first among equals.
 
-    All orders are candidates where there are few enough, as `orders` says; otherwise these are
-    the one found, the classical ones, and those of list scheduling. At `deadline`, which for times
-    is one of `time.monotonic`, the candidates so far are all.
+    All orders are candidates if there are at most `orders`; otherwise the candidates are the order
+    found, the classical ones, and those of list scheduling. At `deadline`, which for times is one
+    of `time.monotonic`, the candidates so far are all.
     """
     every: Iterable[Sequence[int]]
     if orders is not None and orders <= ENUMERATED_ORDERS:

@@ -96,7 +96,7 @@ class ConcatSplitting:
         return small or self._vanishes(result, dim)
 
     def _keeps_apart(self, op: TensorOp, dim: int, whole: SSAValue) -> bool:
-        """Return whether what `op` makes at one index of `dim` depends on `whole` at that index
+        """Return whether the result of `op` at one index of `dim` depends on `whole` at that index
         alone.
         """
         match op:
@@ -119,7 +119,7 @@ class ConcatSplitting:
                 return False
 
     def _read_parts(self, whole: SSAValue, parts: Parts) -> None:
-        # What is done for one reader may rewrite another one, so readers are looked up anew.
+        # A rewrite for one reader may rewrite another one, so readers are looked up anew.
         while (use := next(iter(whole.uses), None)) is not None:
             op = use.operation
             if isinstance(op, ConcatOp):

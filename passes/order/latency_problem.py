@@ -24,7 +24,7 @@ from braid.targets.simulator.steps import (
 
 @dataclass(frozen=True)
 class ChipProblem:
-    """A problem on a chip, and how data gets there: `transfers` is None without such traffic.
+    """A problem on a chip, and how data gets there: `transfers` is None without transfers.
 
     `values` are the buffers on the chip by their numbers in the traffic.
     """

@@ -20,12 +20,13 @@ from braid.support.sizes.expression import known
 def memory_problem(block: BlockGraph, workspace: Sequence[int]) -> MemoryProblem:
     """Return the problem of ordering `block` for the least peak of live bytes.
 
-    What counts is what `plan-memory` puts into the arena: results of ops, and `workspace` bytes
-    of each op while it runs. Inputs, parameters and what a function returns live elsewhere. A
-    view shares its operand's bytes, and what a branch or a loop hands on the result of that op.
-    A result may lie over an operand that its op is the last to read (`may_overwrite`). That a part
-    of a concatenation may lie inside it is not counted: `select-storage` decides on it later, and
-    only where the peak does not grow. Raises UnsupportedError for open dims.
+    What counts is what `plan-memory` puts into the arena: results of ops, and `workspace` bytes of
+    each op while it runs. Inputs, parameters and what a function returns live elsewhere. A view
+    shares its operand's bytes, and values that a branch or a loop yields share the bytes of the
+    op's results. A result may lie over an operand that its op is the last to read
+    (`may_overwrite`). That a part of a concatenation may lie inside it is not counted:
+    `select-storage` decides on it later, and only where the peak does not grow. Raises
+    UnsupportedError for open dims.
     """
     tensors: list[Tensor] = []
     number: dict[SSAValue, int] = {}
@@ -60,9 +61,9 @@ def _tensor(block: BlockGraph, producer: int, result: OpResult) -> Tensor | None
 def may_overwrite(op: Operation) -> list[SSAValue]:
     """Return the tensors over which `op` may write its result, if it is the last to read them.
 
-    Kernels say so themselves, but only once they are made (`braid.in_place`); what every kernel
-    can do is to read an operand of the result's type element by element as it writes, unless an
-    opaque op declares another size of it.
+    Kernels state it themselves, but only after lowering (`braid.in_place`). Every kernel can
+    overwrite an operand of the result's type that it reads element by element, unless an opaque op
+    declares another size.
     """
     if len(op.results) != 1 or not isinstance(op, ElementwiseOp | FusedOp):
         return []

@@ -78,11 +78,11 @@ class SearchOrderPass(DecisionPass):
     that are on every path. One remark per subgraph that has at least two orders, and one per
     function, with the objective's value, its lower bound and the gap.
 
-    `objective` is the peak of live bytes in the arena (`memory`) or the time (`latency`): that of
-    the units of the device of a function, as if nothing waited for ports (where it may, remarks
-    say so), and where functions are launched, that of the host, the devices of `target` and the
-    engines that copy to them and back. Launches change places for time alone. With `launches_only`,
-    functions that launch none are left as they are.
+    `objective` is the peak of live bytes in the arena (`memory`) or the time (`latency`): for a
+    function on a device, the time of its units without waits for ports (remarks say where these may
+    occur); if functions are launched, the time of the host, the devices of `target` and their copy
+    engines. Launches change places for time alone. With `launches_only`, functions without launches
+    do not change.
 
     A search ends after `time_limit` seconds for the whole module, or at a value of at most
     `good_enough`. `key_nodes_per_subgraph` and `min_nodes` make larger subgraphs: one of fewer ops
@@ -155,7 +155,7 @@ class BlockSearch:
     def order(self, block: Block, by_launches: bool) -> list[int]:
         """Search `block`, mark its key nodes, and return its ops in the order found.
 
-        `by_launches` says that the time is that of what the function launches and the host.
+        `by_launches` means that the time is that of the launches and of the host.
         """
         begin = self.deadline.remaining
         graph = BlockGraph.of(block, launches_move=by_launches)

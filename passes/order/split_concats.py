@@ -23,7 +23,8 @@ def split_all(function: func.FuncOp) -> int:
     """Split every concatenation that need not exist, and return how many there were."""
     splitting = ConcatSplitting()
     count = 0
-    # Splitting one may move another one after what reads it, which then may be split as well.
+    # Splitting one concatenation may move another one after its readers, and that one can then be
+    # split as well.
     while (concat := next(_splittable(function, splitting), None)) is not None:
         splitting.split(concat)
         count += 1

@@ -25,7 +25,7 @@ JOINED = 0.5
 
 @dataclass(frozen=True)
 class Subgraph:
-    """Ops that are ordered together; `orders` is None when there are too many to count."""
+    """Ops that are ordered together; `orders` is None if there are too many to count."""
 
     ops: tuple[int, ...]
     orders: int | None
@@ -73,11 +73,11 @@ class SubgraphSearch:
     def run(self) -> tuple[list[Subgraph], Order]:
         """Return the subgraphs in data-flow order, and the order and bound of the whole.
 
-        The whole is never worse than the ops as they stand.
+        The result is never worse than the given order.
         """
         graph = self.problem.graph
         pieces = pieces_of(graph, self.key_nodes_per_subgraph, self.min_nodes)
-        # What overlaps is searched a second time, as a whole.
+        # Overlapping work is searched a second time, as a whole.
         left = len(graph) * (1 + JOINED if self._overlaps and len(pieces) > 1 else 1)
         done: list[int] = []
         subgraphs: list[Subgraph] = []
@@ -117,7 +117,7 @@ class SubgraphSearch:
         return restrict(self.problem, piece)
 
     def _join(self, subgraphs: Sequence[Subgraph]) -> Order:
-        """Return the whole; where work of one subgraph overlaps another's, searched once more."""
+        """Return the whole problem's order; where subgraphs overlap, it is searched once more."""
         joined = [op for subgraph in subgraphs for op in subgraph.order]
         stands = list(range(len(joined)))
         order = min(joined, stands, key=self.problem.evaluate)

@@ -1,4 +1,4 @@
-"""`merge-prepared-parameters`: what `@prepare` makes twice is one parameter."""
+"""`merge-prepared-parameters`: parameters that `@prepare` makes twice become one."""
 
 from dataclasses import dataclass
 from typing import cast
@@ -20,7 +20,7 @@ class MergePreparedParametersPass(ModulePass):
     """Gives equal results of `@prepare` one key, and makes them once.
 
     In: a module after `hoist-parameter-expressions`, such as one with several variants of a
-    model, each of which has packed the same weights. Out: common subexpressions are merged, and
+    model, which pack the same weights. Out: common subexpressions are merged, and
     every parameter that is read has a value of its own.
 
     ```mlir

@@ -60,12 +60,12 @@ class ApplyClustersPass(ModulePass):
     with `braid.device`, and `braid.replicas` and the largest `braid.tolerance` where the ops have
     them, into which the parameters and constants that they read are copied, and where the ops stood
     `braid.launch async`, in an order in which they can run. A launch depends on the launches whose
-    results it reads. Everything else (other ops, control flow, results of the block) reads what a
-    `braid.await` gives, which stands before the first such reader; launches inside of a region of
-    control flow are awaited there. Where sizes of the module are open, clusters of the host stay
-    where they are, and `braid.device` on the module says that the host runs them. Raises
-    InvalidIRError for ids that are not complete, and clusters that depend on each other, and
-    BraidError for an op that is in no cluster and for another device than `target` has by default.
+    results it reads. Everything else (other ops, control flow, results of the block) reads the
+    results of a `braid.await` before the first such reader; launches in a region of control flow
+    are awaited there. If sizes of the module are open, clusters of the host stay in place, and
+    `braid.device` on the module says that the host runs them. Raises InvalidIRError for ids that
+    are not complete, and clusters that depend on each other, and BraidError for an op that is in no
+    cluster and for another device than `target` has by default.
 
     ```mlir
     %0 = braid.conv %x, %w … {braid.cluster = 0 : i64, braid.device = "npu:0"}

@@ -44,10 +44,10 @@ _FLOATS = (Float16Type, BFloat16Type, Float32Type, Float64Type)
 class ApplyTypesPass(ModulePass):
     """Computes ops in their `braid.compute_type`, with `braid.cast` before and after them.
 
-    Values are handed on between ops in the type that both compute in. What goes from one cluster to
-    another goes in the narrower type, as far as the devices convert: the conversion stands on the
-    side where it makes less to transfer, and conversions of parameters are made at compile time.
-    In: `braid.compute_type` as `select-types` writes it. Out: none; `braid.tolerance` stays on ops.
+    Values are handed on between ops in the type that both compute in. Values between clusters are
+    transferred in the narrower type, as far as the devices convert: the conversion is on the side
+    that makes transfers smaller, and parameters are converted at compile time. In:
+    `braid.compute_type` as `select-types` writes it. Out: none; `braid.tolerance` stays on ops.
     Raises UnsupportedError for an op that is not one in this type.
 
     ```mlir
@@ -104,7 +104,7 @@ class _Conversions:
     """Conversions to the types that results had."""
 
     def convert(self, op: Operation, wanted: Attribute) -> Operation | None:
-        """Return the op that replaces `op`; None where that has nothing of another type."""
+        """Return the op that replaces `op`; None if none of its values has another type."""
         operands = [self._in_type(value, wanted, op) for value in op.operands]
         if operands == list(op.operands) or isinstance(op, OpaqueOp):
             return None
@@ -190,7 +190,7 @@ class _Conversions:
             return own
         others = {use.operation for use in value.uses} - {reader}
         if any(placement_of(o) == own and COMPUTE_TYPE not in o.attributes for o in others):
-            return own  # it is handed over as it is in any case
+            return own  # its type at the boundary does not change
         trial = elementwise("cast", value, element_type=wanted)
         takes = is_supported(trial, self.target.backend_of(device_of(maker, self.target)))
         trial.erase()

@@ -69,8 +69,8 @@ class AssignDevicesPass(DecisionPass):
     - `priority`: the backend with the best priority; among equals, with the least transfers;
     - `latency`: the least expected time of all ops, transfers and starts;
     - `throughput`: the least load of the busiest device, where requests run as a pipeline. With
-      `replicate`, devices of one kind may take turns at the requests (`braid.replicas`), where that
-      saves 0.01 % at the least: each then takes its part of the load of such ops.
+      `replicate`, devices of one kind may take turns at the requests (`braid.replicas`) if that
+      saves at least 0.01 %: each then takes its share of these ops.
 
     Times are expected executions × costs of the groups that ops would be in, in their best layouts.
     When layouts were chosen, in a trial, the answer is costed again; where that moved by more than
@@ -201,9 +201,7 @@ class _Assignment:
         return replica_sets(self._target, devices, graph.ops, able, of_kinds=of_kinds)
 
     def _names(self, device: Sequence[int]) -> dict[Operation, Sequence[str]]:
-        """Return the names of the devices of each op, by the numbers of `device`, those of sets
-        last.
-        """
+        """Return the names of the devices of each op; numbers in `device` count sets last."""
         known = [(own.name,) for own in self._devices]
         known += [tuple(self._devices[k].name for k in own.members) for own in self._sets]
         return {op: known[device[node]] for node, op in self._graph.placed}

@@ -55,7 +55,7 @@ class Trial:
     ) -> "Trial":
         """Run `passes` on a copy in which `originals` are on `devices`, without any said.
 
-        Of several devices of an op, the first is its own, and the others take turns with it.
+        If an op has several devices, the first is its own, and the others take turns with it.
         Backends prepare nothing where those of some devices are not installed. Remarks and warnings
         of the trial are dropped. Raises BraidError as the passes do.
         """

@@ -1,7 +1,7 @@
 """Control flow between launches as functions of the host, so that it is a stage like others.
 
-A function of the host (`braid.host_stage`) runs on the thread that launches it and may launch
-others, which it awaits. What region-free ops between launches compute for control flow, such as its
+A function of the host (`braid.host_stage`) runs on the launching thread, and may launch and await
+other functions. What region-free ops between launches compute for control flow, such as its
 condition, is computed in the function.
 """
 
@@ -27,8 +27,8 @@ def outline_host_stages(function: FuncOp, module: ModuleOp, device: str) -> int:
     """Make functions of the control flow beside launches in `function`, and return how many there
     are.
 
-    Nothing changes where some of it could not become one: its results, or what it reads of other
-    control flow, are not tensors.
+    Nothing changes if a part of it cannot become a host stage, because its results, or values that
+    it reads from other control flow, are not tensors.
     """
     block = function.body.block
     found = [op for op in block.ops if isinstance(op, _CONTROL_FLOW)]
@@ -53,7 +53,7 @@ def _is_awaited(op: AwaitOp) -> bool:
 
 
 def _outside(op: Operation) -> list[SSAValue]:
-    """Return what `op` and the ops in it read from outside of it."""
+    """Return the values from outside that `op` and its nested ops read."""
     inside = {value for inner in op.walk() for value in inner.results}
     inside |= {a for i in op.walk() for r in i.regions for b in r.blocks for a in b.args}
     read = dict.fromkeys(value for inner in op.walk() for value in inner.operands)
@@ -93,7 +93,7 @@ def _can_be_a_function(op: Operation, block: Block) -> bool:
 
 
 def _outline(op: Operation, block: Block, module: ModuleOp, symbol: str, device: str) -> None:
-    """Put `op` into a function of its own, and a launch of it in its place."""
+    """Move `op` into a new function, and put a launch in its place."""
     copied, operands = _reads(op)
     body = Block(arg_types=[value.type for value in operands])
     mapping: dict[SSAValue, SSAValue] = dict(zip(operands, body.args, strict=True))

@@ -106,7 +106,7 @@ class InsertChannelsPass(ModulePass):
         seconds: Sequence[float],
         workers: Sequence[Sequence[str]],
     ) -> None:
-        """Write the depths, and say what they are."""
+        """Write the depths, and report them."""
         pipeline = _pipeline(function, graph, seconds, workers)
         found = channel_depths(pipeline, time_limit=self.time_limit)
         least = found.of[: len(graph.channels)]

@@ -1,8 +1,8 @@
 """A function as a problem for the partition solver: what its ops, values and starts take where.
 
-Its nodes are the ops that clusters are made of, in program order, and what the host does: arguments
-of the function and of loops, control flow, results. A value that is read in another block than the
-one that it is made in comes from the host there, once for each run of that block.
+Its nodes are the ops of clusters in program order, and nodes of the host: arguments of the function
+and of loops, control flow, results. A value that is read in another block than the one that it is
+made in comes from the host there, once for each run of that block.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from braid.targets.machines.target import Device, Target
 
 _TRANSFER_NUDGE = 1e-9
 _BYTE_NUDGE = 1e-15
-"""Seconds of a transfer or start, and of a byte of it, that decide among what takes as long."""
+"""Seconds of a transfer or start, and of one of its bytes, that break ties."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class PartitionGraph:
         seconds: NDArray[np.float64],
         objective: Objective,
     ) -> PartitionProblem:
-        """Return the problem on `devices`, of which the host is one.
+        """Return the problem on `devices`, which include the host.
 
         `seconds` is node × device, for one run of each; what the host does is free there, and runs
         nowhere else.
@@ -121,8 +121,8 @@ class PartitionGraph:
         """Return `problem` where ops may also run on each device of a set, which take turns.
 
         `seconds` is node × device, for one run of each. Each device of a set takes its part of the
-        requests, for which the dearest of them counts. What is in branches and loops is launched by
-        the host, one by one, and has no replicas.
+        requests, for which the dearest of them counts. Ops in branches and loops are launched by
+        the host one by one, and have no replicas.
         """
         if not sets:
             return problem

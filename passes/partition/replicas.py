@@ -1,4 +1,4 @@
-"""Devices that take turns: which are alike, and what is said about that on ops."""
+"""Devices that take turns: which ones are alike, and the attributes of ops about them."""
 
 from collections.abc import Mapping, Sequence, Set
 
@@ -44,10 +44,10 @@ def replica_sets(
     *,
     of_kinds: bool,
 ) -> list[Replicas]:
-    """Return the sets of devices that may take turns, and which of `ops` may be on them.
+    """Return the sets of devices that may take turns, and the ops that may be on each.
 
-    These are the ones that ops say, with these ops alone, and, with `of_kinds`, all devices of a
-    kind with those ops that may run on each of them, which are the `allowed` ones by op.
+    These are the sets on ops, with these ops alone, and, with `of_kinds`, all devices of each kind,
+    with the ops that may run on every one of them (`allowed`, by op).
     """
     numbers = {device.name: number for number, device in enumerate(devices)}
     said = [() if op is None or not replicas_of(op) else _said(op, numbers) for op in ops]
@@ -73,8 +73,8 @@ def _said(op: Operation, numbers: Mapping[str, int]) -> tuple[int, ...]:
 
 
 def turns_of(op: Operation) -> tuple[str, ...]:
-    """Return the devices that `op` says it is on in turn, that of calls first; empty for
-    one alone.
+    """Return the devices of `op` that take turns, the device of calls first; empty for a single
+    one.
     """
     device, replicas = device_name(op), replicas_of(op)
     return (device, *replicas) if device is not None and replicas else ()

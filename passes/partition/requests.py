@@ -29,7 +29,7 @@ class Pin:
     """`name=gpu:0` or `op:conv=npu`: ops of this name, or of this kind, run there.
 
     An op that stands for a part of a named one, such as `name/exp`, runs where that does. `where`
-    is a device or a backend, of which any device will do.
+    is a device, or a backend for any of its devices.
     """
 
     what: str
@@ -81,7 +81,7 @@ def require_used(pins: Sequence[Pin], ops: Sequence[Operation]) -> None:
 def candidates_of(op: Operation, support: ProbedSupport) -> dict[str, int]:
     """Return the backends that run `op`, with the priority of each.
 
-    Raises UnsupportedError, naming the nearest support, where there is none.
+    Raises UnsupportedError with the nearest supported alternative if there is none.
     """
     found, target = support.of(op), support.target
     if not found:
@@ -114,7 +114,7 @@ def allowed_devices(
 ) -> list[Device]:
     """Return the devices that run `op` and where pins let it be.
 
-    Raises BraidError where that are none.
+    Raises BraidError if they are invalid.
     """
     mine = [pin for pin in pins if pin.is_about(op)]
     if (said := device_name(op)) is not None:
@@ -157,7 +157,7 @@ def _check_agreement(op: Operation, pins: Sequence[Pin], target: Target) -> None
 def check_mapping_lists(target: Target, ops: Sequence[Operation]) -> None:
     """Raise BraidError for an unknown op in a list, and warns of what seems to be one misspelled.
 
-    What is not an op can be the kind of an opaque one, of this model or another.
+    A name that is no op may be the kind of an opaque op, of this model or another.
     """
     kinds = {op.kind.data for op in ops if isinstance(op, OpaqueOp)}
     for backend in target.backends:

@@ -40,14 +40,13 @@ Devices: TypeAlias = tuple[str, ...]
 class SelectClustersPass(DecisionPass):
     """Puts neighbours on one device into one cluster, never across an op of another device.
 
-    Devices that take turns (`braid.replicas`), in whichever order they are named, count as another
-    one here; the first op of a cluster says which of them calls run on.
+    Devices that take turns (`braid.replicas`), named in any order, count as one further device
+    here; the first op of a cluster decides on which of them calls run.
 
-    Neighbours are ops of a block that exchange a value or read the same one. No cluster waits for
-    one that waits for it, also through others; control flow stands between what is before and
-    after it. There are as few clusters as possible, and between so few as little is transferred as
-    possible, both with a bound: a value goes once to each cluster that reads it, but its own, and
-    to the host.
+    Neighbours are ops of a block that exchange a value or read the same one. Clusters never wait
+    for each other in a cycle; control flow separates the ops before it from those after it. There
+    are as few clusters as possible, and between so few as little is transferred as possible, both
+    with a bound: a value goes once to each cluster that reads it, but its own, and to the host.
 
     In: `braid.device` on ops; those without one run on the target's default device. Out:
     `braid.cluster` and `braid.device` on every op that is computed at run time, for
@@ -134,7 +133,7 @@ class SelectClustersPass(DecisionPass):
         for function in dict.fromkeys(map(_function_of, blocks)):
             own = [place for place, block in enumerate(blocks) if _function_of(block) is function]
             gains = Gains(ctx, module, function, target, self.target)
-            # Where clusters cannot join, one could otherwise move to and fro.
+            # Otherwise ops could move to and fro between clusters that cannot be merged.
             for _ in range(sum(len(found[place].members) for place in own)):
                 members = [ops for place in own for ops in found[place].members]
                 moved = gains.dissolved(devices, members, self.min_gain)

@@ -23,10 +23,10 @@ from braid.targets.machines.target import Target
 class SelectTypesPass(DecisionPass):
     """Notes the type in which the device of an op computes it, where that is another than its own.
 
-    The entry of the mapping list that takes the op says so (`computes`, `tolerance`); what stands
-    on the op holds before that. In: `braid.device` on ops. Out: `braid.compute_type`, for
-    `apply-types`, and `braid.tolerance`, which stays and is what `braid verify --per-cluster` asks
-    for. Raises BraidError for a compute type without a tolerance.
+    The entry of the mapping list for the op gives the type (`computes`, `tolerance`); attributes of
+    the op take precedence. In: `braid.device` on ops. Out: `braid.compute_type`, for `apply-types`,
+    and `braid.tolerance`, which stays and is what `braid verify --per-cluster` asks for. Raises
+    BraidError for a compute type without a tolerance.
 
     ```mlir
     %0 = braid.exp %x {braid.device = "npu:0"}

@@ -27,9 +27,9 @@ _CAST = ELEMENTWISE["cast"]
 class ApplyProductTypesPass(ModulePass):
     """Makes products in their `braid.product_type`, with sums in f32.
 
-    What such a product reads is rounded where it is made, and read so by all that computes floats
-    of it: it is stored once, in the narrow type. In: `braid.product_type` as `select-product-types`
-    writes it. Out: none.
+    The operands of such a product are rounded where they are computed, and all float computations
+    read the rounded value: it is stored once, in the narrow type. In: `braid.product_type` as
+    `select-product-types` writes it. Out: none.
 
     ```mlir
     %y = braid.matmul %x, %w {braid.product_type = bf16}
@@ -127,7 +127,7 @@ def _moved(op: Operation, operands: Iterable[SSAValue], kind: Attribute) -> SSAV
 
 
 def _number(attribute: Attribute, kind: Attribute) -> Attribute:
-    """Return what is padded with, in another type."""
+    """Return the padding value in another type."""
     if not isinstance(attribute, FloatAttr):
         return attribute
     number = cast(FloatAttr[AnyFloat], attribute)

@@ -60,14 +60,13 @@ _TYPED = (CopyingOp, OpaqueOp, _BITCAST)
 class ExtendHalfFloatsPass(ModulePass):
     """Computes in f32 what is said in f16 and bf16, and rounds what leaves the computation.
 
-    In: any module. Out: ops on f16 and bf16 move them or cast them. What one op computes and
-    another reads is not rounded between them, unless it is joined to more that is stored, such as a
-    cache of keys; nor are states that an iteration of a loop computes for the next one; arguments,
-    results, what other control flow carries, what a loop collects, and explicit casts have the
-    types they had, so that results are as close to the exact ones as those of ops that round each
-    time, or closer. Products say which type they had (`braid.model_type`); sums that were in f32
-    already are sums of f32.
-    With `devices` only ops on these are changed.
+    In: any module. Out: ops on f16 and bf16 move them or cast them. Values between ops are not
+    rounded, unless they are concatenated with stored ones, such as a cache of keys; nor are states
+    that an iteration of a loop computes for the next one. Arguments, results, values that other
+    control flow carries or a loop collects, and explicit casts keep their types. So results are at
+    least as close to the exact ones as those of ops that round each time. Products say which type
+    they had (`braid.model_type`); sums that were in f32 already are sums of f32. With `devices`
+    only ops on these are changed.
 
     ```mlir
     %y = braid.mul %x, %x : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
@@ -97,7 +96,7 @@ class ExtendHalfFloatsPass(ModulePass):
 
 @dataclass
 class _Extension:
-    """The f32 values that stand for those of half the bits, and the ops that they replace.
+    """The f32 values that replace half-precision values, and the replaced ops.
 
     `states` of loops are in f32, `rounded` what rounds them.
     """
@@ -114,7 +113,7 @@ class _Extension:
     def widen_states(self, module: ModuleOp) -> None:
         """Give states that iterations compute for the next ones f32 for a type.
 
-        Who reads one reads a rounding of it, until it is extended itself.
+        Readers of one read a rounding of it, until they are extended themselves.
         """
         loops = [op for op in module.walk() if isinstance(op, scf.ForOp | scf.WhileOp)]
         computed = self._computed_in(module) if loops else set[SSAValue]()
@@ -187,7 +186,8 @@ class _Extension:
         return computes and runs_on(op, self.devices, self.target)
 
     def _is_addressing(self, op: Operation) -> bool:
-        """Return whether nothing but products reads what `op` moves, which they do where it lies.
+        """Return whether only matmuls and convolutions, which read it in place, read the value that
+        `op` moves.
 
         Its operand is extended then, which is as large or smaller; known ones are moved once.
         """

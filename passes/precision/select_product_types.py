@@ -1,4 +1,4 @@
-"""`select-product-types`: which products are made of narrower numbers than they are said in."""
+"""`select-product-types`: decides which products are computed from narrower numbers than stated."""
 
 from dataclasses import dataclass
 from math import inf
@@ -24,8 +24,8 @@ from braid.targets.machines.resolve import runs_on, target_of
 class SelectProductTypesPass(DecisionPass):
     """Notes which products of f32 are made faster of bf16, with sums in f32.
 
-    In: `braid.conv` and `braid.matmul` by known weights. With `precision=model` those are asked
-    about that the model says in bf16 (`braid.model_type`), with `precision=bf16` all of them. Out:
+    In: `braid.conv` and `braid.matmul` by known weights. `precision=model` considers the products
+    that the model computes in bf16 (`braid.model_type`), `precision=bf16` all of them. Out:
     `braid.product_type`, for `apply-product-types`, where kernels of the op's device cost less so.
     With `devices` only products on these are looked at.
 
@@ -84,7 +84,7 @@ def _can_be_narrow(product: ConvOp | MatmulOp, known: ParameterExpressions) -> b
 
 
 def _seconds(costs: CostSource, product: Operation, kind: Attribute) -> float:
-    """Return what the best kernel of the product alone costs, of operands of this type."""
+    """Return the cost of the best kernel for the product alone, with operands of this type."""
     types = {operand: TensorType(kind, shape_of(operand)) for operand in product.operands}
     group = single_op_group(product, types, {} if kind == f32 else {"accumulator": f32})
     choices = costs.of(product).choices(group)

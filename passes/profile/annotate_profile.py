@@ -63,13 +63,12 @@ class AnnotateProfilePass(ModulePass):
     op of each region, of the condition and of the block around count. A branch that was seen more
     rarely than `unseen` gets that probability, so that its layouts are not arbitrary.
 
-    What has no counts keeps the attribute that it has; without one later passes take branches as
-    equally likely and `default-trip-count` for a loop. Counts of branches that contradict their
+    An op without counts keeps its attribute. Without one, later passes assume that branches are
+    equally likely, and `default-trip-count` for a loop. Counts of branches that contradict their
     condition's, such as 40 and 40 of 100, are parts of it (0.4 each), or of their sum where that is
     more; `braid.branch_probability` has a number for each branch then. A warning names the op. It
-    also warns of a profile that contradicts the constant bounds of a
-    loop, which win, and of one that knows nothing in the module. Raises BraidError for an
-    `unseen` that is not from 0 to 0.5.
+    also warns of a profile that contradicts the constant bounds of a loop, which win, and of one
+    that knows nothing in the module. Raises BraidError for an `unseen` that is not from 0 to 0.5.
 
     ```mlir
     scf.if %c … {braid.profile_keys = {condition = "c", then = "t", else = "e"}}

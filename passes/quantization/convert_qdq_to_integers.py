@@ -44,16 +44,16 @@ class _ToIntegers(RewritePattern):
 class ConvertQdqToIntegersPass(ModulePass):
     """Computes with quantized numbers as they are, where their real values are only passed on.
 
-    In: any module; `braid.quantize` and `braid.dequantize` stand between quantized and real
-    numbers, and what importers make of integer operators is products of centered i32 operands.
-    Out: products of 8-bit operands are in i32, with zero points and biases in terms of their own:
-    constants, or zero points times the sums of what they multiply. Matrix products of two
-    activations are of numbers of the kinds that they have, those by weights of unsigned by signed
-    ones, as are convolutions. What is dequantized and quantized again is a `braid.requantize`;
-    additions, multiplications, maxima, averages, concatenations and movements in between are on
-    integers too. Every result is within one step of its type of what it was: the new one is the
-    exact result, rounded once (sums of two scales: to 2^-20 of the larger).
-    Negative scales, 16-bit numbers and convolutions by activations stay as they are.
+    In: any module; `braid.quantize` and `braid.dequantize` convert between quantized and real
+    numbers, and importers turn integer operators into products of centered i32 operands. Out:
+    products of 8-bit operands are in i32, with zero points and biases in terms of their own:
+    constants, or zero points times the sums of what they multiply. Matmuls of two activations keep
+    their types; matmuls with weights, and convolutions, multiply unsigned by signed numbers. What
+    is dequantized and quantized again is a `braid.requantize`; additions, multiplications, maxima,
+    averages, concatenations and movements in between are on integers too. Every result differs by
+    at most one step of its type from the former one: it is the exact result, rounded once (sums of
+    two scales: to 2^-20 of the larger). Negative scales, 16-bit numbers and convolutions by
+    activations stay as they are.
 
     ```mlir
     %x = braid.dequantize %q, %sx, %zx

@@ -1,4 +1,4 @@
-"""Builds ops before the one that is rewritten; what is made of small constants is one itself."""
+"""Builds ops before the one that is rewritten; results computed from small constants are folded."""
 
 import math
 from dataclasses import dataclass
@@ -146,6 +146,6 @@ def fixed_point(emit: Emitter, scale: SSAValue) -> tuple[SSAValue, SSAValue]:
 
 
 def quotient(emit: Emitter, scale: SSAValue, other: SSAValue) -> SSAValue:
-    """Return the f32 scale that numbers of one scale have in another one."""
+    """Return the f32 scale that converts numbers of one scale into another."""
     assert element_type_of(scale) == f32, "scales are f32"
     return emit.apply("div", scale, other)

@@ -1,9 +1,9 @@
 """Products of quantized numbers in 32-bit integers, with zero points in constant terms.
 
-Σ (x - a) · (w - b) = Σ x · w - a · Σ w - b · Σ x + K · a · b. Kernels multiply unsigned numbers
-on the left with signed ones on the right, as x86's and ARM's instructions do; if the right ones
-are known, numbers of the other kind are moved by 128, together with their zero points. Where both
-are computed, kernels make of them what they multiply, whatever they are.
+Σ (x - a) · (w - b) = Σ x · w - a · Σ w - b · Σ x + K · a · b. Kernels multiply unsigned numbers on
+the left with signed ones on the right, as x86's and ARM's instructions do; if the right ones are
+known, numbers of the other kind are moved by 128, together with their zero points. If both operands
+are computed at run time, kernels convert them to the types that they multiply.
 """
 
 import math
@@ -137,9 +137,7 @@ def as_type(emit: Emitter, value: SSAValue, kind: Attribute) -> SSAValue:
 
 
 def unsigned_of(value: SSAValue) -> SSAValue | None:
-    """Return the `ui8` numbers of which `as_type` made `value`, which is i8; None where it
-    did not.
-    """
+    """Return the `ui8` numbers that `as_type` converted to the i8 `value`; None if it did not."""
     cast, turn = value.owner, None
     if isinstance(cast, ELEMENTWISE["bitcast"]) and element_type_of(value) == i8:
         turn = cast.operands[0].owner
@@ -186,7 +184,7 @@ def _convolution(emit: Emitter, op: ConvOp, x: SSAValue, a: SSAValue, w: SSAValu
 def centered_operand(value: SSAValue) -> Quantized | None:
     """Return the 8-bit numbers that `value`, in i32, is after their zero point was taken off.
 
-    What is new among them is not in a block yet.
+    New ops among them are not in a block yet.
     """
     array = constant_of(value)
     if array is not None:

@@ -32,7 +32,7 @@ _MOVING = (BroadcastOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp)
 def rewrite_movement(
     op: TensorOp, rewriter: PatternRewriter, known: KnownNumbers
 ) -> SSAValue | None:
-    """Move the numbers of dequantized or centered operands, and what they stand for then."""
+    """Move the numbers of dequantized or centered operands, and their quantization with them."""
     if not isinstance(op, _MOVING) and not _takes_extreme(op):
         return None
     sources = dequantized_operands(op)

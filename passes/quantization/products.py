@@ -25,7 +25,7 @@ def rewrite_product(
     """Replace a product by an int8 product in i32, dequantized afterwards if it was of real
     numbers.
 
-    Of convolutions, and of products by known weights, only that of what is computed.
+    For convolutions, and products with known weights, only the sum over the computed operand.
     """
     if not isinstance(op, ConvOp | MatmulOp) or op.accumulator is not None:
         return None

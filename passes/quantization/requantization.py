@@ -34,8 +34,8 @@ _UNIT_BITS = 20
 """The larger of two scales that are added up is 2 to this many units: both fit 32 bits then."""
 
 _MOST_STEPS = 2.0**10
-"""The most steps of the result, which the larger of two scales that are added up may be: either is
-off by half a unit, 255 times, which is a quarter of a step of that."""
+"""The largest ratio of either scale of a sum to the result's: each multiplier is off by up to half
+a unit, times 255, which is a quarter of a step."""
 
 
 def rewrite_quantization(
@@ -134,7 +134,7 @@ def _limited(
 ) -> SSAValue | None:
     """Replace a limit before quantization by the quantized limit, since order is kept.
 
-    NaN, which is quantized to 0 and then limited, must not be among what is limited so. It is not
+    Values that are clamped in this way must not be NaN, which is quantized to 0 first. It is not
     where all is made of quantized numbers, and a limit that is the type's own does nothing.
     """
     if not known.is_positive(scale):
@@ -170,7 +170,7 @@ def _quantized(
         return None
     trial = QuantizeOp.on(limit, scale, zero)
     (result,) = trial.evaluate(numbers, step, point)
-    trial.erase()  # It must not stay among the uses of what it reads.
+    trial.erase()  # It must not remain a user of its operands.
     return result
 
 

@@ -20,14 +20,14 @@ from braid.targets.kernels.single_op_group import single_op_group
 from braid.targets.machines.resolve import runs_on, target_of
 
 _LEAST_GAIN = 4
-"""The factor by which a merging has to cost less: where a family takes the groups as they are, none
-gains more than 1.5, and others lose 1.1 to 1.8 by estimates that are no better; what generic
-kernels cost is estimated up to 7 times too high, and a merging gains 5 to 30 where it gains."""
+"""The factor by which merging must be cheaper. If a family takes the groups unmerged, merging gains
+at most 1.5, and bad merges, with similar estimates, lose 1.1 to 1.8. Estimates of generic kernels
+are up to 7 times too high, and useful merges gain 5 to 30."""
 
 
 @dataclass(frozen=True)
 class SelectConvolutionGroupsPass(DecisionPass):
-    """Notes how many groups of a convolution are one, with zeros for what they share nothing of.
+    """Notes how many groups of a convolution are merged into one, with zero weights between them.
 
     Kernels of bytes multiply several input channels at a time, for whole vectors of output
     channels, which groups of few channels do not fill. In: `braid.conv` of bytes by known weights,

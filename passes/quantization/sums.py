@@ -47,14 +47,14 @@ def _biased(op: TensorOp, rewriter: PatternRewriter, known: KnownNumbers) -> SSA
         if known.is_known(sums) or extents_of(sums) != extents_of(op.results[0]):
             continue
         if not bias_fits(known, bias, op.results[0], scale):
-            continue  # What is left of a step shows.
+            continue  # The remainder of a step shows.
         sums, offset = _without_offset(sums, known)
         if not _fits_32_bits(known, sums, bias, offset, scale):
             continue
         emit = Emitter(op, rewriter)
         steps = emit.rounded(emit.apply("div", bias, scale), _LARGEST_BIAS)
         if offset is not None:
-            # What zero points add is known as the bias is: one term.
+            # The contribution of zero points is known as the bias is: both are one term.
             steps = emit.apply("sub", steps, offset)
         total = emit.apply("add", sums, steps)
         return emit.insert(DequantizeOp.on(total, scale, emit.number(0, total)))

@@ -48,7 +48,7 @@ class RecomputeSubgraph:
 def copy_set(chosen: DecidedSet, numbers: Iterator[int]) -> RecomputeSubgraph:
     """Put copies of the members in front of the reader, which does not read them yet.
 
-    Those of one fusion group are one of the next of `numbers`.
+    Copies of one fusion group form a group with the next of `numbers`.
     """
     mapping: dict[SSAValue, SSAValue] = {}
     copies: list[Operation] = []
@@ -86,7 +86,8 @@ def _copy(op: Operation, mapping: dict[SSAValue, SSAValue], reader: Operation) -
     """Return a copy in front of `reader`; in another block one of its cluster, since these are in
     one.
 
-    So is what reads such a copy: in its own cluster it would wait for that of its reader.
+    So are the readers of such a copy: otherwise their cluster would wait for the one that reads
+    them.
     """
     moved = op.parent is not reader.parent or any(
         _placement(operand) != _placement(mapping[operand])
@@ -125,7 +126,7 @@ def connect(subgraph: RecomputeSubgraph) -> None:
 
 
 def erase_unused(ops: Sequence[Operation]) -> None:
-    """Erase those of `ops`, and the views of them, that nothing reads any more."""
+    """Erase the unused ones among `ops`, and their unused views."""
     for op in reversed(ops):
         for user in [use.operation for result in op.results for use in result.uses]:
             if is_view(user):

@@ -33,8 +33,8 @@ def sets_of_function(function: FuncOp, criteria: Criteria) -> list[PlannedSet]:
     """Return the sets that `criteria` pick in all blocks, outer blocks first.
 
     A set whose reader is control flow becomes one for each op in it that reads the tensor and is
-    run itself. Where such an op is a member of sets of its own block, they get the members too:
-    what is not stored for it is not stored for its copies.
+    run itself. If such an op is a member of sets of its own block, these sets get the members, too:
+    values that are not stored for it are not stored for its copies.
     """
     blocks: list[list[PlannedSet]] = []
     with_member: dict[Operation, list[PlannedSet]] = {}

@@ -18,8 +18,8 @@ from braid.support.errors import BraidError, Note
 def schedule_positions(graph: MemoryGraph, sequence: Sequence[int]) -> list[int]:
     """Return the positions in the block that run the ops of the graph in `sequence`.
 
-    Weights come first; a view stands before the first op that reads it, again after each time
-    that what it shows is computed anew.
+    Weights come first. A view is placed before its first reader, and again after each recomputation
+    of its operand.
     """
     ops = ordered_ops(graph.block)
     position = {op: index for index, op in enumerate(ops)}

@@ -110,7 +110,7 @@ class _Selection:
     def _judge(self, tensor: int, reader: int) -> None:
         graph, producer = self.graph, self.graph.producer[tensor]
         readers = readers_of(graph, tensor, reader)
-        # What a region hands on is needed after it: it stays.
+        # Values that a region yields are needed after it, and stay.
         is_handed_on = any(op.has_trait(IsTerminator) for op in readers)
         is_tensor = isinstance(graph.tensors[tensor].type, TensorType)
         if not readers or is_handed_on or not is_tensor or not graph.can_recompute(producer):

@@ -51,9 +51,9 @@ class SelectRematerializationPass(DecisionPass):
 
     What is not kept for a producer is not kept for its copies either: where that edge was picked,
     the set has the producer's producer too. A reader in the regions of control flow counts as that
-    op, and gets copies of its own where it stands (the producer must fuse with all of them); what
-    a region hands on stays. One criterion that holds is enough, with `mode=all` all that are given
-    must. Where `tensor-threshold` and `peak-threshold` are both given, the first is for edges
+    op, and gets separate copies in its region (the producer must fuse with all readers). Values
+    that a region yields stay. One criterion that holds is enough, with `mode=all` all that are
+    given must. Where `tensor-threshold` and `peak-threshold` are both given, the first is for edges
     without an indirect path, the second for those with one, and together they are one criterion.
     Out: the decision as `recompute_decisions.py` says. Raises BraidError for a function with an
     order that is not applied.

@@ -34,11 +34,11 @@ from braid.targets.machines.target import Device, Target
 
 @dataclass(frozen=True)
 class SelectSchedulesPass(DecisionPass):
-    """Writes `braid.schedule` on the groups of which a record says how they are best made.
+    """Writes `braid.schedule` on the groups for which a record has the best schedule.
 
-    Records are those of `braid tune`. In: layouts and storage are decided. What says
-    `braid.schedule` already keeps it. A record that no family has in its space any more does not
-    count, and one whose result is a vendor's kernel does only where these are among what is chosen
+    Records are those of `braid tune`. In: layouts and storage are decided. A group with
+    `braid.schedule` keeps it. A record is ignored if its schedule is no longer in the space of a
+    family. A record of a vendor's kernel counts only if such kernels may be chosen
     (`--kernels=best`). Groups without a record have the default; with `--untuned=library` the
     vendor's kernel, where it has one. A remark says how many groups have a record. On devices whose
     backend makes other groups (`schedule_pass`), schedules are those of these.
@@ -75,7 +75,7 @@ class _Selection:
         self._are_parts = dict[Device, bool]()
 
     def is_part(self, group: FusedOp, target: Target) -> bool:
-        """Return whether the schedule is that of another group, which the backend makes itself."""
+        """Return whether the schedule belongs to another group, which the backend forms itself."""
         device = device_of(group, target)
         if device not in self._are_parts:
             known = device.backend in backend_names()

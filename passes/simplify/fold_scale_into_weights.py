@@ -87,7 +87,7 @@ def _link(op: Operation, expressions: ParameterExpressions) -> _Link | None:
 
 
 def _chain(last: _Link, expressions: ParameterExpressions) -> list[_Link]:
-    """Return the links up to `last`, first one first; values between them have no other use."""
+    """Return the links up to `last`, the first one first; values between them have no other use."""
     links = [last]
     while True:
         owner = links[-1].input.owner
@@ -171,7 +171,7 @@ def _fold(last: _Link, known: _Known) -> None:
     folded = _foldable(product, _until_second_scale(links), known.values)
     if not folded or (len(folded) == 1 and not folded[0].is_scale):
         return
-    # What the last one is scaled or shifted by may be computed after the first one.
+    # The scale or shift of the last link may be computed after the first one.
     emit, value = _Emitter(folded[-1].op), links[0].input
     scale = next((link for link in folded if link.is_scale), None)
     if scale is not None:
@@ -213,7 +213,7 @@ def _shift(links: Sequence[_Link], emit: _Emitter) -> SSAValue | None:
 
 @dataclass(frozen=True)
 class FoldScaleIntoWeightsPass(ModulePass):
-    """Makes what scales and shifts a product by known weights part of these, and one shift.
+    """Folds scales and shifts of a product with known weights into the weights and one shift.
 
     In: any module. Out: the same function, but for where products are rounded: the scale after a
     convolution or a matrix product with known weights is part of the weights if it is one number

@@ -26,12 +26,11 @@ MOST_OPS = 1 << 20
 class InlinePass(ModulePass):
     """Replaces every call of a function of the module by its body, and erases what it called.
 
-    In: functions of one block. Out: functions without calls; private functions that were called
-    are gone. The ops of a body are named after the call as well, so that those of two calls differ,
-    and run where the call says (`braid.device`, `braid.cluster`) unless they say it themselves; the
-    clusters in a body are others for each call.
-    Raises `BraidError` for a function that calls itself, has no body or several blocks, and where
-    more than 2^20 ops would arise.
+    In: functions of one block. Out: functions without calls; private functions that were called are
+    gone. The ops of a body are also named after the call, so that ops of two calls differ. They run
+    on the call's `braid.device` and `braid.cluster` unless they have their own. Each call gets new
+    clusters for those in the body. Raises `BraidError` for a function that calls itself, has no
+    body or several blocks, and where more than 2^20 ops would arise.
 
     ```mlir
     %y = func.call @block(%x) {braid.name = "first"} : (tensor<4xf32>) -> tensor<4xf32>

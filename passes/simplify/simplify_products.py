@@ -27,12 +27,12 @@ _FLOATS = (f32, f64)
 _VIEWS = (BroadcastOp, ReshapeOp, TransposeOp)
 
 _LARGEST_SCALE = 2.0**16
-"""The largest scale of what is scaled later, and one over it of the least: what such a scale keeps
-small or large may overflow or vanish without it only within this of the limits of the type."""
+"""The largest scale that is applied later, and its inverse the least: without the scale, values may
+overflow or vanish only within this factor of the type's limits."""
 
 _MOST_ROWS = 64
-"""The most rows of a product by an operand that is repeated no longer. For more rows a copy of it
-is small beside the product, and attention is made by tiles of heads."""
+"""The most rows of a product by an operand that is repeated no longer. With more rows a copy of it
+is cheap compared with the matmul, and attention works by tiles of heads."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,10 @@ class SimplifyProductsPass(ModulePass):
     multiplied or divided by, perhaps after what moves it, is applied to the result, where that is
     smaller, or the left one is scaled too: so ONNX's attention scales its queries and keys. A right
     operand that is repeated for groups of batches, as keys are for several heads of queries, is
-    not: rows of a group are rows of one product, up to 64. What converts it from 16 bits does so
-    before it is moved. A product by a column is one of a row by a transpose, which is a layout: the
-    matrix is read where it lies, and results are next to each other. With `devices` only products
-    on these are changed; with strict numerics nothing is scaled later.
-
+    not: rows of a group are rows of one product, up to 64. A conversion from 16 bits is done before
+    the move. A product by a column is one of a row by a transpose, which is a layout: the matrix is
+    read where it lies, and results are next to each other. With `devices` only products on these
+    are changed; with strict numerics nothing is scaled later.
     ```mlir
     %s = braid.mul %k, %c : (tensor<8x64x2048xf32>, tensor<1x1x1xf32>) -> tensor<8x64x2048xf32>
     %y = braid.matmul %q, %s : … -> tensor<8x1x2048xf32>
@@ -80,8 +79,8 @@ def _is_open(product: MatmulOp) -> bool:
 def _scale_result(product: MatmulOp) -> MatmulOp:
     """Apply scales of operands to the result, and return the product.
 
-    That of the right operand, where the result is smaller; both, where both are scaled, since one
-    number after the product takes the place of two passes over what it reads.
+    The scale of the right operand is moved if the result is smaller; both are moved if both
+    operands are scaled, since one factor after the product replaces two passes over its operands.
     """
     if element_type_of(product.output) not in _FLOATS:
         return product
@@ -158,7 +157,7 @@ def _convert_first(product: MatmulOp) -> MatmulOp:
     """Move the right operand after its conversion from 16 bits instead of before, and return the
     product.
 
-    Products read what is moved where it lies, and convert it as they load it.
+    Matmuls read a moved operand in place, and convert it as they load it.
     """
     conversion = product.rhs.owner
     if not isinstance(conversion, ELEMENTWISE["cast"]) or not product.rhs.has_one_use():
@@ -179,7 +178,7 @@ def _convert_first(product: MatmulOp) -> MatmulOp:
 
 
 def _moved(value: SSAValue) -> tuple[SSAValue, list[Operation]]:
-    """Return what `value` is moved from for one reader, and what moves it, in order."""
+    """Return the source of `value` for one reader, and the ops that move it, in order."""
     views: list[Operation] = []
     while isinstance(owner := value.owner, _VIEWS) and value.has_one_use():
         views.insert(0, owner)
@@ -285,7 +284,7 @@ def _product(product: MatmulOp, left: SSAValue, right: SSAValue) -> MatmulOp:
 
 
 def _replace(product: MatmulOp, last: TensorOp) -> None:
-    """Put `last`, which ends what is made of another product, into the place of `product`."""
+    """Put `last`, the end of the computation on another product, in the place of `product`."""
     Rewriter.insert_op(last, InsertPoint.before(product))
     inherit_names(product, [last.results[0]], inserted=[last])
     product.output.replace_all_uses_with(last.results[0])

@@ -65,7 +65,7 @@ class SinkReshapesPass(ModulePass):
 
 def _sink_all(func: Operation) -> int:
     """Return how many ops moved; operands come before their readers."""
-    # Results of products, and what was computed with one in its shape.
+    # Results of products, and values computed from one in its shape.
     made, count = set[SSAValue](), 0
     for op in list(func.walk()):
         if isinstance(op, ElementwiseOp):
@@ -114,7 +114,7 @@ def _moved(op: ElementwiseOp, shape: Shape, shapes: Sequence[Shape]) -> Elementw
 
 
 def _reshapes_of(value: SSAValue) -> Iterator[ReshapeOp]:
-    """Yield the reshapes that make `value` of another one, the last one first."""
+    """Yield the reshapes from another value to `value`, the last one first."""
     while isinstance(value.owner, ReshapeOp):
         yield value.owner
         value = value.owner.input
@@ -165,7 +165,7 @@ def _shape_before(operand: Shape, source: Shape, result: Shape) -> list[int] | N
     """Return an operand's shape, which is repeated along dims of `result`, beside one of shape
     `source`.
 
-    None where it is repeated along a part only of dims that are one.
+    The result is None if it is repeated along only a part of dims that a reshape merges.
     """
     shape: list[int] = []
     for before, after in _groups(source, result):

@@ -113,7 +113,7 @@ def _move_to_table(transpose: TransposeOp, known: ParameterExpressions) -> bool:
 def _is_from_known(product: MatmulOp, known: ParameterExpressions) -> bool:
     """Return whether the matrix of `product` is known, or gathered from a known table for it alone.
 
-    What another device gathers would have to be transposed whenever the model runs.
+    A value that another device gathers would have to be transposed in each run.
     """
     matrix = product.lhs
     if known.is_known(matrix):

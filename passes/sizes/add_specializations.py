@@ -35,17 +35,18 @@ class AddSpecializationsPass(ModulePass):
     """Add functions for sizes that are asked for, and for steps that append one row to a state.
 
     Decisions are made at likely sizes; at others that are frequent, decisions of their own pay, and
-    code of fixed sizes is faster. So are steps of one token, which are most of what a decoder runs.
-    The runtime runs the first function whose sizes the dims have, and the one for all elsewhere.
+    code of fixed sizes is faster. The same holds for steps of one token, which are most runs of a
+    decoder. The runtime runs the first function whose sizes the dims have, and the one for all
+    elsewhere.
 
     In: a module with one public function. `sizes` lists sizes by name, those of one function
     separated by commas and functions by semicolons: `sizes="batch=1,sequence=128;batch=1"`; so does
-    `braid.specialize`, which `select-variants` writes and which ends here. Out:
-    copies of the function after it, with these numbers in place of symbols, and with
-    `braid.specialized`; what has most sizes comes first. Where a state is appended to
-    (`append-in-place`), another one has 1 in place of the number of rows that a run appends, if
-    that is a symbol of its own. A module with phases stays as it is. Raises BraidError for a name
-    that the function has not, a number that is not allowed, and sizes at which an op is impossible.
+    `braid.specialize`, which `select-variants` writes and which ends here. Out: copies of the
+    function after it, with these numbers in place of symbols, and with `braid.specialized`; what
+    has most sizes comes first. If runs append to a state (`append-in-place`), one more function has
+    1 in place of the number of appended rows, if that is a separate symbol. A module with phases
+    stays as it is. Raises BraidError for a name that the function has not, a number that is not
+    allowed, and sizes at which an op is impossible.
 
     ```mlir
     func.func @main(%ids: tensor<?x?xi64, #braid.sizes<["batch", "new"]>>, …)
@@ -127,5 +128,5 @@ def _specialize(module: ModuleOp, function: FuncOp, sizes: Mapping[str, int]) ->
     bind_functions([copy], sizes)
     copy.attributes[SPECIALIZED] = sizes_attribute(sizes)
     for op in copy.walk():
-        drop_measured(op)  # what a profile timed was code for all sizes, at any of them
+        drop_measured(op)  # a profile timed code for all sizes, at any of them
     module.body.block.insert_op_after(copy, function)

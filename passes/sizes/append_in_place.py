@@ -25,7 +25,7 @@ from braid.support.sizes.expression import Extent, Size, Symbol, atom_alone
 class AppendInPlacePass(ModulePass):
     """Let a state that grows by a concatenation have the dim that grows as its outermost one.
 
-    What is new then lies after what there was: a caller that gives one buffer as the input and as
+    New rows then follow the old ones in memory: a caller that passes one buffer as the input and as
     the output copies nothing. Readers see the state through transposes, which are layouts where
     their kernels take them.
 
@@ -52,7 +52,7 @@ class AppendInPlacePass(ModulePass):
 
 
 def _growth(function: FuncOp, port: StatePort) -> ConcatOp | None:
-    """Return what appends to the state; None where something else becomes of it."""
+    """Return the op that appends to the state; None if the state has another use."""
     block = function.body.block
     end, argument = block.last_op, block.args[port.input]
     assert end is not None

@@ -84,8 +84,9 @@ def bind_functions(functions: Sequence[FuncOp], values: Mapping[str, int]) -> No
 def bind_likely_sizes(module: ModuleOp) -> None:
     """Put its likely sizes in place of the symbols of each function of a module.
 
-    A symbol has another one in a function where a size that it depends on is fixed. Functions that
-    say none have those of the module. Raises BraidError where an op is impossible at these sizes.
+    A symbol has another one in a function where a size that it depends on is fixed. Functions
+    without bindings have those of the module. Raises BraidError where an op is impossible at these
+    sizes.
     """
     functions = [op for op in module.walk() if isinstance(op, FuncOp)]
     of_module = likely_sizes(module)
@@ -98,7 +99,7 @@ def bind_likely_sizes(module: ModuleOp) -> None:
 
 
 def _bind(functions: Sequence[tuple[FuncOp, Mapping[str, int]]]) -> None:
-    """Put numbers in place of the symbols of each function, and verify all of them then."""
+    """Replace the symbols of each function by numbers, then verify all functions."""
     for function, values in functions:
         Binding.of(values).bind_all(function)
         _drop_symbols(function, values)
@@ -107,7 +108,7 @@ def _bind(functions: Sequence[tuple[FuncOp, Mapping[str, int]]]) -> None:
 
 
 def _check(functions: Iterable[FuncOp], values: Mapping[str, int]) -> None:
-    """Raise BraidError for a symbol that there is not, or a number that one does not allow."""
+    """Raise BraidError for an unknown symbol, or a number that a symbol does not allow."""
     known = {name: Assumed() for f in functions for name in symbols_used(f)}
     known |= {name: own for f in functions for name, own in assumptions_of(f).symbols}
     for name, number in values.items():

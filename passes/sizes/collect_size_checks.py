@@ -25,9 +25,9 @@ from braid.support.sizes.expression import symbol
 class CollectSizeChecksPass(ModulePass):
     """Write down what each run of a function has to check about its sizes.
 
-    The rules of shapes ask whether sizes are equal, or one is at most another; where neither
-    follows from what is assumed of the symbols, the op is valid at some sizes alone. Run it while
-    the ops are those of the model: what passes make of them is right where these are.
+    The rules of shapes ask whether sizes are equal, or one is at most another. If neither follows
+    from the assumptions about symbols, the op is valid at some sizes only. Run it while the ops are
+    those of the model: later ops are valid where these are.
 
     The ranges that are assumed of symbols are checked too: proofs rely on them.
 
@@ -80,8 +80,8 @@ _Checks = dict[SizeFact, DictionaryAttr]
 def _add_checks(block: Block, assumed: Assumptions, checks: _Checks) -> Assumptions:
     """Add what the ops of a block need to `checks`; return what holds where these do.
 
-    What all branches of a conditional op need is needed before it: passes may move there what all
-    of them begin with.
+    Checks of all branches of a conditional op are needed before it: passes may hoist ops with which
+    all branches begin.
     """
     for op in block.ops:
         if isinstance(op, TensorOp):

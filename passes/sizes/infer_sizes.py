@@ -23,9 +23,9 @@ from braid.support.sizes.operators import product_of
 def infer_sizes(module: ModuleOp) -> None:
     """Give the results of ops the sizes that follow from those of their operands.
 
-    The arguments of functions say the sizes of their open dims: so do, afterwards, all values that
-    ops of braid and of `scf` make of them, and the results of functions. A result that says an
-    extent keeps it. Ops of other dialects stay as they are.
+    The types of function arguments have the sizes of open dims. Afterwards, so have the types of
+    all values that ops of braid and `scf` compute from them, and of function results. A result that
+    says an extent keeps it. Ops of other dialects stay as they are.
 
     Raises:
         BraidError: an op is impossible at these sizes.
@@ -116,7 +116,8 @@ def _take_condition_types(op: scf.WhileOp) -> None:
 
 
 def infer_nested(op: Operation) -> None:
-    """Infer the types of control flow inside of an op, then of itself, from what regions yield."""
+    """Infer the types of control flow inside of an op, then of the op, from the values that regions
+    yield."""
     for region in op.regions:
         for block in region.blocks:
             for inner in list(block.ops):

@@ -1,9 +1,9 @@
 """Decisions for open sizes: made on a copy of the module at likely ones, and carried over.
 
-A decision is attributes. The copy has an op for each of the module, in the same order, so that
-what a pass writes on one belongs on the other. Ops of the copy say which types they have in the
-module (`braid.open_types`): a kernel family that takes a group at the likely sizes is asked
-whether it takes it at all of them.
+A decision is attributes. The copy has an op for each op of the module, in the same order, so that
+attributes can be transferred. Ops of the copy hold their types in the module (`braid.open_types`):
+a kernel family that supports a group at the likely sizes is asked whether it supports it at all
+sizes.
 """
 
 from abc import ABC

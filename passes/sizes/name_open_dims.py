@@ -34,10 +34,10 @@ class NameOpenDimsPass(ModulePass):
     MLIR says `?` of dims that may differ. Those that an op takes for equal are compared when the
     model runs: `collect-size-checks`. A bound of StableHLO is assumed of the size.
 
-    In: any module. Out: the types of arguments say all sizes, and so do those of what ops of braid
-    and of `scf` compute from them; the passes that convert other ops go on with that. Types that
-    say sizes already stay as they are. Raises BraidError for an op that is impossible at all sizes,
-    and UnsupportedError for branches of different shapes and values of loops that change theirs.
+    In: any module. Out: the types of arguments have all sizes, and so have values that ops of braid
+    and `scf` compute from them; the passes that convert other ops rely on that. Types with sizes do
+    not change. Raises BraidError for an op that is impossible at all sizes, and UnsupportedError
+    for branches of different shapes and values of loops that change theirs.
 
     ```mlir
     func.func @main(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
@@ -90,7 +90,7 @@ def _new_symbol(name: str, taken: set[str]) -> tuple[Extent, str]:
 
 
 def _bounds(type: AnyTensor) -> Iterator[int | None]:
-    """Yield the bound of StableHLO for each dim, None where there is none."""
+    """Yield the bound of StableHLO for each dim, None without one."""
     held = type.encoding
     bounds = held.bounds() if isinstance(held, TypeExtensionsAttr) else ()
     for dim in range(type.get_num_dims()):

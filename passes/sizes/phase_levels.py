@@ -89,7 +89,7 @@ class PhaseLevels:
 
 
 def captured_values(op: Operation) -> Iterator[SSAValue]:
-    """Yield the values from outside of an op that it, or what is inside of it, reads."""
+    """Yield the outside values that an op or its nested ops read."""
     ops = list(op.walk())
     inside = set(ops)
     for operand in (operand for each in ops for operand in each.operands):

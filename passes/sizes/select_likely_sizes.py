@@ -40,7 +40,7 @@ _MOST_STEPS = 16
 """How many sizes are changed one after the other."""
 
 _NO_VALUE = 1 << 62
-"""What counts as lacking where a size has no value."""
+"""The number of missing facts if a size has no value."""
 
 _MOST_REPAIRED = 4
 """Guesses from which on sizes are changed: a model that is impossible takes time by these."""
@@ -50,10 +50,10 @@ _MOST_REPAIRED = 4
 class SelectLikelySizesPass(ModulePass):
     """Write down for each symbol the value at which decisions are made.
 
-    It is what `likely_sizes` says if all checks of the function hold there and no dim that this
-    sizes decide is 1; else the first of some other sizes of which that is true, or with fewest such
-    dims. Where the checks hold at none of them, it is what becomes of these where one size after
-    the other is changed such that fewer checks fail. Run it after `collect-size-checks`.
+    It is `likely_sizes` if all checks of the function hold there and no dim computed from them is
+    1; else the first of some other sizes for which that is true, or the one with fewest such dims.
+    If the checks hold at none of them, these sizes are changed one after the other such that fewer
+    checks fail. Run it after `collect-size-checks`.
 
     In: functions with open sizes. Out: `braid.symbols` with `likely` values.
 
@@ -129,8 +129,8 @@ class _Extents:
     def short(self, values: Mapping[str, int]) -> int:
         """Return how many sizes are 1 or 0 though no symbol of theirs is.
 
-        An extent of 1 has any layout and any tile for nothing, so that what is decided there says
-        little about longer ones.
+        With an extent of 1 any layout and any tile is free, so decisions there say little about
+        larger extents.
         """
         return sum(
             evaluate(size, values) <= 1
@@ -164,7 +164,7 @@ class _Checks:
 
     @property
     def fixed(self) -> dict[str, int]:
-        """Return the sizes of which a check says that they are a number."""
+        """Return the sizes for which a check states a number."""
         found: dict[str, int] = {}
         for size, is_zero in self.checked:
             terms = dict(terms_of(size))

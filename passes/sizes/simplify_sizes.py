@@ -23,7 +23,7 @@ class SimplifySizesPass(ModulePass):
     A run ends with an error where a check of the function does not hold, so that all code after
     the checks may rely on them: `min(n, 1)` is 1 where a window needs n to be at least 1. Sizes
     that are equal are then often written alike, and slices of whole tensors are seen to be such.
-    Where a check says that two sizes are equal, one of them is written as the other: an image that
+    If a check says that two sizes are equal, one is replaced by the other: an image that
     was halved, enlarged and added to itself has an even height.
 
     In: functions with `braid.size_checks`, which stay as they are, and others, which are left

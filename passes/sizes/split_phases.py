@@ -181,7 +181,7 @@ def _put_scalars_in_tensors(block: Block) -> None:
                 use.operation.operands[use.index] = read.result
 
 
-# ---- What the values between phases are called, and which sizes they tell ----
+# ---- Names of values between phases, and the sizes that they give ----
 
 
 class _ValueNames:
@@ -253,7 +253,7 @@ class _SizeSources:
             self.holders |= dict.fromkeys(names, value)
 
     def collect(self, phase: _Phase) -> None:
-        """Find what a phase takes: values of earlier ones, and those that give its sizes."""
+        """Find the inputs of a phase: values of earlier ones, and values that give its sizes."""
         taken: dict[SSAValue, None] = {}
         if phase.number == 0:
             taken |= dict.fromkeys(self.function.body.block.args)

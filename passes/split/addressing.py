@@ -18,9 +18,9 @@ from braid.passes.split.split_dims import Part
 class Slicer:
     """Inserts slices of values with `builder`.
 
-    Of a concatenation along the dim of a slice only the pieces concerned are read, also through a
-    reshape or a slice of the whole: where the parts are those of the ops before, nothing is
-    joined. With `through_concats` that holds through concatenations along other dims as well.
+    A slice along the dim of a concatenation reads only the pieces that it overlaps, also through a
+    reshape or a slice of the whole: if the parts equal those of the ops before, nothing is
+    concatenated. With `through_concats` that holds through concatenations along other dims as well.
     """
 
     builder: Builder

@@ -61,7 +61,7 @@ class _Splitter:
         self.slices: dict[tuple[SSAValue, Part], SSAValue] = {}
 
     def split(self, op: Operation, counts: Mapping[int, int]) -> list[SSAValue]:
-        """Insert the parts of `op` (`op` itself if there is one) and what joins them.
+        """Insert the parts of `op` (`op` itself if there is only one) and the op that joins them.
 
         Returns the whole results.
 
@@ -130,10 +130,10 @@ def erase_unused_addressing(module: ModuleOp) -> None:
 class ApplySplitsPass(ModulePass):
     """Replaces every op with `braid.split` by its parts, slices of operands, and concatenations.
 
-    In: `braid.split`, as `select-splits` writes it. Out: parts of the same kind without it. Where
-    an op reads what a split op makes, cut at the same places, it reads the parts; with
-    `through_concats` also those of what is concatenated along another dim. Partial results of
-    reduced dims are accumulated. Raises BraidError for a decision that does not fit the op.
+    In: `braid.split`, as `select-splits` writes it. Out: parts of the same kind without it. A
+    reader of a split op that is cut at the same positions reads the parts; with `through_concats`
+    also the parts of a concatenation along another dim. Partial results of reduced dims are
+    accumulated. Raises BraidError for a decision that does not fit the op.
 
     ```mlir
     %y = braid.exp %x {braid.split = array<i64: 2, 1>} : (tensor<8x9xf32>) -> tensor<8x9xf32>

@@ -65,8 +65,8 @@ class _PartCountSearch:
     def in_order(self, order: Sequence[SplitDim]) -> dict[int, int] | None:
         """Split one dim of `order` after the other, each into as few parts as suffice.
 
-        A dim of which no number suffices is split into as many parts as there can be. What later
-        dims make unnecessary is taken back.
+        A dim of which no number suffices is split into as many parts as there can be. Splits that
+        later dims make unnecessary are undone.
         """
         counts = dict(self.start)
         for dim in order:

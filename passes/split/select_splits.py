@@ -97,16 +97,15 @@ class SelectSplitsPass(DecisionPass):
     In: ops before fusion. Out: `braid.split` on those ops: parts per dim of the result, then per
     reduced dim. An op uses its operands, each once, and its results. The default of `memory` is
     that of the units of `target` that the op runs on, less an eighth; sizes may have units. With
-    `devices` only ops on these are split.
-    Reduced dims are split only with `allow_split_reduction`. An op that reads what a split op
-    makes is split alike where it can be, so that parts flow on without being joined. With
-    `follow_readers` more of them do: where the kind of an op leaves the choice, it is split along
-    a dim that its readers can be split along, and a reader follows in those dims in which it can,
-    also what is concatenated. There is then less to move, but more ops are ordered as one.
+    `devices` only ops on these are split. Reduced dims are split only with `allow_split_reduction`.
+    An op that reads what a split op makes is split alike where it can be, so that parts flow on
+    without being joined. With `follow_readers` more of them do: if the kind of an op leaves the
+    choice, it is split along a dim of its readers' splits, and readers follow in the dims in which
+    they can, including concatenations. There is then less to move, but more ops are ordered as one.
 
     `dims` are split first, the first of them as far as it helps, then the next: `N,C` are frames,
-    then channels; `D`, `H` and `W` the last three dims of images, numbers dims of any result. What
-    they leave too large is split along others too.
+    then channels; `D`, `H` and `W` the last three dims of images, numbers dims of any result. Parts
+    that are still too large are split along other dims, too.
 
     Raises InfeasibleError for an op of which no part fits, and UnsupportedError for open dims.
 

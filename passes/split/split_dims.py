@@ -1,4 +1,5 @@
-"""The dims along which an op may be split, what parts of it need, and what the largest takes."""
+"""The dims along which an op may be split, the operands of its parts, and the bytes of the
+largest."""
 
 import itertools
 import math
@@ -57,7 +58,7 @@ class Largest:
 
 
 class SplitDim:
-    """Dim number `dim` of an op's iteration domain: its parts, and what they need.
+    """Dim number `dim` of an op's iteration domain: its parts, and their needs.
 
     `extent` elements in whole `unit`s; `combine` names the elementwise op that joins the partial
     results of a reduced dim, and is None for a dim of the result.
@@ -134,9 +135,7 @@ class SplitDim:
         )
 
     def largest(self, count: int) -> Largest | None:
-        """Return what the largest of `count` parts takes; None where not all of them can be
-        made.
-        """
+        """Return the needs of the largest of `count` parts; None if not all of them can be made."""
         if count not in self._largest:
             self._largest[count] = self._find_largest(count)
         return self._largest[count]
@@ -158,7 +157,7 @@ class SplitDim:
         return Largest(made, operands)
 
     def _typical_parts(self, count: int) -> list[Part]:
-        """Return the parts of which one needs the most.
+        """Return the part that needs the most.
 
         What affine indices read is less at the ends, in the padding, and else as large as the
         part.
@@ -181,7 +180,7 @@ def split_dims(
     Convolutions, pooling, resizes: batch, channels, then spatial dims. Transposes: first the dims
     that stay in place. Others: outermost in storage first, but those with a halo last. Reduced
     dims come after all others and only with `reductions`, since their parts must be joined.
-    None where it is decided where tensors of `op` lie. With `among` only dims with these numbers.
+    None where it is decided where tensors of `op` lie. With `among`, only dims with these numbers.
     """
     if has_storage(op):
         return []

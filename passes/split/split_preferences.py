@@ -115,7 +115,7 @@ def _counts_of(
 def _reshaped_counts(
     counts: Mapping[int, int], source: Sequence[int], target: Sequence[int]
 ) -> dict[int, int]:
-    """Return `counts` of the dims of `target`; none where parts of `source` are not parts of it."""
+    """Return `counts` for the dims of `target`; none if parts of `source` are not parts of it."""
     found: dict[int, int] = {}
     for own, others in shared_dims(source, target):
         cut = [dim for dim in own if counts.get(dim, 1) > 1]

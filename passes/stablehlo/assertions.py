@@ -99,7 +99,7 @@ def _bound(function: FuncOp, own: str, name: str, factor: int, constant: int) ->
 
 
 def _make_one(function: FuncOp, left: Extent, right: Extent) -> None:
-    """Put the symbol on the right in place of that on the left, of which it takes the range."""
+    """Replace the symbol on the left by the one on the right, which gets its range."""
     (own,), (other,) = symbols_of(left), symbols_of(right)
     Binding.replacing(Symbol(own), right).bind_all(function)
     known = dict(assumptions_of(function).symbols)

@@ -48,7 +48,7 @@ def shift_right_arithmetic(t: StablehloNode) -> SSAValue:
 
 
 def _shifted_right(t: StablehloNode, signedness: Signedness) -> SSAValue:
-    """Shift the bits as integers of this signedness, which says what is filled in."""
+    """Shift the bits as integers of this signedness, which decides how they are filled."""
     element_type = t.element_type
     if not is_computed_integer(element_type):
         t.fail(f"its operands are of {element_type}, expected integers")

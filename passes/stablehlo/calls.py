@@ -14,7 +14,7 @@ from braid.passes.stablehlo.windows import dynamic_reduce_window
 
 
 def _mark(t: StablehloNode) -> Sequence[SSAValue]:
-    """Return the operands of what says something about them: it has no meaning on one device."""
+    """Return the operands of an op that only annotates them: it has no meaning on one device."""
     return list(t.op.operands)
 
 

@@ -1,4 +1,4 @@
-"""What the region of a sort compares: keys, each a value of one of the two elements."""
+"""The comparison of a sort's region: keys, each a value of one of the two elements."""
 
 from dataclasses import dataclass, field
 
@@ -35,7 +35,7 @@ class Comparator:
     )
 
     def keys(self, scalar: SSAValue) -> list[Key] | None:
-        """Return by which keys `scalar` says what comes first; None where it is another order.
+        """Return the keys by which `scalar` compares; None if it is another order.
 
         It compares a key, or else says: this key is less, or equal and the next one decides.
         """

@@ -130,5 +130,5 @@ class ComplexNode(StablehloNode):
         return self.make("stablehlo.concatenate", [left, right], [type], dim)[0]
 
     def fields(self) -> dict[str, Attribute]:
-        """Return what the op says about itself."""
+        """Return an attribute of the op."""
         return {**self.op.attributes, **self.op.properties}

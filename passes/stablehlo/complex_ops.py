@@ -12,7 +12,7 @@ from braid.passes.stablehlo.complex_node import ComplexNode, Pair, is_complex, p
 from braid.passes.stablehlo.fourier import fourier_transform
 
 Part = SSAValue | Pair
-"""What becomes of a result: a real one stays one value."""
+"""The replacement of a result: a real one stays one value."""
 
 _BY_PARTS = """
 add broadcast broadcast_in_dim concatenate dynamic_broadcast_in_dim dynamic_gather dynamic_pad
@@ -160,7 +160,7 @@ def _size(t: ComplexNode, number: Pair) -> SSAValue:
     zero = t.full(0, large)
     ratio = t.do("divide", small, large)
     root = t.do("sqrt", t.do("add", t.full(1, ratio), t.do("multiply", ratio, ratio)))
-    # Of 0 and of infinity the ratio is no number.
+    # The ratio of 0 and 0, or of infinities, is NaN.
     is_large = t.compare("EQ", large, t.full(float("inf"), large))
     is_plain = t.do("or", t.compare("EQ", large, zero), is_large)
     return t.do("select", is_plain, large, t.do("multiply", large, root))

@@ -46,7 +46,7 @@ def _is_number(t: StablehloNode, number: int) -> SSAValue:
 
 
 def _inlined(t: StablehloNode, region: Region) -> Sequence[SSAValue]:
-    """Return what a region without arguments yields, with its ops at the place of this one."""
+    """Return the values that a region without arguments yields; its ops replace this one."""
     end = region.block.last_op
     assert isinstance(end, scf.YieldOp), "it is a branch of scf"
     values = list(end.operands)

@@ -18,7 +18,7 @@ from braid.passes.stablehlo.node import CONVERTERS
 class ConvertStablehloToBraidPass(ModulePass):
     """Rewrites the ops of StableHLO as braid's, and its control flow as `scf`.
 
-    Shapes are known, but for sizes of inputs (`name-open-dims`), and what is computed of these.
+    Shapes are known, except for sizes of inputs (`name-open-dims`) and expressions of these.
     Regions of reductions, sorts and scatters are applied to whole tensors. Products and
     convolutions, which name their dims, get transposes around them, most of which layouts remove;
     complex numbers are split before (`split-complex-numbers`). Raises

@@ -127,7 +127,7 @@ def lapack_getrf(t: StablehloNode) -> Sequence[SSAValue]:
 
 
 def _swapped_rows(t: StablehloNode, matrix: SSAValue, place: SSAValue, other: SSAValue) -> SSAValue:
-    """Return matrices with two rows swapped, of which one is the same in all."""
+    """Return matrices with two rows swapped; one of these is the same row in all matrices."""
     shape = shape_of(matrix)
     here, rows = t.reshape(place, [1, 1, 1]), counted(t, shape[1], 1)
     at_other = t.apply("select", t.apply("eq", rows, other), here, rows)

@@ -44,7 +44,7 @@ def folded(
 def combine(
     t: StablehloNode, block: Block, left: Sequence[SSAValue], right: Sequence[SSAValue]
 ) -> list[SSAValue]:
-    """Return what a region makes of two values each, all of one shape."""
+    """Return the results of a region on two values each, all of one shape."""
     shape = extents_of(left[0])
     elements = Elements(t, dict(zip(block.args, (*left, *right), strict=True)), shape)
     return [elements.repeated(value) for value in returned_by(block)]

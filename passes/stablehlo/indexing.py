@@ -167,7 +167,7 @@ def _index_tuples(
     """Return the starts as `[batching…, others…, tuple]`, clamped; and which dims batch, without
     it.
 
-    Of a tuple only the numbers in these places are taken, which are at most `last`.
+    Only the entries at these positions of a tuple are used, clamped to at most `last`.
     """
     starts = _index(t, t.value(1), t.extents(t.value(0)))
     shape = extents_of(starts)

@@ -97,7 +97,7 @@ def dynamic_reshape(t: StablehloNode) -> SSAValue:
 
 @converter("set_dimension_size")
 def set_dimension_size(t: StablehloNode) -> SSAValue:
-    """Cut a dim to its first elements; the size is that of an operand, which is no data."""
+    """Cut a dim to its first elements; the size must be an operand that does not depend on data."""
     sizes, dim = t.size_values(1), t.integer("dimension")
     if len(sizes) != 1:
         t.fail(f"operand 1 has {len(sizes)} elements, expected one")

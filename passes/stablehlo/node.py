@@ -20,7 +20,7 @@ from braid.support.sizes.expression import Extent
 
 
 class StablehloNode(ForeignNode[StablehloOp]):
-    """An op of StableHLO, with what it says about itself."""
+    """An op of StableHLO, with its attributes."""
 
     def dims(self, name: str, part: str) -> list[int]:
         """Return the list `part` in a field of the dialect, empty where it is missing."""
@@ -33,7 +33,7 @@ class StablehloNode(ForeignNode[StablehloOp]):
         return int(match[1]) if match else 0
 
     def letter(self, name: str, letters: str) -> str:
-        """Return an option of LAPACK, which is the code of one of these letters."""
+        """Return an option of LAPACK, whose code is one of these letters."""
         options = self.options("mhlo.backend_config") or self.options("backend_config")
         number = options.get(name, 0)
         if number not in map(ord, letters):
@@ -70,7 +70,7 @@ class StablehloNode(ForeignNode[StablehloOp]):
         ]
 
     def convert(self, op: StablehloOp) -> Sequence[SSAValue]:
-        """Insert an op of StableHLO at the place of this one, and return what it becomes."""
+        """Insert an op of StableHLO in the place of this one, and return its replacement."""
         op.location = self.op.location
         Rewriter.insert_op(op, InsertPoint.before(self.op))
         node = StablehloNode(op)
@@ -152,7 +152,7 @@ class StablehloNode(ForeignNode[StablehloOp]):
 
 
 def _common(extents: Sequence[Extent]) -> Extent:
-    """Return the extent that all but ones have: a number where one of them is."""
+    """Return the extent that all agree on except for ones: a number if one of them is a number."""
     others = [extent for extent in extents if extent not in (1, DYNAMIC)]
     return next((e for e in others if isinstance(e, int)), others[0] if others else 1)
 

@@ -100,7 +100,8 @@ def _kind_of(block: Block) -> str | None:
 
 
 def _function_of(op: Operation) -> _Function | None:
-    """Return what an op does to elements of which only their order is known, None for others."""
+    """Return the effect of an op on elements of which only the order is known, None for other
+    ops."""
     if not isinstance(op, StablehloOp) or len(op.results) != 1:
         return None
     node = StablehloNode(op)

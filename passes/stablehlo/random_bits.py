@@ -109,7 +109,7 @@ def _threefry_words(
 def _philox(
     t: StablehloNode, state: Sequence[SSAValue], shape: Sequence[int], *, is_long: bool
 ) -> tuple[list[SSAValue], SSAValue]:
-    """Return the next state and random numbers, of which four words have one counter.
+    """Return the next state and random numbers; four words share one counter.
 
     A state of two has the key as the upper half of its counter.
     """

@@ -59,8 +59,7 @@ class Elements:
         self._shape = tuple(shape)
 
     def of(self, scalar: SSAValue) -> SSAValue:
-        """Return the tensor of `scalar`, of the shape of all, or with extents of 1 if it is one
-        number.
+        """Return the tensor of `scalar`, with the shape of all, or with extents of 1 for a splat.
 
         Raises UnsupportedError for an op in the region that is not elementwise.
         """

@@ -25,7 +25,7 @@ from braid.support.sizes.expression import Extent
 @converter("scatter")
 def scatter(t: StablehloNode) -> list[SSAValue]:
     """Combine updates with what is there: by one op, replacing it, or by any region if each place
-    is written once. What is outside is left out.
+    is written once. Updates that are out of bounds are dropped.
     """
     count = len(t.op.results)
     places = _Places(t)
@@ -50,7 +50,7 @@ def scatter(t: StablehloNode) -> list[SSAValue]:
 
 
 def refuse_update(t: StablehloNode, hint: str) -> NoReturn:
-    """Raise UnsupportedError for a region of which `update_kind` is None."""
+    """Raise UnsupportedError for a region whose `update_kind` is None."""
     t.unsupported(
         "its region is not one of add, and, maximum, minimum, multiply, or, subtract, nor one of "
         "its arguments",
@@ -100,7 +100,7 @@ def _scattered(places: "_Places", value: SSAValue, update: SSAValue, kind: str) 
 class _Places:
     """Where the updates of a scatter go: index tuples into some dims of the operand.
 
-    The other dims, which windows have whole, are moved after these. A tuple is where a window
+    The other dims, which windows cover completely, are moved after these. A tuple is where a window
     starts and which of its elements it is; starts come first in the tensors of tuples, `[scatter
     dims…, window dims…, tuple]`.
     """

@@ -24,7 +24,7 @@ _MOST_PLACES = 1024
 
 @converter("select_and_scatter")
 def select_and_scatter(t: StablehloNode) -> SSAValue:
-    """Compare one element of all windows after the other, and scatter to those that are left."""
+    """Compare the elements of all windows one by one, and scatter to the chosen ones."""
     value, source, initial = (t.value(index) for index in range(3))
     shape = t.numbers(value)
     ones, pads = [1] * len(shape), t.integers("padding", [0] * 2 * len(shape))

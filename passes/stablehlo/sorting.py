@@ -82,8 +82,8 @@ def _sorted(t: StablehloNode, value: SSAValue, dim: int, *, largest: bool) -> SS
 def _ranked(t: StablehloNode, block: Block, dim: int) -> SSAValue:
     """Return the places of the elements in the order of any region.
 
-    As many elements come before one as the region says, or are equal and before it. Compares each
-    with each other one.
+    The rank of an element is the number of elements that the region orders before it, or that are
+    equal and precede it. Compares each with each other one.
     """
     shape = t.numbers(t.value(0))
     extent = shape[dim]
@@ -91,8 +91,7 @@ def _ranked(t: StablehloNode, block: Block, dim: int) -> SSAValue:
     if np.prod(pairs, dtype=np.float64) > _MOST_COMPARED:
         t.unsupported(
             f"its region compares no keys, for which dim {dim} of {list(shape)} is too large",
-            hint="compare values of the elements by LT or GT, of which the first one decides that "
-            "is not equal",
+            hint="compare values of the elements by LT or GT; the first ones that differ decide",
         )
     own, other = list(pairs), list(pairs)
     own[dim + 1], other[dim] = 1, 1
@@ -119,7 +118,7 @@ _INDEX = IntegerType(32)
 
 
 def first_sorted(t: StablehloNode, value: SSAValue, dim: int, count: int) -> SSAValue | None:
-    """Return the first `count` elements of what one key was sorted by, without sorting the others.
+    """Return the first `count` elements by one sort key, without sorting the others.
 
     None for any other value.
     """

@@ -75,7 +75,7 @@ class _Splitting:
         self._arguments: list[BlockArgument] = []
 
     def split(self, block: Block) -> None:
-        """Split what the ops of a block compute, and those of their regions."""
+        """Split the complex results of the ops of a block and of their regions."""
         for op in list(block.ops):
             if isinstance(op, FuncReturnOp):
                 _require_real(op, "result", op.operands)
@@ -118,7 +118,7 @@ class _Splitting:
         self._replaced.append(op)
 
     def erase(self) -> None:
-        """Erase what was replaced, which nothing uses any more."""
+        """Erase the replaced ops, which have no uses any more."""
         for op in reversed(self._replaced):
             Rewriter.erase_op(op)
         for argument in self._arguments:

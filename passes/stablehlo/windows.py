@@ -95,7 +95,8 @@ def _scanned(
     initial: Sequence[SSAValue],
     windows: _Windows,
 ) -> list[SSAValue] | None:
-    """Return cumulative reductions from neutral values on, None where windows are no such ones."""
+    """Return cumulative reductions from neutral values on, None if the windows have another
+    form."""
     found = windows.scan(t.extents(values[0]))
     scans: list[SSAValue] = []
     for kind, value, first in zip(kinds, values, initial, strict=True):
@@ -111,7 +112,8 @@ def _folded(
 ) -> list[SSAValue]:
     """Return the reduction of each window by any region, from padding with the initial values on.
 
-    Windows of two elements are combined of elements, those of four of windows of two, and so on.
+    Windows of two elements are combined from elements, those of four from windows of two, and so
+    on.
     """
     initial = t.op.operands[len(values) :]
     empty = [t.empty(index) for index in range(len(values))]

@@ -28,7 +28,7 @@ def bind_call(table: StorageTable, call: CallOp) -> None:
 def _may_overwrite(table: StorageTable, call: CallOp, operand: SSAValue, result: SSAValue) -> bool:
     """Return whether `call` is the last to read the storage of `operand`, and reads it once.
 
-    What a branch hands on is rather written where it is wanted, and so is what a loop carries.
+    Values that a branch yields, or a loop carries, are written in their final place instead.
     """
     storage = table.of[operand]
     dies = storage.place is None and storage.upper == table.numbering.span(call).start

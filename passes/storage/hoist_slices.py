@@ -148,7 +148,7 @@ def _read_whole(shared: FusedOp, indices: list[int]) -> None:
 
 @dataclass(frozen=True)
 class HoistSlicesPass(ModulePass):
-    """Takes slices that groups read out of them, where several kernels then become one.
+    """Fuses slices of groups' operands into the groups, where several kernels then become one.
 
     The parts of a tensor that is split in many are read at offsets that kernels would contain, so
     that each reader would be a kernel of its own, which takes as long to compile as any other.

@@ -26,9 +26,9 @@ def planned_peak(function: FuncOp, memories: MemorySpaces) -> int:
 class PeakCheck:
     """Accepts candidates as long as the peak stays within `limit` bytes.
 
-    In straight-line code a decision only makes one storage of several, live for as long as any of
-    them was, so the live bytes at each op are kept and changed in place. Control flow and calls
-    decide anew what shares memory whenever lifetimes change: there, everything is planned again.
+    In straight-line code a decision only merges storages, and the result is live while any of them
+    was. So the live bytes at each op are kept and updated. Control flow and calls decide anew what
+    shares memory whenever lifetimes change: there, everything is planned again.
     """
 
     def __init__(self, function: FuncOp, memories: MemorySpaces, limit: int) -> None:

@@ -39,9 +39,9 @@ class Arena:
 class WeightsSection:
     """The places of parameters and constants, each key once in all functions; sizes in bytes.
 
-    Those that are expanded when the model is loaded are stored as they are before it, and have
-    their places in memory that is filled then. Where `narrow` is None none are; else it gives the
-    types of 16 bits that hold all values of a parameter, by key.
+    Weights that loading expands are stored unexpanded, and have places in memory that loading
+    fills. If `narrow` is None, none are expanded; else it gives, by key, the 16-bit type that holds
+    all values of a parameter.
     """
 
     narrow: Mapping[str, Attribute] | None = None
@@ -267,7 +267,7 @@ def _pack_before(storages: Sequence[Storage], output: Storage) -> Packing:
 
 
 def _pack(storages: Sequence[Storage], time_limit: float) -> Packing:
-    """Pack storages, those within one another as one."""
+    """Pack storages; those inside of one another count as one."""
     number = {storage: index for index, storage in enumerate(storages)}
 
     def buffer(storage: Storage) -> Buffer:

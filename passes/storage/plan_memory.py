@@ -173,7 +173,7 @@ def record_sections(
 
 
 def _homes(module: ModuleOp) -> dict[str | None, str | None]:
-    """Map a device that takes turns with others to the one that holds all their weights."""
+    """Map a device that takes turns with others to the device that holds all their weights."""
     homes: dict[str | None, str | None] = {}
     for function in device_functions(module):
         own = device_name(function)
@@ -217,14 +217,14 @@ class PlanMemoryPass(ModulePass):
     that, and `braid.weights_bytes` on the function, `braid.arenas` for the arenas of the target's
     other memories. Weights of the host that `expansion_of` knows have places in the space
     `expanded`, of `braid.expanded_bytes`, and `braid.stored_buffer` in the weights, perhaps of a
-    `braid.stored_type`. Functions on
-    one device, or on devices that take turns, share their weights; those of devices stand after
-    the model's, each at `braid.weights_offset`. A tensor may live in the memory of an output until
-    that is written. In a function with streams, tensors share bytes only where all that accesses
-    the one ends before anything that accesses the other begins, whichever stream is faster. Where
-    sizes are open, buffers of the arena are placed for each run: `braid.open_buffers` has their
-    bytes, `braid.open_lifetimes` when they are needed. Raises UnsupportedError for open dims
-    without sizes, InfeasibleError where the tensors in another memory are more than it holds.
+    `braid.stored_type`. Functions on one device, or on devices that take turns, share their
+    weights; weights of devices follow the model's, each at `braid.weights_offset`. A tensor may
+    live in the memory of an output until that is written. In a function with streams, tensors share
+    bytes only if all kernels that access the one end before any kernel that accesses the other
+    begins, whichever stream is faster. Where sizes are open, buffers of the arena are placed for
+    each run: `braid.open_buffers` has their bytes, `braid.open_lifetimes` when they are needed.
+    Raises UnsupportedError for open dims without sizes, InfeasibleError where the tensors in
+    another memory are more than it holds.
 
     ```mlir
     %y = func.call @kernel_0(%x) {braid.buffers = [#braid.buffer<"arena", 0>]}

@@ -62,8 +62,8 @@ class SelectStoragePass(ModulePass):
     A kernel that can write its result over an operand that is smaller than it does so where the
     arena is smaller for it.
 
-    In: groups (`braid.fused`); ops outside of groups get one of their own. Out: `braid.strides`,
-    `braid.boxes`, `braid.view_offset` and `braid.overlap` on groups, see
+    In: groups (`braid.fused`); ops outside of groups count as groups of one op. Out:
+    `braid.strides`, `braid.boxes`, `braid.view_offset` and `braid.overlap` on groups, see
     `analysis/storage/strided_storage.py`.
 
     ```mlir

@@ -1,4 +1,4 @@
-"""A buffer of a program before it has a place, and what tensors take in one."""
+"""A buffer of a program before placement, and the bytes of tensors in it."""
 
 from dataclasses import dataclass
 from typing import cast
@@ -25,9 +25,9 @@ AnyTensor = TensorType[Attribute]
 class Storage:
     """One buffer: live from `lower` to `upper` (numbers of ops, both included).
 
-    It must be aligned to `element_bytes` at least. `memory` is the memory of the target that it
-    is in; `place` is set where it is not in the arena of that. Where ops run side by side, the
-    order of their numbers is only one of many, and `moments` say what is live together.
+    It must be aligned to `element_bytes` at least. `memory` is the memory of the target that it is
+    in; `place` is set where it is not in the arena of that. If ops run concurrently, the order of
+    their numbers is only one of many, and `moments` list what is live together.
 
     `within` is a buffer that is written while this one is read for the last time; if both are in
     one memory, this one is where that one begins.

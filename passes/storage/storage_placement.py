@@ -1,4 +1,4 @@
-"""Deciding box by box which tensors lie inside others: what follows, who can, what it costs."""
+"""Deciding box by box which tensors lie inside others: consequences, candidates, costs."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -212,14 +212,14 @@ def _restore(group: FusedOp, decision: dict[str, Attribute]) -> None:
 
 
 def _root(value: SSAValue) -> SSAValue:
-    """Return what `value` is a whole view of."""
+    """Return the value of which `value` is a view of all elements."""
     while isinstance(value, OpResult) and is_view(value.op):
         value = value.op.operands[0]
     return value
 
 
 def _through(view: Operation, target: SSAValue, strides: Strides) -> Strides | None:
-    """Return the strides of one end of a view (`target`), by those of the other end."""
+    """Return the strides of one end of a view (`target`) for the strides of the other end."""
     source = view.operands[0] if target is view.results[0] else view.results[0]
     if strides == dense_strides(source):
         return dense_strides(target)

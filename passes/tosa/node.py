@@ -14,7 +14,7 @@ _SHAPE_OPERANDS = {"pad": (1,), "reshape": (1,), "resize": (1, 2, 3), "slice": (
 
 
 class TosaNode(ForeignNode[TosaOp]):
-    """An op of TOSA, with what it says about itself."""
+    """An op of TOSA, with its attributes."""
 
     @property
     def shape_operands(self) -> Collection[int]:

@@ -117,7 +117,7 @@ def average_pool(t: TosaNode) -> SSAValue:
     element_type = element_type_of(x)
     if not is_float(element_type):
         t.unsupported(
-            f"means of {element_type}, which are rounded in a way of their own",
+            f"means of {element_type}, whose rounding differs",
             hint="compute with floats instead",
         )
     # 16 bits may not hold the sum.

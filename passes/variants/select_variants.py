@@ -35,8 +35,8 @@ _LEAST_SPEEDUP = 1.15
 """Predictions of two kernels that are less than this apart do not say which is faster."""
 
 _RUN_SECONDS = 5e-6
-"""What a run takes besides its kernels: about half of a call of a model with a single small one
-from Python, so that predictions of less than a few microseconds do not decide."""
+"""The time of a run besides its kernels, about half of a call from Python of a model with one small
+kernel. So predictions below a few microseconds do not decide."""
 
 _KERNEL_BYTES, _KERNEL_SECONDS = 3 << 10, 0.13
 """The code of a kernel and the CPU time to compile it: what `benchmarks.size_variants` takes by
@@ -49,9 +49,10 @@ class SelectVariantsPass(ModulePass):
 
     Sizes that a profile saw in 2 % of the runs or more, eight at most, are tried: the layouts of
     the model are decided once for open and once for fixed dims, and the predicted seconds of both
-    are compared. Of those that are 1.15 times as fast with fixed dims, the ones are chosen that
-    save most time in the mean over all runs, within `bytes` of code and of weights in other layouts
-    and `seconds` of compilation. Run it before `add-specializations`, which adds the code.
+    are compared. Candidates are at least 1.15 times as fast with fixed dims. Of these it chooses
+    the variants that save most mean time over all runs, within `bytes` of code and of weights in
+    other layouts, and `seconds` of compilation. Run it before `add-specializations`, which adds the
+    code.
 
     In: a module with one public function of open sizes; others stay as they are. Out: that function
     with `braid.specialize`, and a remark that says what was chosen and why, or why nothing was.
@@ -119,7 +120,7 @@ class SelectVariantsPass(ModulePass):
         faster: "Sequence[_Tried]",
         chosen: "Sequence[_Tried]",
     ) -> None:
-        """Say what was chosen and why, or why nothing was."""
+        """Report the chosen variants with the reason, or why there are none."""
         texts = ", ".join(map(str, chosen))
         if chosen:
             said = f"code of its own for {texts}"
@@ -150,7 +151,7 @@ class _Tried:
 
     @staticmethod
     def of(ctx: Context, module: ModuleOp, sizes: Mapping[str, int], share: float) -> "_Tried":
-        """Return what a trial says. Raises BraidError where the model is impossible at them."""
+        """Return the result of a trial. Raises BraidError where the model is impossible at them."""
         return _Tried(sizes, share, open_costs(ctx, module, sizes), own_costs(ctx, module, sizes))
 
     @property

@@ -1,4 +1,4 @@
-"""What a run of a model takes at some sizes, in code for all sizes and in code of its own.
+"""The time of a model's run at some sizes, in code for all sizes and in specialized code.
 
 Both are found by a trial on a copy: the passes of the default pipeline up to layouts run, and the
 costs of what they made are added up. In the trial, decisions about code for all sizes are made at
@@ -41,7 +41,8 @@ _BEFORE = DEFAULT[DEFAULT.index("select-likely-sizes") + 1 : DEFAULT.index("assi
 class TrialCosts:
     """The predicted seconds of a run, the number of its kernels, and the weights it packs.
 
-    `packed` has the bytes of each weight in a layout that the model has not, by what it is made of.
+    `packed` has the bytes of each weight in a layout that the model does not have, by its
+    expression.
     """
 
     seconds: float
@@ -75,7 +76,7 @@ def own_costs(ctx: Context, module: ModuleOp, sizes: Mapping[str, int]) -> Trial
 
 
 def _copy(module: ModuleOp) -> ModuleOp:
-    """Return a copy without times of a profile, which are of code for all sizes at any of them."""
+    """Return a copy without times of a profile, which were measured on code for all sizes."""
     copy = module.clone()
     for op in copy.walk():
         drop_measured(op)

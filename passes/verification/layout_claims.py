@@ -131,7 +131,7 @@ class LayoutTotal:
         self.cost += self._counts.of_block(op.parent) * once
 
     def _once(self, op: Operation) -> float:
-        """Return what one run of `op` costs."""
+        """Return the cost of one run of `op`."""
         original = self._copy.origin.get(op)
         if original is None:
             return self._inserted(op)

@@ -1,6 +1,6 @@
 """The most bytes that are live at once, counted op by op.
 
-A tensor is there from the op that makes it to the last one that reads it, or a view of it. This
+A tensor is live from the op that makes it to the last reader of it or of a view of it. This
 is all that the passes' claims of peaks rest on; numbers of ops, graphs and solvers have no part.
 """
 
@@ -124,7 +124,7 @@ def _spared(
 def _reads_as_it_writes(op: Operation, value: SSAValue) -> bool:
     """Return whether `op` needs an element of `value` only for the same element of its result.
 
-    So do elementwise ops and groups of them, where nothing else shows them the same memory.
+    So do elementwise ops and groups of them, unless another operand aliases the same memory.
     """
     same = [index for index, o in enumerate(op.operands) if o is value]
     if any(o is not value and shown(o) is shown(value) for o in op.operands):

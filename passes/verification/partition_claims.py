@@ -142,7 +142,7 @@ def recount(
 ) -> Recount:
     """Return what every device takes in a run of `function` where ops are on `devices`.
 
-    Of devices that take turns, each takes its part of what the dearest of them would.
+    Devices that take turns each take their share of the time of the slowest of them.
     """
     walk = _Walk(devices, (target.host,), counts)
     for block in function.body.blocks:

@@ -1,4 +1,4 @@
-"""Track what runs beside the program, and which memory it uses until it is known to have ended."""
+"""Track concurrent work, and the memory it uses until it is known to have ended."""
 
 import itertools
 from collections.abc import Iterable, Sequence

@@ -39,7 +39,7 @@ def pairs_of(op: Operation, name: str) -> dict[int, int]:
 
 
 def _arrays(op: Operation, name: str) -> list[tuple[int, ...]]:
-    """Return an array of arrays of integers; empty where there is none."""
+    """Return an array of arrays of integers, by default empty."""
     attribute = op.attributes.get(name)
     if not isinstance(attribute, ArrayAttr):
         return []
@@ -51,7 +51,7 @@ def _integers(attribute: Attribute) -> tuple[int, ...]:
 
 
 def buffers_of(op: Operation, name: str) -> list[BufferAttr | None]:
-    """Return an array of buffers, None for each value without one; empty where there is none."""
+    """Return an array of buffers, None for each value without one; by default empty."""
     attribute = op.attributes.get(name)
     if not isinstance(attribute, ArrayAttr):
         return []

@@ -63,7 +63,7 @@ def check_selection(
 def check_application(
     context: Context, pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]
 ) -> None:
-    """Raise WrongClaimError where the peak that is left is another one."""
+    """Raise WrongClaimError if the remaining peak differs."""
     for remark in claims_about(remarks, pass_, "peak_bytes"):
         assert isinstance(remark.op, FuncOp)
         require_equal(remark, "peak_bytes", block_peak(remark.op.body.block, COUNT))

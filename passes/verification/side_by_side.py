@@ -16,7 +16,7 @@ from braid.passes.verification.claims import name_of
 from braid.passes.verification.tags import Memory, Place
 
 _Used: TypeAlias = tuple[Place, Sequence[Place]]
-"""A place, and what of it is not touched."""
+"""A place, without the bytes that are not touched."""
 
 
 class SideBySide:
@@ -54,13 +54,13 @@ class SideBySide:
                 table.clear()
 
     def read(self, place: Place, memory: Memory) -> None:
-        """Raise WrongClaimError where another call may still write what is read."""
+        """Raise WrongClaimError if another call may still write the memory that is read."""
         self._note((place, ()), memory, self._reads, (self._writes,))
 
     def write(self, place: Place, memory: Memory, kept: Sequence[Place] = ()) -> None:
-        """Raise WrongClaimError where another call may still use what is written.
+        """Raise WrongClaimError if another call may still use the memory that is written.
 
-        What is `kept` of the place is left as it is.
+        The `kept` part of the place does not change.
         """
         self._note((place, kept), memory, self._writes, (self._reads, self._writes))
 

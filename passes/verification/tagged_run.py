@@ -1,11 +1,11 @@
 """A memory plan, run on tags instead of data.
 
-Each granule of each memory holds the number of what was written there last. Writing a tensor
-writes its number to all of its bytes; reading one requires that all of them still hold it. So
-nothing has to be known of lifetimes and aliases: whatever a plan lets share bytes is right where
-this finds no fault. Both branches of an `if` are run, loops twice, and what differs afterwards
-holds nothing. What runs side by side (launches, and calls on streams) is busy from its beginning
-until it is known to have ended: nobody else may write what it reads, or touch what it writes.
+Each granule of each memory holds the number of what was written there last. Writing a tensor writes
+its number to all of its bytes; reading one requires that all of them still hold it. So nothing has
+to be known of lifetimes and aliases: whatever a plan lets share bytes is right where this finds no
+fault. Both branches of an `if` are run, loops twice, and what differs afterwards holds nothing.
+Concurrent work (launches, and calls on streams) is busy from its beginning until it is known to
+have ended: no other op may write its operands, or touch its results.
 """
 
 import itertools
@@ -179,7 +179,7 @@ class TaggedRun:
             for number, begin in boxes.items():
                 self._require_begin(op, op.operands[number], place.begin + begin)
             self._tags[result] = tag = next(self._number)
-            # What lies in the result may be read as before.
+            # The bytes that lie in the result may be read as before.
             self._same.update((self._tag(op.operands[number]), tag) for number in boxes)
             self._write(op, place, tag, kept)
             self._made[result] = place
@@ -364,7 +364,7 @@ class TaggedRun:
             self._write(op, target, tag)
 
     def _read(self, op: Operation, place: Place, tag: int) -> None:
-        """Check that inputs and weights, which nothing writes, hold what they should."""
+        """Check that inputs and weights, which are never written, hold the right tags."""
         if place.space not in self.memory.tags:
             return
         self._require_capacity(op, place)

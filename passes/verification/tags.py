@@ -18,7 +18,7 @@ NOTHING = 0
 class Place:
     """The place of a tensor: `size` bytes from `begin` of a space on.
 
-    With `strides` in bytes it has only some of them: `shape` elements in their grid.
+    With `strides` in bytes it has only some of its elements: `shape` elements in their grid.
     """
 
     space: str
@@ -40,7 +40,7 @@ class Place:
 class Memory:
     """The tags of all spaces that programs write, one for each `granule` of bytes.
 
-    Raises UnsupportedError where there is not enough memory for the tags.
+    Raises UnsupportedError if there is not enough memory for the tags.
     """
 
     def __init__(self, sizes: dict[str, int], granule: int) -> None:
