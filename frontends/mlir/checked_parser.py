@@ -23,7 +23,7 @@ from braid.dialects.float_literals import BitPatternParser
 _LIST = re.compile(r"<\s*[\[\">]")
 """The beginning of elements that are not one number for all: a list, bytes, or none."""
 _MOST_BYTES = 1 << 31
-"""Of the elements for which one number stands."""
+"""Counts the elements that a splat represents."""
 
 
 class _CheckedAffineParser(AffineParser):

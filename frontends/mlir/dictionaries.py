@@ -63,7 +63,7 @@ class DictionaryReader:
     def read(self, position: int) -> tuple[Dictionary, int] | None:
         """Return the dictionary whose `{` is at `position`, and the position after its `}`.
 
-        None where there is no well-formed one: xDSL's parser then says what is wrong.
+        The result is None if there is no well-formed one: xDSL's parser then reports the error.
         """
         try:
             return self._dictionary(position)

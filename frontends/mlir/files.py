@@ -30,7 +30,7 @@ EXPANDED = 1 << 24
 EXPANDED_OF_A_CHARACTER = 32
 """Characters with aliases written out, and for each that is written: locations have some 20."""
 CHAIN = 1000
-"""Operators or arrows one behind the other, for each of which a parser may call itself."""
+"""The most operators or arrows in sequence; a parser may recurse for each of them."""
 
 _IS_LOCATION = re.compile(r"#[\w$.-]+[ \t\n]*=[ \t\n]*loc\b", re.ASCII)
 _SKIPPED = re.compile(rb'"(?:[^"\\\n]|\\.)*"|//[^\n]*|->|>=|<=')

@@ -121,7 +121,7 @@ def parse_mlir(context: Context, text: str, file: str, *, line_offset: int = 0) 
     """Parse `text`, giving every op without a `loc(…)` its place in `file`.
 
     `line_offset` is the number of lines of the file before `text`. The result is not verified.
-    What `to_upstream_form` made of braid's ops is undone.
+    The changes of `to_upstream_form` to braid's ops are undone.
     Raises `MLIRSyntaxError` with the location of what cannot be parsed.
     """
     with collector_paused():
@@ -216,7 +216,7 @@ class LocatingParser(LocationParser):
                 self.raise_error(f"use of value '%{name}', which is not defined", span)
 
     def parse_operation(self) -> Operation:
-        """Return an op, located at its name unless it says where it is."""
+        """Return an op, located at its name unless it has a location."""
         self._positions.append(0)
         self._last_dictionary = {}
         try:
@@ -243,7 +243,7 @@ class LocatingParser(LocationParser):
                 self._repeated.keep(line, op, self._values_of(line), location)
 
     def _read_repeated_ops(self, block: Block) -> tuple[Line | None, int]:
-        """Read ops for as long as they are known; the line of the next one and where it ends."""
+        """Read ops as long as they are known; return the line of the next one, and its end."""
         text, position = self.lexer.input.content, self.pos
         stack = self._parser_state.dialect_stack
         line, following = None, position
@@ -384,7 +384,7 @@ class LocatingParser(LocationParser):
 
 
 def _detail(error: Exception, name: str = "") -> str:
-    """Return the text of an error, also of an assertion of xDSL, which has none."""
+    """Return the text of an error; an assertion of xDSL has none."""
     if str(error):
         return str(error).splitlines()[0]
     if name.startswith("linalg.") and isinstance(error, AssertionError):

@@ -1,6 +1,6 @@
 """A parser for editors: it goes on after an error, and notes where everything stands.
 
-What cannot be parsed is left out up to the next op of the same block. Values that it would have
+After a syntax error it skips to the next op of the same block. Values that it would have
 defined are known to be missing, so that their readers are not reported.
 """
 
@@ -60,7 +60,8 @@ class _OpenOp:
 
 
 class RecoveringParser(LocatingParser):
-    """A parser of whole texts that notes all errors which one parse can tell, and all places."""
+    """A parser of whole texts that collects all errors that one parse can find, and all
+    positions."""
 
     lexer_class = RecoveringLexer
 
@@ -71,7 +72,7 @@ class RecoveringParser(LocatingParser):
         super().__init__(context, text, file, line_offset)
         self.map = SourceMap(Scope(TextRange(0, len(text)), None))
         self.incomplete: set[Block | None] = set()
-        """Blocks of which ops are left out; None stands for the outermost ops."""
+        """Blocks with skipped ops; None represents the outermost ops."""
         self._scope = self.map.whole
         self._missing: set[str] = set()  # names whose definitions are left out
         self._open: list[_OpenOp] = []  # outermost first
@@ -272,7 +273,7 @@ class RecoveringParser(LocatingParser):
     def _note(self, error: ParseError | BraidError, start: int = 0, end: int | None = None) -> None:
         """Note what is wrong with the op from `start` to `end`.
 
-        What is missed only after its end is missing there; MLIR's parser backs up in the same way.
+        A missing token at its end is reported there; MLIR's parser backs up in the same way.
         """
         if isinstance(error, BraidError):
             self._add(SyntaxFault(self._range_at(self.pos, self.pos), error.message))
@@ -299,7 +300,7 @@ class RecoveringParser(LocatingParser):
             self.map.faults.append(fault)
 
     def _add_faults_of_lexer(self) -> None:
-        """Add what is no token, in place of what the parser says of the same lines."""
+        """Add an invalid token, in place of the parser's message about the same lines."""
         lexer = self.lexer
         assert isinstance(lexer, RecoveringLexer)
         if not lexer.faults:

@@ -1,8 +1,8 @@
 """Reading ops that look like one that was read before, without parsing them again.
 
-Large graphs are made of few kinds of lines. A line with the names of its values and the contents
-of its attribute dictionaries taken out is its *form*. What xDSL's parser made of the first line of
-a form is kept; from the next one on, only the operands are looked up and the dictionaries read.
+Large graphs are made of few kinds of lines. A line with the names of its values and the contents of
+its attribute dictionaries taken out is its *form*. The ops that xDSL's parser made of the first
+line of a form are kept; for later lines only the operands are looked up and the dictionaries read.
 Ops with regions or successors, and ops on several lines, always go through xDSL's parser, and so
 does every line that the kept op does not fit: that parser alone reports errors.
 """
@@ -137,7 +137,7 @@ class RepeatedOps:
     ) -> Operation | None:
         """Return the op of `line`, None where nothing fitting is known.
 
-        `location` is that of ops that do not say where they are.
+        `location` is the location of ops without one.
         """
         template = self._templates.get(line.form)
         if template is None or not _binds(line.results, len(template.result_types)):
@@ -175,7 +175,8 @@ def _is_balanced(text: str) -> bool:
 def _template(
     line: Line, op: Operation, values: Sequence[SSAValue | None], location: LocationAttr | None
 ) -> _Template | None:
-    """Return what can be kept of `op`: None unless text and op correspond one to one."""
+    """Return what can be kept of `op`: The result is None unless text and ops correspond one to
+    one."""
     positions = {value: index for index, value in enumerate(values)}
     if (
         op.regions

@@ -26,7 +26,7 @@ class TextRange(NamedTuple):
 
 @dataclass(frozen=True)
 class SyntaxFault:
-    """What cannot be parsed at one place; `op` is the name of an op that no dialect has."""
+    """A syntax error at one position; `op` is the name of an op that no dialect has."""
 
     place: TextRange
     message: str
@@ -36,7 +36,8 @@ class SyntaxFault:
 
 @dataclass
 class Scope:
-    """A region, in which names are visible that are not outside; `parent` is None for the text."""
+    """A region, in which names are visible that are not outside; `parent` is None for the whole
+    text."""
 
     place: TextRange
     parent: "Scope | None"
@@ -67,7 +68,7 @@ class ParsedOp:
 
 @dataclass
 class SourceMap:
-    """What one parse finds in a text, in the order in which it is parsed."""
+    """The results of one parse of a text, in parsing order."""
 
     whole: Scope
     faults: list[SyntaxFault] = field(default_factory=list[SyntaxFault])
@@ -77,7 +78,7 @@ class SourceMap:
 
 
 def innermost(scopes: Sequence[Scope], whole: Scope, position: int) -> Scope:
-    """Return the smallest of `scopes` around `position`, `whole` where there is none."""
+    """Return the smallest of `scopes` around `position`, by default `whole`."""
     around = (scope for scope in scopes if scope.place.start < position < scope.place.end)
     return max(around, key=lambda scope: scope.place.start, default=whole)
 

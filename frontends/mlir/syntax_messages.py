@@ -1,4 +1,4 @@
-"""What is said of an error of xDSL's parser."""
+"""The message for an error of xDSL's parser."""
 
 from xdsl.utils.exceptions import ParseError
 

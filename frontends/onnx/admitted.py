@@ -38,7 +38,7 @@ ADMITTED_OPS: Mapping[tuple[str, str], str] = {
 }
 """Domain and op type to the reason why models have the op in opsets that do not.
 
-Those are the ones before the opset that introduced it, and those that call it deprecated.
+These are the opsets before the one that introduced it, and those that deprecate it.
 """
 
 ADMITTED_SCALARS: Mapping[str, str] = {

@@ -52,7 +52,7 @@ def mapping_input(
 ) -> tuple[AnyTensor, tuple[str | int, ...]] | None:
     """Return the row of an input that is a mapping, and its keys; None for another input.
 
-    Raises UnsupportedError where no DictVectorizer says what its keys are, or they are not numbers.
+    Raises UnsupportedError if no DictVectorizer lists its keys, or they are not numbers.
     """
     if not value.type.HasField("map_type"):
         return None

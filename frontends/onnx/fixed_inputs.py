@@ -225,7 +225,7 @@ def constant_value(file: ModelFile, value: ValueInfoProto, given: object) -> Arr
     One number fits every input of one element.
 
     Raises:
-        BraidError: it has another element type or another shape, or is none of numbers.
+        BraidError: it has another element type or shape, or is not numeric.
 
     """
     if not value.type.HasField("tensor_type"):

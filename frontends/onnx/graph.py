@@ -66,7 +66,7 @@ class GraphImporter:
     def import_graph(self, graph: GraphProto, scope: Scope) -> list[SSAValue]:
         """Append the graph's nodes, and return its outputs.
 
-        `scope` maps the names the graph may use, its inputs among them, and is extended.
+        `scope` maps the names that the graph may use, including its inputs, and is extended.
         """
         for value in itertools.chain(graph.value_info, graph.output):
             if tensor_type_of(value).HasField("shape"):

@@ -1,4 +1,4 @@
-"""All importers of ONNX ops: those of this package, and those of installed ones."""
+"""All importers of ONNX ops: braid's own, and those of installed packages."""
 
 from functools import cache
 

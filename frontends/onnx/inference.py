@@ -42,10 +42,10 @@ Constant = tuple[str, SSAValue]
 def check_inference(node: Node, opsets: Opsets, constants: Collection[Constant]) -> None:
     """Check an imported node by the inference function of its schema.
 
-    The function gets the shapes of the inputs, without open dims, and of values only small
-    constants of the model: what braid computes at import is unknown to ONNX, which accepts other
-    shapes of it. An op with subgraphs is left out, as inferring these needs the graphs around it;
-    so is one without inputs, such as a `Constant`, or one of a rank that `admitted` lists.
+    The function gets the shapes of inputs without open dims, and the values of small constants in
+    the model only: ONNX does not know values that braid computes at import, and accepts other
+    shapes for them. An op with subgraphs is left out, as inferring these needs the graphs around
+    it; so is one without inputs, such as a `Constant`, or one of a rank that `admitted` lists.
 
     Raises:
         BraidError: ONNX's inference rejects the node.
@@ -96,7 +96,7 @@ def check_inference(node: Node, opsets: Opsets, constants: Collection[Constant])
 def _question(
     node: Node, types: Mapping[str, TypeProto], values: Mapping[str, TensorProto]
 ) -> tuple[object, ...]:
-    """Return all that decides what inference says of a node: of inputs with one name, which."""
+    """Return all that determines the inference of a node, including which inputs share a name."""
     numbers = {name: number for number, name in enumerate(types)}
     return (
         (node.op_type, node.domain, node.domain_opset),

@@ -68,15 +68,14 @@ def import_onnx(
 
     `shapes` gives the shapes of inputs whose dims the model leaves open, and `dims` the sizes of
     such dims by name, or the names of others that they equal. `constants` fixes the values of
-    inputs, which then are none any more: those on which shapes depend, say. With `keep_open`, dims
-    that are left open are sizes of their names; without it they are an error. Then, or with
-    `may_decide`, shapes may also depend on the values of small inputs of integers, which are sizes:
-    `braid.value_sizes` of the argument names them. Where they depend on other data,
-    `braid.decide_sizes` makes sizes of these.
-    Inputs and outputs keep their names as `braid.name` of the function's arguments and results,
-    and every op the name of the model's value that it gives.
-    Raises BraidError for what is not a valid model or leaves dims open, and UnsupportedError for
-    ops and types that braid does not have.
+    inputs, for example of those on which shapes depend; these are no longer inputs. With
+    `keep_open`, dims that are left open are sizes of their names; without it they are an error.
+    Then, or with `may_decide`, shapes may also depend on the values of small inputs of integers,
+    which are sizes: `braid.value_sizes` of the argument names them. If they depend on other data,
+    `braid.decide_sizes` turns these into sizes. Inputs and outputs keep their names as `braid.name`
+    of the function's arguments and results, and every op the name of the model's value that it
+    gives. Raises BraidError for what is not a valid model or leaves dims open, and UnsupportedError
+    for ops and types that braid does not have.
     """
     with collector_paused():
         file = ModelFile(source)
@@ -209,7 +208,7 @@ def _names(names: Sequence[str]) -> ArrayAttr[DictionaryAttr]:
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """Return names of which none stands twice: a graph may list one value as several outputs."""
+    """Return unique names, since a graph may list one value as several outputs."""
     free = (f"_{number}" for number in itertools.count(2))
     taken, found = set(names), dict[str, None]()
     for name in names:
@@ -221,7 +220,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
 
 
 class OpenDimsError(BraidError):
-    """Inputs have open dims, of which the sizes are needed; `dims` are their names."""
+    """Inputs have open dims whose sizes are needed; `dims` are their names."""
 
     def __init__(self, file: ModelFile, inputs: FixedInputs) -> None:
         shapes = {name: shape for name, shape in inputs.shapes.items() if shape is not None}

@@ -1,4 +1,4 @@
-"""Reading a `ModelProto` from a file or memory, checking it, and what it says about its dims."""
+"""Reading a `ModelProto` from a file or memory, checking it, and reading its dims."""
 
 import mmap
 from pathlib import Path
@@ -85,7 +85,7 @@ def _parsed(data: mmap.mmap | bytes, name: str, location: SourceLocation) -> Mod
 
 
 def read_model_bytes(data: bytes) -> ModelProto:
-    """Return the model whose file has these bytes. Raises BraidError where they are none."""
+    """Return the model whose file has these bytes. Raises BraidError if they are invalid."""
     location = SourceLocation("<bytes>")
     _parsed(data, location.file, location)  # finds what must not be parsed
     proto = ModelProto()

@@ -50,7 +50,8 @@ class Values:
 
 @dataclass(frozen=True)
 class AttributeSchema:
-    """An attribute that a schema declares, of type `kind`; `default` is None where it has none."""
+    """An attribute that a schema declares, of type `kind`; `default` is None if the attribute has
+    no default."""
 
     kind: int
     is_required: bool

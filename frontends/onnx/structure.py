@@ -23,7 +23,7 @@ from braid.support.errors import BraidError
 def check_structure(file: ModelFile, *, lacks_ops: bool = False) -> None:
     """Check the names in the graph of a model, in its subgraphs and in its functions.
 
-    With `lacks_ops`, ops that ONNX does not have are let through: others tell of them.
+    With `lacks_ops`, ops that ONNX does not have are accepted: another check reports them.
 
     Raises:
         BraidError: a name is defined twice where only one of both can be meant, or nowhere; a
@@ -129,7 +129,7 @@ def _made(nodes: Iterable[NodeProto]) -> set[str]:
 
 
 def _require_single(file: ModelFile, nodes: Iterable[NodeProto], own: set[str], where: str) -> None:
-    """Raise BraidError where an output of a node has the name of another, or one of `own`."""
+    """Raise BraidError if an output of a node has the name of another one, or a name in `own`."""
     made = Counter(name for node in nodes for name in node.output if name)
     for name, count in made.items():
         if count > 1 or name in own:
@@ -148,5 +148,5 @@ def _invalid(file: ModelFile, message: str) -> BraidError:
     return BraidError(
         message,
         location=file.location,
-        hint="give each value a name of its own, or see what onnx.checker.check_model says",
+        hint="give each value a unique name, or see the message of onnx.checker.check_model",
     )

@@ -46,7 +46,7 @@ def _missing(
 def missing_importer(
     node: NodeProto, opsets: Opsets, location: SourceLocation
 ) -> MissingOpError | None:
-    """Return what to say of a node whose op has no importer, None if it has one."""
+    """Return the message about a node whose op has no importer, None if it has one."""
     domain = domain_of(node)
     opset = opsets.of(domain)
     if not is_too_new(node, domain, opset) and _is_supported(node.op_type, domain, opset):

@@ -48,7 +48,7 @@ _RAW_DATA = TensorProto.DESCRIPTOR.fields_by_name["raw_data"].number
 _LISTS = {
     AttributeProto.DESCRIPTOR.fields_by_name[name].number for name in ("floats", "ints", "strings")
 }
-"""Lists whose every element is a field: one by one, a million of them would take seconds."""
+"""Lists in which every element is a field: one by one, a million of them would take seconds."""
 
 
 @dataclass(frozen=True)

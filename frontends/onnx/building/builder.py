@@ -156,7 +156,7 @@ class Builder:
 
     @property
     def may_decide(self) -> bool:
-        """Return whether data may decide sizes here, which they may not inside of control flow."""
+        """Return whether data may decide sizes here; they may not in regions of control flow."""
         return self.has_sizes and self.block is self._outermost
 
     @property
@@ -361,7 +361,7 @@ class Builder:
         ops = [op for op in self.new_ops[before:] if op.parent is self.block]
         del self.new_ops[before:]
         self.has_leftovers = True
-        for op in reversed(ops):  # what is inside of an op goes with it
+        for op in reversed(ops):  # nested ops are removed with it
             self.block.erase_op(op, safe_erase=False)
 
     @contextmanager

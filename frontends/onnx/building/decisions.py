@@ -36,7 +36,7 @@ def may_decide(b: Builder, value: SSAValue) -> bool:
 
 
 def elements_of(b: Builder, value: SSAValue) -> list[Extent | Element]:
-    """Return what is known of each element of a tensor of integers of a fixed shape.
+    """Return the known facts about each element of an integer tensor of a fixed shape.
 
     Exporters join what is known, such as -1 and 0, with what is computed.
     """

@@ -64,7 +64,7 @@ def reshape(b: Builder, value: SSAValue, shape: Sequence[Extent]) -> SSAValue:
 
 
 def with_extents(b: Builder, value: SSAValue, shape: Sequence[Extent]) -> SSAValue:
-    """Return `value` under the extents of `shape`, of which each run checks that they are its own.
+    """Return `value` with the extents of `shape`; each run checks that they equal its own.
 
     Returns it unchanged if they are its own in every run, or in none.
     """
@@ -96,7 +96,7 @@ def broadcast(b: Builder, value: SSAValue, shape: Sequence[Extent]) -> SSAValue:
 def concat(b: Builder, values: Sequence[SSAValue], dim: int) -> SSAValue:
     """Concatenate values along `dim`, without empty ones; a single one is returned unchanged.
 
-    Raises VerifyException where they do not fit together, empty ones among them.
+    Raises VerifyException if they do not fit together, also if they are empty.
     """
     ConcatOp.get(values, dim).erase()
     values = [value for value in values if extents_of(value)[dim] != 0] or values[:1]

@@ -1,6 +1,6 @@
 """Numbers of 8 bits and less that are stored but not computed with: decoding and encoding them.
 
-One number takes a byte, its bits the low ones. What computes on such numbers decodes them to
+A number takes the low bits of a byte. What computes on such numbers decodes them to
 f32 or i32 first and encodes the result, all in ordinary ops.
 """
 

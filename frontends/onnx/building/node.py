@@ -54,7 +54,7 @@ def _entry_text(entry: object) -> str:
 
 
 class Node:
-    """A node being imported; `inputs` are None where an optional input is omitted.
+    """A node being imported; an element of `inputs` is None if the optional input is omitted.
 
     `opset` is that of ONNX's default domain, `domain_opset` that of the op's own; `bound_types`
     are the element types by the type variables of the op's schema.
@@ -119,7 +119,7 @@ class Node:
         return node_text(self.proto)
 
     def input(self, index: int) -> SSAValue:
-        """Return input `index`. Raises BraidError where the node has none."""
+        """Return input `index`. Raises BraidError if the node has no such attribute."""
         value = self.optional(index)
         if value is None:
             self.fail(f"input {index} is missing")
@@ -237,8 +237,8 @@ class Node:
     def call(self, op_type: str, *inputs: SSAValue | None, **attributes: Any) -> SSAValue:
         """Append what an op of ONNX's domain computes, in the opset `CALLED_OPSET`, and return it.
 
-        The node is called what this one is, so that diagnostics name this one. An attribute that
-        is None is left out.
+        The node is called what this one is, so that diagnostics name this one. An attribute whose
+        value is None is omitted.
         """
         given = {name: value for name, value in attributes.items() if value is not None}
         names = ["" if value is None else str(index) for index, value in enumerate(inputs)]
@@ -321,7 +321,7 @@ class Node:
     def integers_of(self, name: str, index: int) -> tuple[int, ...] | None:
         """Return attribute `name` in old opsets, input `index` in newer ones.
 
-        The result is None where it is left out.
+        The result is None if it is omitted.
         """
         return self.integers(name) if self.has(name) else self.known_integers(index)
 

@@ -29,7 +29,7 @@ _UI64 = from_numpy(np.uint64)
 class Key:
     """Two words of 32 bits that choose a sequence, each `tensor<1xui64>`, and one of its streams.
 
-    Streams of one key are independent of each other.
+    Streams with the same key are independent of each other.
     """
 
     low: SSAValue

@@ -9,7 +9,7 @@ from braid.frontends.onnx.building.node import Node
 from braid.support.compile_scope import note_extension
 
 Importer = Callable[[Builder, Node], SSAValue | Sequence[SSAValue]]
-"""Builds what a node computes; returns its outputs in order (a single one may stand alone)."""
+"""Builds the computation of a node; returns its outputs in order, or its only output."""
 
 _importers: dict[tuple[str, str], list[tuple[int, Importer]]] = {}
 

@@ -48,7 +48,7 @@ class TensorReader:
     def texts(self, tensor: TensorProto) -> list[str]:
         """Return the elements of a tensor of texts, in row-major order.
 
-        Raises BraidError where they are no UTF-8, or as many as the shape says.
+        Raises BraidError if they are not UTF-8, or if the shape has another number of elements.
         """
         self._check_shape(tensor)
         if len(tensor.string_data) != math.prod(tensor.dims):
@@ -142,7 +142,7 @@ class TensorReader:
 
 
 def _number(entries: Mapping[str, str], key: str, default: int) -> int:
-    """Return an entry as a number of bytes. Raises ValueError where it is none."""
+    """Return an entry as a number of bytes. Raises ValueError if it is invalid."""
     text = entries.get(key, str(default))
     if not text.isdecimal() or len(text) > _DIGITS:
         raise ValueError(f"'{key}' of its external data is '{text[:_DIGITS]}', expected bytes")

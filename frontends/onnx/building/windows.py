@@ -47,7 +47,7 @@ def declared_windows(
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     """Return strides, dilations and pads as the node has them.
 
-    Raises BraidError where there are not as many as dims, or where one is out of its range.
+    Raises BraidError if their number is not that of the dims, or if one is out of its range.
     """
     strides = node.integers("strides", (1,) * rank)
     dilations = node.integers("dilations", (1,) * rank)

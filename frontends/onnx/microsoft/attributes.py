@@ -1,4 +1,4 @@
-"""Checks of attributes that are flags or dims, of which schemas only say that they are integers."""
+"""Checks of attributes that are flags or dims, which schemas declare as integers only."""
 
 from braid.frontends.onnx.building.node import Node
 

@@ -95,7 +95,7 @@ _CONV_ACTIVATIONS: Mapping[str, tuple[str, ...]] = {
     "Silu": (),
     "Tanh": (),
 }
-"""Activations of convolutions, and what `activation_params` has for them."""
+"""Activations of convolutions, and the meaning of `activation_params` for each."""
 
 
 @importer("FusedConv", domain=MICROSOFT)

@@ -214,7 +214,7 @@ def _is_hidden(
 
 
 def _weighted(b: Builder, node: Node, logits: SSAValue, v: SSAValue) -> SSAValue:
-    """Return softmax, with a sink beside the keys where there is one, times V."""
+    """Return softmax, with a sink in addition to the keys if there is one, times V."""
     batch, heads, length, total = extents_of(logits)
     shared, size = extents_of(v)[1], extents_of(v)[3]
     assert isinstance(heads, int) and isinstance(shared, int)
@@ -230,7 +230,7 @@ def _weighted(b: Builder, node: Node, logits: SSAValue, v: SSAValue) -> SSAValue
 def _sink(b: Builder, node: Node, logits: SSAValue) -> SSAValue | None:
     """Return a column of scores without a value: input 11, or 0 for `smooth_softmax`.
 
-    The result is None where the node asks for neither.
+    The result is None if the node has neither.
     """
     batch, heads, length, _ = extents_of(logits)
     shape: Sequence[Extent] = [batch, heads, length, 1]

@@ -178,10 +178,10 @@ def _real(b: Builder, codes: SSAValue, scales: SSAValue, zeros: SSAValue | None)
 
 @importer("GatherBlockQuantized", domain=MICROSOFT)
 def gather_of_few_bits(b: Builder, node: Node) -> SSAValue:
-    """Gather of weights of few bits, of which only what is gathered becomes real numbers.
+    """Gather from weights of few bits, of which only the gathered elements become real numbers.
 
-    Blocks are along `quantize_axis`. Bytes hold several numbers along the last dim. What an index
-    outside of the data gathers is 0.
+    Blocks are along `quantize_axis`. Bytes hold several numbers along the last dim. An index out of
+    bounds gathers 0.
     """
     blocks = _blocks(node)
     rows, is_there = _rows(b, node, blocks)
@@ -272,7 +272,7 @@ def _rows(b: Builder, node: Node, blocks: _Blocks) -> tuple[SSAValue, SSAValue]:
 
 
 def _of_elements(b: Builder, value: SSAValue, rows: SSAValue, blocks: _Blocks) -> SSAValue:
-    """Return a number for each gathered element, of `value`, which has one for each block."""
+    """Return a number for each gathered element; `value` has one for each block."""
     axis, along, count = blocks.axis, blocks.along, len(extents_of(rows))
     if axis == along:
         return b.emit(

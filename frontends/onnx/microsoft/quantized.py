@@ -55,7 +55,7 @@ def linear(b: Builder, node: Node) -> SSAValue:
 
 @importer("QLinearAdd", domain=MICROSOFT)
 def quantized_sum(b: Builder, node: Node) -> SSAValue:
-    """Import A + B, of which each is scaled to the result before they are added."""
+    """Import A + B; both operands are converted to the result's scale before they are added."""
     terms: list[SSAValue] = []
     for index in (0, 3):
         ratio = apply(b, "div", _one(b, node, index + 1), _one(b, node, 6))

@@ -1,7 +1,8 @@
 """`If`: both branches, or the one that is known to be taken.
 
 A branch that cannot be imported is often one that is never taken: for another sample rate, rank or
-size. It becomes an error where it is taken. What is wrong with it at all shapes is one at once.
+size. It becomes an error where it is taken. An error that occurs at all shapes is raised
+immediately.
 """
 
 from collections.abc import Sequence
@@ -112,7 +113,7 @@ class _Sizes:
 def _sizes_by_condition(b: Builder, node: Node, branches: Sequence[_Branch]) -> list[_Sizes] | None:
     """Return the extents of the results, which the condition decides where branches differ.
 
-    None where it cannot, since ranks differ or the graph declares those of one branch.
+    The result is None if it cannot: ranks differ, or the graph declares those of one branch.
     """
     pairs = list(zip(*(map(_extents, branch.types) for branch in branches), strict=True))
     if not may_decide(b, node.input(0)) or any(len(then) != len(other) for then, other in pairs):
@@ -196,7 +197,7 @@ def _fits(shape: Sequence[int | None], type: Attribute) -> bool:
 
 
 def _with_failing(b: Builder, node: Node, kept: _Branch, index: int, reason: str) -> list[_Branch]:
-    """Return both branches, of which branch `index` fails where it is taken."""
+    """Return both branches; branch `index` fails if it is taken."""
     message = f"{node}: its {_NAMES[index]} branch is taken, which cannot be compiled: {reason}"
     emit(
         Diagnostic(

@@ -62,8 +62,8 @@ def convolve(b: Builder, node: Node, x: SSAValue, w: SSAValue) -> SSAValue:
 def transposed_convolution(b: Builder, node: Node) -> SSAValue:
     """Import ConvTranspose as `braid.conv_transpose` and an addition of the bias.
 
-    `output_shape` determines the padding. What is odd goes to the beginning, as ONNX says, unless
-    `auto_pad` is SAME_UPPER.
+    `output_shape` determines the padding. The odd element of padding goes to the beginning, as ONNX
+    says, unless `auto_pad` is SAME_UPPER.
     """
     x, w = node.input(0), node.input(1)
     spatial, kernel = extents_of(x)[2:], fixed_shape(w)[2:]

@@ -97,9 +97,9 @@ def determinant(b: Builder, node: Node) -> SSAValue:
 def _eliminated(b: Builder, matrix: SSAValue) -> tuple[SSAValue, SSAValue]:
     """Eliminate a column: return the matrices left, and the signed pivots.
 
-    What is left has neither the first column nor the row of its pivot. The pivot is the largest
-    element of the column (Golub and Van Loan, "Matrix Computations", partial pivoting); the first
-    row takes the place of its row.
+    The remaining matrix has neither the first column nor the row of its pivot. The pivot is the
+    largest element of the column (Golub and Van Loan, "Matrix Computations", partial pivoting); the
+    first row takes the place of its row.
     """
     count, rows, _ = fixed_shape(matrix)
     column = slice_dim(b, matrix, 2, 0, 1)

@@ -161,7 +161,7 @@ def _unrolled(
 def _collecting_loop(b: Builder, node: Node) -> Sequence[SSAValue]:
     """Import a loop that collects until a condition ends it.
 
-    That is at a known iteration, or as data say.
+    The loop ends at a known iteration, or when data decide.
     """
     trip_count, condition = node.optional(0), node.optional(1)
     first = None if condition is None else b.known(condition)
@@ -183,7 +183,7 @@ def _collecting_loop(b: Builder, node: Node) -> Sequence[SSAValue]:
 
 
 def _counted_by_data(b: Builder, node: Node) -> Sequence[SSAValue]:
-    """Import a loop of which data say how many iterations it has, and which collects.
+    """Import a loop whose number of iterations depends on data, and which collects values.
 
     What it collects has a row for each of the most iterations, and is cut afterwards. Where their
     number has no bound, it runs twice: once to count the iterations, then as often as that.
@@ -264,8 +264,8 @@ def _until_condition(
 ) -> tuple[SSAValue, Sequence[SSAValue]]:
     """Insert a loop that its condition ends; the number of its iterations, and its other results.
 
-    These are the carried values, and where there are at most `most` iterations, and rows for all of
-    them are small, what it collects, with that many rows.
+    These are the carried values and, if there are at most `most` iterations whose rows are small
+    together, the collected values with that many rows.
     """
     graph, condition = node.graph("body"), node.optional(1)
     limit = None if (trip_count := node.optional(0)) is None else extracted(b, trip_count)

@@ -58,7 +58,7 @@ def reshape_node(b: Builder, node: Node) -> SSAValue:
 def _wanted_shape(b: Builder, node: Node) -> list[Extent]:
     """Return the shape that a node asks for.
 
-    Where data decide extents, 0 and -1 among them are replaced as in the shapes that are known.
+    If data decide extents, 0 and -1 among them are replaced as in known shapes.
     """
     if node.has("shape"):
         return list(node.integers("shape"))
@@ -79,7 +79,7 @@ def _wanted_shape(b: Builder, node: Node) -> list[Extent]:
     rest = apply(b, "div", size_scalar(b, product_of(shape), product), product)
     within = apply(b, "select", is_rest, rest, wanted)
     sizes = decided(b, within, node.proto.input[1]).reshape(-1).tolist()
-    # What is known stays so, where that is an extent.
+    # A known extent stays known.
     return [
         size if isinstance(element, Element) or element in (0, -1) else element
         for size, element in zip(sizes, elements, strict=True)

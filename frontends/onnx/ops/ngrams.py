@@ -29,7 +29,7 @@ from braid.frontends.onnx.building.registry import importer
 def tf_idf_vectorizer(b: Builder, node: Node) -> SSAValue:
     """Import counts (`TF`), weights of what occurs (`IDF`), or their products (`TFIDF`).
 
-    The n-grams of the pool stand one length after the other; `ngram_counts` says where each
+    The n-grams of the pool are sorted by length; `ngram_counts` says where each
     length begins, and `ngram_indexes` which output element each n-gram is for. Weights are by
     n-gram, as the schema and ONNX Runtime have it, not by output element, as ONNX's evaluator has.
     """

@@ -36,8 +36,8 @@ from braid.frontends.onnx.ops.reduction import p_norm
 def batch_normalization(b: Builder, node: Node) -> list[SSAValue]:
     """Import x · factor + offset, both expressions of parameters as `[1, C, 1…]`.
 
-    In training mode mean and variance are those of the input; the other results are the
-    running ones, moved towards them.
+    In training mode, mean and variance are computed from the input; the other results are the
+    running mean and variance, moved towards them.
     """
     x, epsilon = node.input(0), node.number("epsilon", 1e-5)
     scale, bias, average, variance = (
@@ -189,7 +189,7 @@ def local_response_normalization(b: Builder, node: Node) -> SSAValue:
     if size < 1 or len(shape) < 2:
         node.fail(f"size is {size} on {len(shape)} dims, expected at least 1 on at least 2 dims")
     low, high = [0] * len(shape), [0] * len(shape)
-    # What is further away than there are channels is outside for all of them.
+    # A distance larger than the number of channels is out of bounds for all of them.
     most = max(fixed(shape[1], "dim 1") - 1, 0)
     low[1], high[1] = min((size - 1) // 2, most), min(size // 2, most)
     padded = pad(b, x, low, high, 0)

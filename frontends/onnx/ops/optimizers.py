@@ -1,7 +1,7 @@
 """Steps of optimizers, the ops of ONNX's training domain.
 
-Inputs are the learning rate, the number of steps so far, then for every tensor in turn its value,
-its gradient and what the optimizer remembers; outputs are the new values and memories, likewise.
+Inputs are the learning rate, the number of steps so far, then the values of all tensors, their
+gradients and the optimizer's states; outputs are the new values and states in the same order.
 """
 
 from collections.abc import Callable, Sequence

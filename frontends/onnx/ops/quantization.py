@@ -110,8 +110,8 @@ def no_zero(b: Builder, kind: Attribute, like: SSAValue) -> SSAValue:
 def _along_axis(b: Builder, node: Node, value: SSAValue, x: SSAValue) -> SSAValue:
     """Return a scale or zero point in a shape that can be repeated to that of x.
 
-    One number is for all of x, a vector for the slices along `axis`, and what has the rank of x
-    for blocks of `block_size` along `axis`.
+    A scalar applies to all of x, a vector to the slices along `axis`, and a tensor with the rank of
+    x to blocks of `block_size` along `axis`.
     """
     shape, target = extents_of(value), extents_of(x)
     axis, size = node.integer("axis", 1), node.integer("block_size", 0)
@@ -174,7 +174,8 @@ def integer_matmul(b: Builder, node: Node) -> SSAValue:
 
 
 def per_row(b: Builder, zero: SSAValue | None) -> SSAValue | None:
-    """Return a vector of zero points, one for each row, as a column; others as they are."""
+    """Return a vector of zero points, one for each row, as a column; return other shapes
+    unchanged."""
     if zero is None or len(extents_of(zero)) != 1:
         return zero
     return reshape(b, zero, [*extents_of(zero), 1])

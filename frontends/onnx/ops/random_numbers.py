@@ -1,7 +1,7 @@
 """Random numbers, by Philox: equal keys give equal numbers, on every device and at every run.
 
-The key is the node's `seed`; nodes without one share the key of the run (`Builder.random_key`), of
-which each has a stream of its own.
+The key is the node's `seed`. Nodes without one share the key of the run (`Builder.random_key`), and
+each has a separate stream of it.
 """
 
 from collections.abc import Sequence
@@ -145,7 +145,7 @@ def multinomial(b: Builder, node: Node) -> SSAValue:
     total = slice_dim(b, sums, 1, classes - 1, 1)
     drawn = _fractions(b, node, [batch, size], element_type_of(sums))
     below = apply(b, "mul", drawn, total)
-    # What rounding makes the sum of all is no number below it.
+    # No number is below the sum of all, to which rounding may lead.
     below = apply(b, "select", apply(b, "lt", below, total), below, scalar(b, 0, below))
     passed = apply(
         b,

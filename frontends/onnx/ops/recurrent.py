@@ -37,8 +37,8 @@ from braid.support.sizes.expression import Extent
 class Weights:
     """The weights of one direction.
 
-    `recurrence` is `[hidden, gates · hidden]`, `recurrence_bias` `[gates · hidden]`, what the
-    input adds to the gates has the other bias in it. `peepholes` is `[3 · hidden]`.
+    `recurrence` is `[hidden, gates · hidden]`, `recurrence_bias` `[gates · hidden]`, the
+    contribution of the input to the gates includes the other bias. `peepholes` is `[3 · hidden]`.
     """
 
     hidden: int
@@ -146,8 +146,8 @@ class _Sequences:
     """The sequences of both directions: `x` is `[time, batch, inputs]`, `lengths` `[batch, 1]`.
 
     What is before the first step or after the last of a sequence is not computed: its outputs are
-    0, and so are the last states of a sequence without steps, as in ONNX Runtime. The standard
-    says nothing of them.
+    0, and so are the last states of a sequence without steps, as in ONNX Runtime. The standard does
+    not define these cases.
     """
 
     node: Node

@@ -94,7 +94,7 @@ _BY_NAME = {name.lower(): function for name, function in _FUNCTIONS.items()}
 def activations_of(
     node: Node, defaults: Sequence[str], directions: int
 ) -> list[tuple[Activation, ...]]:
-    """Return the activation functions of each direction, of which a cell has one a default.
+    """Return the activation functions of each direction; a cell has a default for each.
 
     Functions take alphas and betas in order, each only those that it has.
 

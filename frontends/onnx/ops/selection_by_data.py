@@ -34,8 +34,9 @@ from braid.support.sizes.operators import product_of
 def true_positions(b: Builder, mask: SSAValue, name: str) -> SSAValue:
     """Return the positions at which a vector of bools is true, `[n]` of i64, in their order.
 
-    Data decide how many there are, a size called `name`. The positions are written to where the
-    number of true elements before them says; those of false elements to a place after all others.
+    Data decide how many there are, a size called `name`. Each position of a true element is
+    scattered to the index that is the number of true elements before it; positions of false
+    elements go to one slot after all others.
     """
     (extent,) = extents_of(mask)
     ones = cast(b, mask, i64)
@@ -70,10 +71,10 @@ def coordinates(b: Builder, positions: SSAValue, shape: Sequence[Extent]) -> SSA
 
 
 def distinct(b: Builder, x: SSAValue, name: str, *, by_value: bool) -> list[SSAValue]:
-    """Return the distinct elements of a vector, and what ONNX's `Unique` says of them.
+    """Return the distinct elements of a vector, and the other results of ONNX's `Unique`.
 
-    That is where each stands first, which of them each element is, and how often each is there;
-    in ascending order, or in that of their first places.
+    These are the first position of each, the index of each element among them, and their counts.
+    They are in ascending order, or in the order of their first positions.
     """
     (extent,) = extents_of(x)
     ordered, places = b.emit_all(top_k_of(x, extent, 0, largest=False))

@@ -1,4 +1,4 @@
-"""Constants, and what is computed about shapes."""
+"""Constants, and computations on shapes."""
 
 import math
 
@@ -112,7 +112,7 @@ def _float_range(b: Builder, node: Node) -> SSAValue:
 
 
 def _is_decided(b: Builder, node: Node, index: int) -> bool:
-    """Return whether data decide what an input is, of which the result's size depends."""
+    """Return whether data decide the value of an input on which the result's size depends."""
     value = node.input(index)
     return b.sizes_of(value) is None and may_decide(b, value)
 

@@ -43,9 +43,9 @@ def _decided_places(
 ) -> Sequence[Extent]:
     """Return the starts or ends of a slice.
 
-    Where data decide them, they are first brought into the range of their dim: negative ones are
-    counted from its end. The end of a slice that goes back may be before the first element; such a
-    place is as far before the beginning of the dim as it has elements, and one more.
+    If data decide them, they are first normalized to the range of their dim: negative ones count
+    from its end. The end of a slice that goes back may be before the first element; such a place is
+    as far before the beginning of the dim as it has elements, and one more.
     """
     value = node.input(index)
     if b.sizes_of(value) is not None or not may_decide(b, value):
@@ -61,7 +61,7 @@ def _decided_places(
         within = _within(b, element_value(b, place), extent, before=is_end_of_backward)
         most = extent if isinstance(extent, int) else None
         (size,) = decided(b, within, node.proto.input[index], most=most).reshape(-1).tolist()
-        # Zero stands for the place before the first element, others for those one less.
+        # Zero represents the position before the first element, and n + 1 the position n.
         places.append(
             select(is_equal(size, 0), -1 - extent, size - 1) if is_end_of_backward else size
         )
@@ -69,7 +69,7 @@ def _decided_places(
 
 
 def _within(b: Builder, place: SSAValue, extent: Extent, *, before: bool) -> SSAValue:
-    """Return a place `[1]` in a dim, from its end where it is negative, and inside of it.
+    """Return a position `[1]` in a dim, counted from its end if it is negative, and clamped.
 
     With `before` it is one more than the place, 0 for that before the first element.
     """
@@ -93,9 +93,9 @@ def slice_by_attributes(b: Builder, node: Node) -> SSAValue:
 def sliced(extent: Extent, start: Extent, end: Extent, step: int) -> tuple[Extent, Extent]:
     """Return the first index that ONNX's `Slice` takes from a dim, and how many it takes.
 
-    A negative start or end counts from the end of the dim. What lies outside is moved to the
-    nearest place where a slice in this direction may begin or end. So a start before the first
-    element is the first one, also where the slice goes back, which in Python is empty.
+    A negative start or end counts from the end of the dim. Positions out of bounds are clamped to
+    the nearest one at which a slice in this direction may begin or end. So a start before the first
+    element is the first one, even in a slice with a negative step, which would be empty in Python.
     """
     forward = step > 0
     least_end, most = (0, extent) if forward else (-1, extent - 1)

@@ -24,7 +24,7 @@ _TOLERANCE = 0.005
 def coupled_probabilities(b: Builder, node: Node, pairs: SSAValue, count: int) -> SSAValue:
     """Return the probabilities of classes `[N, C]`, given those of the first ones of pairs.
 
-    A row is left as it is from the sweep on after which it is near enough.
+    A row no longer changes after the sweep in which it converged.
     """
     table = _matrix(b, pairs, count)
     start = broadcast(

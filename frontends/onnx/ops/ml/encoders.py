@@ -1,4 +1,4 @@
-"""`LabelEncoder`, `CategoryMapper` and `OneHotEncoder`: values by what stands for them."""
+"""`LabelEncoder`, `CategoryMapper` and `OneHotEncoder`: values replaced by others."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _FINDS_NAN = 4
 """Since this version of the domain NaN is a key like others."""
 _KEYS = ("keys_strings", "keys_int64s", "keys_floats", "keys_tensor")
 _VALUES = ("values_strings", "values_int64s", "values_floats", "values_tensor")
-"""The attributes that may hold the values; one of them is given, and likewise one of `_KEYS`."""
+"""The attributes that may hold the values; exactly one of them is given, and one of `_KEYS`."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _between(
 
 @importer("LabelEncoder", domain=DOMAIN, since=2)
 def label_encoder(b: Builder, node: Node) -> SSAValue:
-    """Import the value that stands at the place of the element among the keys."""
+    """Import the value at the position of the element among the keys."""
     keys, values = _column(b, node, _KEYS), _column(b, node, _VALUES)
     return _looked_up(b, node, keys, values, _default(b, node, values))
 
@@ -118,7 +118,7 @@ def _tensor(b: Builder, node: Node, name: str) -> _Column:
 
 
 def _default(b: Builder, node: Node, values: _Column) -> _Number:
-    """Return what stands for an element that is no key."""
+    """Return the replacement of an element that is no key."""
     numbers = {
         "default_string": node.text("default_string", _UNUSED),
         "default_int64": node.integer("default_int64", -1),

@@ -16,7 +16,7 @@ _Node = tuple[int, float, int, int]
 
 
 class ForestError(Exception):
-    """Tables that are no trees; the message says why."""
+    """Tables that are not trees; the message gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def _words(nodes: Sequence[_Node], dtype: np.dtype, word: np.dtype) -> Array:
 def _expanded(forest: Forest, place: int, first: int, added: list[_Node]) -> _Node:
     """Return the node that stands for one that asks for equality or membership.
 
-    Appends the others to `added`, of which the first will be at the place `first`.
+    Appends the other nodes to `added`; the first one will have the index `first`.
     """
     feature, missing = 2 * int(forest.features[place]), bool(forest.takes_missing[place])
     yes, no = int(forest.if_true[place]), int(forest.if_false[place])

@@ -45,7 +45,7 @@ TARGETS = LeafLists("target_treeids", "target_nodeids", "target_ids", "target_we
 
 @dataclass(frozen=True)
 class _Ids:
-    """Nodes by the ids of their trees and their own, of which each pair stands for one node."""
+    """Nodes by the ids of their trees and their own ids; each pair identifies one node."""
 
     node: Node
     trees: Array
@@ -93,7 +93,7 @@ def integers(node: Node, name: str, count: int | None = None) -> Array:
 
 
 def floats(node: Node, name: str, dtype: np.dtype, count: int | None = None) -> Array:
-    """Return a list of floats, which a tensor in another attribute may stand for."""
+    """Return a list of floats, which may be a tensor in another attribute."""
     tensor = _AS_TENSOR[name]
     if node.has(tensor) and node.has(name):
         node.fail(f"both {name} and {tensor} are given, expected one of them")
@@ -182,7 +182,7 @@ def _modes(node: Node, count: int) -> Array:
 def _roots(node: Node, trees: Array, asking: Array, children: Sequence[Array]) -> Array:
     """Return the first node of each tree that is no child, by the order of trees in the list.
 
-    Raises BraidError where there is none, or a node that asks is in a cycle beside it.
+    Raises BraidError if there is none, or if inner nodes form a cycle outside of the tree.
     """
     is_child = np.zeros(len(trees), np.bool_)
     for side in children:

@@ -124,7 +124,7 @@ def class_where(b: Builder, condition: SSAValue, yes: int, no: int) -> SSAValue:
 def class_labels(b: Builder, node: Node, integers: str) -> tuple[Sequence[int], bool]:
     """Return the labels of classes, of text as codes, and whether they are text.
 
-    `integers` is the attribute of those that are no text.
+    `integers` is the attribute for keys that are not text.
     """
     texts = node.texts("classlabels_strings", ())
     numbers = node.integers(integers, ())

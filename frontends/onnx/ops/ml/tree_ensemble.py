@@ -100,7 +100,7 @@ def _table(node: Node, name: str, count: int) -> Array:
 
 
 def _children_of(node: Node, side: str, interior: int, leaves: int) -> Array:
-    """Return the places of the children on one side: leaves, one that is none, then nodes."""
+    """Return the positions of the children on one side: leaves, then an invalid one, then nodes."""
     to_leaf = _column(node, f"nodes_{side}leafs", bound=2, count=interior) == 1
     name = f"nodes_{side}nodeids"
     ids = _column(node, name, bound=max(interior, leaves), count=interior)

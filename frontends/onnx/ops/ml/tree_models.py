@@ -132,7 +132,8 @@ def _of_two(
     is_binary: bool,
     is_positive: bool,
 ) -> tuple[SSAValue, SSAValue]:
-    """Return the classes and scores as ONNX Runtime defines them, of which the standard is silent.
+    """Return the classes and scores as ONNX Runtime defines them; the standard does not define
+    them.
 
     One class alone is the positive one, with a score or a probability by the signs of weights.
     """
