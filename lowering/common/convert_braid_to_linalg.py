@@ -118,7 +118,7 @@ def _reorder_results(op: DecomposableOp) -> list[ReorderOp]:
 
 
 def _take_layout(value: SSAValue, layout: Layout, known: Container[Operation]) -> None:
-    """Make a value in the layout that it is wanted in, and what it is made of likewise.
+    """Convert a value to the layout that its reader needs, and its operands likewise.
 
     Only what a decomposition has made for this use, and what takes any layout: `known` ops stay.
     """

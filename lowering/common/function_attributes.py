@@ -4,7 +4,7 @@ from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.dialects.func import FuncOp
 
 UNROLLED = "braid-unrolled"
-"""Loops stay as they are, since whoever wrote them has unrolled what gains by it."""
+"""Loops stay as they are, since emitters unroll them where that gains."""
 
 
 def mark_unrolled(function: FuncOp) -> None:

@@ -34,7 +34,8 @@ def part_steps(steps: int, added: int) -> int:
 
 
 def additions_of(extents: Sequence[Extent]) -> int:
-    """Return what loops of these extents, the outermost first, add one by one to the sum of all."""
+    """Return the number of sequential additions to the outermost sum of loops with these
+    extents."""
     added = 1
     for extent in reversed(extents):
         if not isinstance(extent, int):

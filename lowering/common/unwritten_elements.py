@@ -1,4 +1,4 @@
-"""Elements of a destination that no iteration of a nest writes, and that stay what they were.
+"""Elements of a destination that no iteration of a nest writes, and that keep their values.
 
 Upstream's `linalg-fuse-elementwise-ops` and its bufferization look at bodies alone: a destination
 that the body does not read, or that only dead ops read, becomes new memory without contents. That

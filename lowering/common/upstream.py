@@ -66,8 +66,8 @@ def generic_form(text: str, passes: Sequence[str]) -> str:
 def to_llvm_ir(text: str, passes: Sequence[str]) -> str:
     """Return the module `text` as LLVM IR; `passes` must leave only the `llvm` dialect.
 
-    What each pass leaves is verified only at the end, which would take longer than the passes.
-    Raises BraidError as `run_upstream_passes` does, and where another op is left.
+    IR is verified only at the end, since verification after each pass would take longer than the
+    passes. Raises BraidError as `run_upstream_passes` does, and where another op is left.
     """
     with _lowered(text, passes, verifies=False) as module:
         require_translatable(module.operation)
@@ -118,8 +118,8 @@ def bufferization_passes(results: int) -> tuple[str, ...]:
     """Return the passes from a function on tensors that writes `results` results into buffers to
     one on buffers.
 
-    Where there are several, each is computed in memory of its own: what two of them start from is
-    one tensor after `cse`, and upstream would compute the second one in the buffer of the first.
+    If there are several, each is computed in separate memory: their initial values are one tensor
+    after `cse`, and upstream would compute the second one in the buffer of the first.
     """
     return tuple(p for p in _BUFFERIZATION_PASSES if results == 1 or p != _IN_RESULTS)
 

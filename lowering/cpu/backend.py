@@ -31,7 +31,7 @@ def _product_types(precision: Precision) -> tuple[str, ...]:
 
 def _likely_sizes(kernels: Sequence[FuncOp]) -> dict[str, Mapping[str, int]]:
     """Return the sizes at which each kernel was decided, by its name: those of the first function
-    that calls it, of the module where none that calls it says any.
+    that calls it, or of the module if no caller has any.
     """
     module = kernels[0].parent_op() if kernels else None
     if module is None or not is_open(module):
@@ -66,8 +66,8 @@ class CpuBackend(Backend):
         merged.
 
         Weights are looked at where kernels of bytes ask for it, and products of bf16 left as they
-        are where the machine has an instruction for them. Raises UnsupportedError where it has
-        none and these are asked for.
+        are where the machine has an instruction for them. Raises UnsupportedError if kernels of a
+        library are asked for and it has none.
         """
         machine, settings = job.device.machine, job.device.settings
         lanes, precision = VectorUnit.of(machine).lanes, settings.precision

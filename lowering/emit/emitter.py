@@ -243,7 +243,8 @@ class Emitter:
         initial: Sequence[Value],
         body: Callable[[Index, Sequence[Value]], Sequence[Value]],
     ) -> Sequence[Value]:
-        """Emit an `scf.for` that carries values: `body` maps those of one iteration to the next's.
+        """Emit an `scf.for` that carries values: `body` maps the values of one iteration to those
+        of the next.
 
         Returns the values after the last iteration.
         """

@@ -32,7 +32,8 @@ def transposed(e: Emitter, rows: Sequence[Value]) -> list[Value]:
 def exchanged(
     e: Emitter, a: Value | None, b: Value | None, distance: int
 ) -> tuple[Value | None, Value | None]:
-    """Swap the blocks of a whose lanes have the bit `distance` with those of b that have not."""
+    """Swap the blocks of a whose lanes have the bit `distance` set with those of b that have
+    not."""
     if a is None:
         a = b
     if a is None:

@@ -18,7 +18,7 @@ _CHAINS = 4
 """Independent accumulators: as many as an addition takes cycles."""
 
 Step = Callable[[Index, Value | None, Value], Value]
-"""The accumulator after the vector at a position, of which a mask may turn lanes off."""
+"""The accumulator after the vector at a position; a mask may disable lanes."""
 
 Join = Callable[[Emitter, Value, Value], Value]
 """One accumulator of two."""

@@ -12,7 +12,7 @@ from braid.lowering.fpga.schedule.select import apply_schedule
 
 @dataclass(frozen=True)
 class ApplyHlsSchedulePass(ModulePass):
-    """Stages compute in each iteration what their `unroll` says.
+    """In each iteration, stages compute as much as their `unroll` says.
 
     In: designs with `unroll` = (channels, terms of each) on stages. Out: those stages with `folds`
     and `ii`, their ops scheduled anew; channels have places for what is under way in their writer.

@@ -1,7 +1,7 @@
 """The backend of FPGAs: functions of integers as designs, and as circuits that are simulated.
 
-A function has no kernels of its own: what fusion made of it is one graph again when it is linked,
-and its stages are chosen anew. Its weights are in the design, or in the memory beside the part.
+A function has no separate kernels: linking undoes its fusion into one graph, and chooses its stages
+anew. Its weights are in the design, or in the memory beside the part.
 """
 
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ class FpgaBackend(Backend):
     )
 
     def families(self, device: Device, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:
-        """Return no families: groups are row-major, and stages are not made of them."""
+        """Return no families: groups are row-major, and stages do not correspond to them."""
         return installed
 
     def prepare(self, job: Job) -> Preparation:
@@ -118,7 +118,7 @@ class FpgaKernels:
         """Return the designs in dialect `braid_hls`, their C++, their SystemVerilog, or
         testbenches.
 
-        At `hls-project` it is one archive of all of them, for the part that the machine names.
+        At `hls-project` it is one archive of all of them, for the part of the machine.
         At `report`, what they take of the part and how many frames a second they make; at
         `synthesis` what Yosys counts, and the longest path; at `timeline` what a page draws.
         """
@@ -137,7 +137,7 @@ class FpgaKernels:
         return self.job.device.machine.fact("clock")
 
     def _circuits(self, functions: Sequence[FuncOp]) -> list[Circuit]:
-        """Return the circuits, which share the part by what they need."""
+        """Return the circuits, which divide the part by their needs."""
         machine = self.job.device.machine
         return Circuit.of_all(
             functions, self.job.weights(), budget_of(machine), self._clock, memory_of(machine)

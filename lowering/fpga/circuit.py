@@ -103,7 +103,7 @@ class Circuit:
         return system_verilog(modules + control)
 
     def at(self, stage: str) -> str:
-        """Return the design, its C++, its modules, what Yosys makes of them, or a testbench."""
+        """Return the design, its C++, its modules, Yosys's netlist of them, or a testbench."""
         match stage:
             case "hls":
                 return f"{self.converted.design}\n"

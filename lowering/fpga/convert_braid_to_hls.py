@@ -12,7 +12,7 @@ from braid.support.errors import BraidError
 
 
 def function_named(module: ModuleOp, name: str) -> FuncOp:
-    """Return the function of this name. Raises BraidError where there is none."""
+    """Return the function of this name. Raises BraidError if there is none."""
     functions = [op for op in module.ops if isinstance(op, FuncOp) and op.body.blocks]
     for function in functions:
         if function.sym_name.data == name:
@@ -31,7 +31,7 @@ class ConvertBraidToHlsPass(ModulePass):
     quantization of arguments and dequantization of results stay with the caller. Out: stages, each
     an op with windows and the elementwise ops after it, scheduled by the cycle. They compute an
     output at once; `select-hls-schedule` decides how much of it, and `select-channel-depths` how
-    many places channels have, which are those for what is under way in their writer.
+    many slots channels have; until then they have slots for the values in flight in their writer.
     Raises UnsupportedError naming what stages do not have.
 
     ```mlir

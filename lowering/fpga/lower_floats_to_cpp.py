@@ -27,14 +27,13 @@ class LowerFloatsToCppPass(ModulePass):
 
     In: structured ops on f32 of known shapes. Out: the same; the folder has the files that
     `lower-hls-to-cpp` writes. Arguments, parameters after them, and results are arrays. Each op is
-    a loop nest, and elementwise ones join; the order of loops, what an iteration computes, and
-    intervals are those with which the estimator finds the fewest cycles within `dsp` DSPs, or those
-    of the target's FPGA. Nests that go through a tensor in one order stream it, others pass it on
-    as a whole. Cycles are those of sums as trees of adders, which Vitis makes of them unless the
-    numerics are strict. A remark says cycles, DSPs, and a bound. There is no RTL of functions in
-    f32.
-    Raises UnsupportedError naming what such nests do not have, and BraidError where no design has
-    so few DSPs, and where the folder cannot be written.
+    a loop nest, and elementwise nests are merged. The order of loops, their unrolling, and
+    intervals are those for which the estimator finds the fewest cycles within `dsp` DSPs, by
+    default those of the target's FPGA. Nests that traverse a tensor in the same order stream it;
+    others pass it on as a whole. Cycles assume that sums become trees of adders, as Vitis builds
+    them unless the numerics are strict. A remark says cycles, DSPs, and a bound. There is no RTL of
+    functions in f32. Raises UnsupportedError naming what such nests do not have, and BraidError
+    where no design has so few DSPs, and where the folder cannot be written.
 
     ```mlir
     func.func @main(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>) -> tensor<4x4xf32>

@@ -48,7 +48,7 @@ def _sharing(circuit: Circuit) -> Iterator[str]:
     """Yield what the part's other circuits have to do with it."""
     slowest = circuit.schedule.slowest
     if slowest > circuit.interval:
-        yield f"shares the part with a circuit of {slowest} cycles, which gets what it needs"
+        yield f"shares the part with a circuit of {slowest} cycles, which follow from its demands"
 
 
 def _shape(one: StageOp | PermuteOp) -> str:
@@ -74,7 +74,7 @@ def _channels(design: DesignOp) -> Iterator[str]:
 
 
 def _memories(design: DesignOp) -> Iterator[str]:
-    """Yield what is read from the memory beside the part."""
+    """Yield the reads from the memory next to the part."""
     found = weights_of(design)
     if found:
         yield ""

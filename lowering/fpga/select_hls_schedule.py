@@ -28,15 +28,15 @@ class SelectHlsSchedulePass(ModulePass):
 
     In: designs as `convert-braid-to-hls` makes them. A stage that computes all of an output at once
     takes an iteration for it, and one that computes a k-th takes k, with a k-th of the multipliers.
-    Of all that divide, those are chosen with which the slowest stage has the fewest iterations and
-    all stages fit the part of the target's FPGA; of these the cheapest, since a stage that is
-    faster than the slowest waits. So do stages of all designs of a module, which share the part by
-    what they need. `dsp`, `bram36`, `lut` and `ff` give other limits than the part; of a target
-    without an FPGA they are the only ones. Weights that do not fit are read from the
-    memory of the target, or from one that `memory` = most bits in a cycle gives, which answers
-    after `memory_latency` cycles: `memory_latency` on a stage says so. A remark says cost, bound,
-    gap and uses.
-    Raises BraidError where there are no limits, and where a design exceeds them at its smallest.
+    Of all divisors it chooses those for which the slowest stage has the fewest iterations and all
+    stages fit the target's FPGA; of these the cheapest, since a stage that is faster than the
+    slowest waits. The same holds for stages of all designs of a module, which divide the part by
+    their needs. `dsp`, `bram36`, `lut` and `ff` give other limits than the part; of a target
+    without an FPGA they are the only ones. Weights that do not fit are read from the memory of the
+    target, or from one that `memory` = most bits in a cycle gives, which answers after
+    `memory_latency` cycles: `memory_latency` on a stage says so. A remark says cost, bound, gap and
+    uses. Raises BraidError where there are no limits, and where a design exceeds them at its
+    smallest.
 
     ```mlir
     braid_hls.stage(%x) {unroll = array<i64: 2, 9>, …}

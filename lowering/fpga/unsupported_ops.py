@@ -80,7 +80,7 @@ def _alone(op: Operation, known: ParameterExpressions) -> tuple[FuncOp, dict[str
             return _added(owner, [], body)
         if known.is_known(value):
             key = str(len(parameters))
-            # Of one number in memory.
+            # Single numbers in memory.
             one = np.ones((), to_numpy(element_type_of(value)))
             parameters[key] = np.broadcast_to(one, shape_of(value))
             return _added(ParameterOp.of(key, cast(AnyTensor, value.type)), [], body)

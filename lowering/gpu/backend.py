@@ -2,7 +2,7 @@
 
 The host program calls the objects as it does kernels of a CPU, so that a function of a GPU runs
 wherever the host does: by the device plugin `gpu-emulated`, or as the whole model. For a device
-with memory of its own there is also a plan of what its functions launch, which the plugin `cuda`
+with separate memory there is also a plan of the launches of its functions, which the plugin `cuda`
 reads.
 """
 
@@ -48,7 +48,7 @@ from braid.targets.machines.target import Device
 PTX = "ptx"
 """Kind of code, before the architecture: the entries of all kernels as one module of text."""
 PLAN = "gpu-plan"
-"""Kind of code, likewise: what functions launch, for a device that the host launches them on."""
+"""The kind of code of these launches, for a device on which the host launches functions."""
 CUBIN = "cubin"
 """Kind of code, likewise: the same entries as machine code, where it was wished for."""
 LAUNCHES = "gpu-launches"
@@ -104,7 +104,7 @@ class GpuBackend(Backend):
 
 @dataclass(frozen=True)
 class ArchitectureKernels:
-    """All kernels as they are emitted for one architecture."""
+    """All kernels as emitted for one architecture."""
 
     machine: Machine
     kernels: tuple[GpuKernel, ...]
@@ -174,7 +174,7 @@ class GpuKernels:
     def link(self, functions: Sequence[FuncOp]) -> list[Code]:
         """Return the objects for the host with the emulator, and the device's code by architecture.
 
-        What is emulated is the code of the first.
+        The code for the first one is emulated.
         """
         device = self.job.device
         launched = [f for f in functions if f.sym_visibility is not None]
@@ -198,8 +198,8 @@ class GpuKernels:
     def at(self, stage: str, functions: Sequence[FuncOp]) -> Sequence[str | bytes]:
         """Return the kernels in the `gpu` or `nvvm` dialect, a module each; or all of them as code.
 
-        One architecture after the other. Raises BraidError where there is no assembler, it rejects
-        the code, or a `cubin` is wanted of several architectures.
+        The architectures are compiled in turn. Raises BraidError where there is no assembler, it
+        rejects the code, or a `cubin` is wanted of several architectures.
         """
         texts: dict[str, Callable[[str], str]] = {
             "gpu": lambda text: run_upstream_passes(text, ()),

@@ -71,7 +71,7 @@ def call_emulated(emulated: bytes, launches: Launches, arrays: Sequence[Array]) 
 
 
 def _status_thunk(symbol: str) -> bytes:
-    """Return what the emulator says is hidden from outside of the code that it is linked to."""
+    """Return the emulator's error about hidden code outside of the code to which it is linked."""
 
     text = (
         f"declare i32 @{STATUS}(ptr)\ndefine i32 @{symbol}(ptr %env) {{\n"

@@ -1,8 +1,7 @@
 """A shared object that emulates the entries of a PTX module, launched one by one.
 
-What stands in for CUDA's driver in tests loads it: with the environment variable
-BRAID_CUDA_EMULATED, the name of a directory, compilation for a GPU leaves one there for each
-module.
+The tests' stand-in for CUDA's driver loads it: if the environment variable BRAID_CUDA_EMULATED
+names a directory, compilation for a GPU leaves a library there for each module.
 """
 
 import os

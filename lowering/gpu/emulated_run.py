@@ -14,7 +14,7 @@ from braid.support.worker_process import serve
 
 @dataclass(frozen=True)
 class EmulatedRun:
-    """A kernel's object, its operands as stored, and its results as they are before it runs."""
+    """A kernel's object, its operands as stored, and the initial contents of its results."""
 
     emulated: bytes
     launches: Launches

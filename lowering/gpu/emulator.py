@@ -12,7 +12,7 @@ _FILE = "braid_gpu_emulator.o"
 
 
 def emulator_object(host: Machine) -> bytes:
-    """Return the relocatable object, which defines what emulated kernels call.
+    """Return the relocatable object that defines the functions that emulated kernels call.
 
     Raises UnsupportedError where `host` is another architecture than this machine's, for which the
     object was built, and BraidError where it is not built.

@@ -1,8 +1,8 @@
 """The meter of GPU kernels for `braid tune`: predictions from machine code, and results.
 
 The time is that of a static model (`machine_analysis/static_model.py`), which needs no GPU: of the
-registers that the assembler gives an entry, and of the main loop in the disassembler's text. What
-a kernel computes is what the emulator of GPUs makes of it on this machine.
+registers that the assembler gives an entry, and of the main loop in the disassembler's text. A
+kernel's results are computed by the emulator of GPUs on this machine.
 """
 
 import math

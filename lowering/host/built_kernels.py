@@ -102,7 +102,7 @@ class BuiltKernels:
     ) -> None:
         """Emit what no record says was compiled before; raises as `Backend.emit`.
 
-        `generator` is the digest of what makes objects of texts: one of another is made anew.
+        `generator` is the digest of the code generators: an object of another one is made anew.
         `likely` are the sizes at which functions were decided, by name; else those of `selection`.
         """
         self._compile, self._cache, self._generator = compile, cache, generator

@@ -101,7 +101,7 @@ class LoadedCode:
 
 @dataclass(frozen=True)
 class DeviceEntry:
-    """A device, the plugin that runs it, its part of the weights, and what it loads."""
+    """A device, its plugin, its part of the weights, and the code that it loads."""
 
     name: str
     plugin: str
@@ -422,7 +422,7 @@ class _Descriptor:
         return ir.Constant(_EXPANSION, [*map(_I64, counts), matrix])
 
     def _matrix(self, values: tuple[float, ...]) -> Any:
-        """Return the address of these numbers, which weights of one kind share."""
+        """Return the address of these numbers; weights of one kind share them."""
         if values not in self._matrices:
             array = ir.ArrayType(ir.DoubleType(), len(values))
             self._matrices[values] = self._global(ir.Constant(array, list(values)))

@@ -37,8 +37,8 @@ class PlannedFunction(ABC):
     """A function whose memory is planned, and the steps of its plan.
 
     Args:
-        function: what is planned; all of it is calls, and what takes no time.
-        device: what runs it, for messages.
+        function: the function to plan; all its ops are calls or take no time.
+        device: its device, for messages.
         copy: the word that begins a copy.
 
     """
@@ -67,7 +67,7 @@ class PlannedFunction(ABC):
     def place_of(self, buffer: BufferAttr) -> Place:
         """Return where a buffer is. The device aligns inputs and outputs, and has one arena.
 
-        Raises UnsupportedError for a memory that the device has not.
+        Raises UnsupportedError for a memory that the device does not have.
         """
         space, _, number = buffer.space.data.partition(":")
         if space == "arena" and number:

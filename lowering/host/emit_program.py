@@ -58,7 +58,7 @@ def emit_program(
 
     The module defines `symbol(env, inputs, outputs, weights, arena) -> i32` in upstream dialects
     and declares the kernels it calls. With `counters`, numbers by name, it counts and times every
-    op; what is missing there is added. What it reads of open sizes is added to `sizes`. Raises
+    op; missing names are added. The open sizes that it reads are added to `sizes`. Raises
     BraidError for counters in a function of several streams, where waiting would count as running,
     and for several streams where sizes are open.
     """
@@ -155,7 +155,7 @@ class _ProgramEmitter:
                 section.append(op)
 
     def _section(self, calls: Sequence[func.CallOp], builder: PointerBuilder) -> None:
-        """Run `calls` on their streams, or as they stand where there is nothing beside them."""
+        """Run `calls` on their streams, or in sequence if none of them are concurrent."""
         steps = [self._order.steps[call] for call in calls]
         if len({step.stream for step in steps}) <= 1:
             for call in calls:

@@ -1,4 +1,4 @@
-"""Kernels on streams: what stands between two ops that run alone is a function of its own.
+"""Kernels on streams: the ops between two ops that run alone form a separate function.
 
 `section(slots, begin, end)` runs the calls of the streams [begin, end) in the order of the program.
 The runtime's `run_inter_op` hands each thread a range of streams. With fewer threads than streams a

@@ -44,7 +44,8 @@ class Iterations:
 
     @property
     def numbers(self) -> tuple[Extent, ...]:
-        """Return what calls hand on beside buffers: sizes, and what is open of `shared`."""
+        """Return the values that calls pass in addition to buffers: sizes, and the open ones of
+        `shared`."""
         return (*self.sizes, *(extent for extent in self.shared if not isinstance(extent, int)))
 
     @property
@@ -68,7 +69,7 @@ class KernelCalls:
         self._entry = entry
         self._sizes = sizes
         self._declared: set[str] = set()
-        # What calls share is computed once at the entry.
+        # Values that calls share are computed once at the entry.
         self._slots: dict[int, list[SSAValue]] = {}
         self._parallel_for: SSAValue | None = None
 
@@ -122,7 +123,8 @@ class KernelCalls:
         self._declare(symbol, lambda: external_function(symbol, kernel_arguments(buffers, sizes)))
 
     def _slots_for(self, count: int) -> list[SSAValue]:
-        """Return places on the stack, shared by all calls of that many values: one runs at once."""
+        """Return stack slots, shared by all calls with that many values, since one call runs at a
+        time."""
         if count not in self._slots:
             first = self._entry.stack_slots(count)
             places = (self._entry.address(first, n * POINTER_BYTES) for n in range(count))

@@ -29,7 +29,7 @@ class Workers:
 class KernelGrid:
     """The iterations of a kernel; before each of `barriers`, all earlier ones are finished.
 
-    With `workers`, the last buffer of the kernel is the scratch memory of all of them. The kernel
+    With `workers`, the last buffer of the kernel is the scratch memory of all workers. The kernel
     takes the values of `sizes` as arguments.
     """
 

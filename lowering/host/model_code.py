@@ -43,7 +43,7 @@ class DeviceCode:
 
 @dataclass(frozen=True)
 class ModelCode:
-    """Objects that together define `braid_model`, and what the descriptor says.
+    """Objects that together define `braid_model`, and the contents of the descriptor.
 
     `devices` is the code of other kinds. Which weight stands where is written on the parameters
     and constants of the module (`braid.buffers`). `libraries` are the names of shared libraries
@@ -168,8 +168,8 @@ def _expected_seconds(module: ModuleOp, own: Sequence[Code]) -> dict[str, float]
 def _by_device(module: ModuleOp, target: Target) -> dict[str, list[func.FuncOp]]:
     """Return the functions that are programs, by the device that runs them.
 
-    What launches others runs on the host, and so does what computes nothing where all that a device
-    with a memory of its own computes is launched.
+    Functions that launch others run on the host. So do functions that compute nothing, if all
+    computation of a device with separate memory is launched.
     """
     found: dict[str, list[func.FuncOp]] = {}
     for function in program_functions(module):

@@ -46,11 +46,10 @@ class ValueSize:
 
 @dataclass(frozen=True)
 class OpenModel:
-    """The sizes of a model, and what is known of them by number.
+    """The sizes of a model, and the known facts about them, by number.
 
     The program that is emitted adds what it reads to `sizes`. `input_shapes` has the numbers of
-    the sizes of inputs that follow from those of the dims, -1 for others; it is empty where there
-    are none.
+    input sizes that follow from the dims, -1 for other sizes; it is empty if no size does.
     """
 
     sizes: SizeTable

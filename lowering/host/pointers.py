@@ -52,7 +52,7 @@ class PointerBuilder(Builder):
         self.insert(llvm.StoreOp(value, pointer))
 
     def load_pointer(self, slots: SSAValue, place: int) -> SSAValue:
-        """Load the pointer number `place` of those that stand one after the other at `slots`."""
+        """Load pointer number `place` of the consecutive pointers at `slots`."""
         return self.load(self.address(slots, place * POINTER_BYTES), POINTER)
 
     def store_pointers(self, pointers: Iterable[SSAValue], slots: SSAValue) -> None:

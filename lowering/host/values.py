@@ -92,7 +92,7 @@ def scalars(values: Sequence[SSAValue]) -> list[SSAValue]:
 
 
 def buffers_of(op: Operation, name: str, count: int) -> list[BufferAttr | None]:
-    """Return the `count` buffers in attribute `name` of `op`; None for what has none."""
+    """Return the `count` buffers in attribute `name` of `op`; None for a value without one."""
     attribute = op.attributes.get(name)
     if not isinstance(attribute, ArrayAttr):
         return [None] * count

@@ -1,4 +1,4 @@
-"""The programs of a model, one a variant, and what its descriptor says about them."""
+"""The programs of a model, one for each variant, and their entries in its descriptor."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -79,7 +79,7 @@ def model_functions(module: ModuleOp) -> list[func.FuncOp]:
     They are the only public one, all its variants, or its phases.
 
     With functions that are specialized, the one for all sizes is the first. Raises BraidError if
-    there is none, or more than one that is neither a variant nor a phase nor specialized.
+    there is no such function, or more than one that is no variant, phase or specialization.
     """
     functions = public_functions(module)
     general = [each for each in functions if not specialized_sizes(each)]
@@ -100,7 +100,7 @@ def model_functions(module: ModuleOp) -> list[func.FuncOp]:
 class DeviceFacts:
     """The facts about a device on which functions run.
 
-    `on_host` is whether the host has code for them, `seconds` what one launch of each takes.
+    `on_host` says whether the host has code for them; `seconds` are those of one launch of each.
     """
 
     plugin: str
@@ -158,7 +158,7 @@ def describe(
 ) -> ModelDescription:
     """Return the description of a planned model that runs on the host and on `devices`.
 
-    `programs` are those that `emit_programs` made of it.
+    `programs` is the result of `emit_programs` for it.
     """
     functions = model_functions(module)
     launches = _launches_of(module, devices)

@@ -50,14 +50,15 @@ class AttachStreamsPass(ModulePass):
     In: ops that fit the device, and none that are grouped; `braid.schedule` on those of a stream
     says how it is ordered, and is removed. Out: `braid.streams` on the function: the text of each
     stream, how often it is expected to run, and the simulated time of one run. Ops that stand
-    together are one stream; control flow, and ops that the device does not run, are the host's. Of
-    a function without these there is one stream, of ops with clusters one for each `cluster` of a
-    chip; with `devices` only those of these chips. The order of each subgraph is searched for
-    `search_seconds` at most, by `jobs` processes.
+    together are one stream; control flow, and ops that the device does not run, are the host's. A
+    function without clusters becomes one stream; with clusters there is one stream for each
+    `cluster` on a chip. With `devices`, only these chips get streams. The order of each subgraph is
+    searched for `search_seconds` at most, by `jobs` processes.
 
-    For a device that executes streams, the ops of a cluster become one group with `braid.stream`:
-    the stream, and its kernels. Where a stream has no addresses, the ops stay, the host's kernels
-    will compute them, and a warning says so. So do those of a stream without instructions: views.
+    If a device executes streams, the ops of a cluster become one group with `braid.stream`: the
+    stream and its kernels. If a stream has no addresses, its ops stay, and a warning says that the
+    host's kernels will compute them. The same holds for ops whose stream has no instructions:
+    views.
 
     ```mlir
     func.func @main(%x: tensor<4xf32>) -> tensor<4xf32>
@@ -151,7 +152,7 @@ def _entry(text: str, seconds: float, executions: float, part: StreamPart) -> Di
 def _group(
     part: StreamPart, program: StreamProgram, stream: Stream, seconds: float, executions: float
 ) -> None:
-    """Make one group of a part that its stream can compute; else says what will."""
+    """Make one group of a part that its stream can compute; else report what will compute it."""
     members = part.members
     if not stream.executes or not all(isinstance(op, TensorOp) for op in members):
         if program.homeless:

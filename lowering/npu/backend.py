@@ -54,7 +54,7 @@ STREAM_TEXT = "stream-text"
 
 @dataclass(frozen=True)
 class NpuBackend(Backend):
-    """Streams of what stands together, and kernels of the host for all of it; see `Backend`.
+    """Streams of adjacent ops, and kernels of the host for all of them; see `Backend`.
 
     Schedules are those of streams (`groups`): the host's kernels stand for instructions.
     """
@@ -149,11 +149,11 @@ class NpuKernels:
         return [known.get(symbol, KernelNeeds(symbol)) for symbol in self.symbols]
 
     def link(self, functions: Sequence[FuncOp]) -> list[Code]:
-        """Return each stream with its time, the kernels in one library, and what functions do with
+        """Return each stream with its time, the kernels in one library, and the functions' calls of
         them.
 
-        A whole model that no program launches gets objects for the host, which computes it, and so
-        does a device whose plugin executes no streams.
+        A whole model that no program launches gets objects for the host, which computes it. So does
+        a device whose plugin executes no streams.
         """
         objects = self.emitted.link(functions)
         is_whole = any(function.sym_visibility is None for function in functions)

@@ -33,8 +33,8 @@ class SubgraphOptions:
 class BuiltStream:
     """A linked stream of `subgraphs` objects, of which this many were `compiled` for it.
 
-    The others were the same as one of these, or came from the cache. Where `homeless` buffers
-    do not fit in one piece, it can be simulated, but not run.
+    The others were the same as one of these, or came from the cache. If `homeless` buffers do not
+    fit in one piece, it can be simulated, but not run.
     """
 
     program: StreamProgram
@@ -69,9 +69,9 @@ def build_stream(
     """Return the stream of `block`, its subgraphs compiled one by one by `jobs` processes.
 
     What crosses from a subgraph to the next stays on the chip. In contrast to a block that is
-    lowered as a whole, nothing of a subgraph is issued before the last of another, and inputs and
-    weights that several of them read are loaded by each. Raises as `lower_to_instructions` does,
-    and BraidError for a chip without units that load and store.
+    lowered as a whole, no op of a subgraph is issued before the last op of the previous one, and
+    each of them loads the inputs and weights that several of them read. Raises as
+    `lower_to_instructions` does, and BraidError for a chip without units that load and store.
     """
     capacity = backend.memories[0].bytes if backend.memories else 0
     made: list[BuiltStream] = []

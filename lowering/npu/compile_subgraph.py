@@ -23,9 +23,9 @@ Events = tuple[int, ...]
 class SubgraphSource:
     """All that the object of a subgraph follows from.
 
-    Of the ops of `problem`, the first `imports` stand for ops of earlier subgraphs, and the last
-    for those of later ones: it reads the values that stay on the chip. `steps` are those of the
-    ops between. Where `search_seconds` is not 0, their order is searched for so long.
+    The first `imports` ops of `problem` represent ops of earlier subgraphs. The last op represents
+    later subgraphs: it reads the values that stay on the chip. `steps` are those of the ops
+    between. Where `search_seconds` is not 0, their order is searched for so long.
     """
 
     problem: LatencyProblem
@@ -62,8 +62,8 @@ def _sources() -> str:
 def compile_subgraph(source: SubgraphSource) -> StreamObject:
     """Return the object of a subgraph whose ops and values fit the chip.
 
-    What is read several times stays on the chip while there is free memory, as in a stream of one
-    piece.
+    Values that are read several times stay on the chip while there is free memory, as in a stream
+    of one piece.
     """
     problem, count = source.problem, len(source.problem)
     traffic = problem.traffic

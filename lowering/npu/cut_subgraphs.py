@@ -21,7 +21,7 @@ from braid.targets.simulator.stream_object import Placement
 class Cut:
     """The ops of `block` in `pieces`, in data-flow order.
 
-    What only the next piece reads stays on the chip between them, as far as it fits. All
+    Values that only the next piece reads stay on the chip between them, as far as they fit. All
     else that a later piece reads goes through memory, and what comes from outside is loaded by
     each piece that reads it.
     """

@@ -45,10 +45,10 @@ def link(
 ) -> Linked:
     """Return the stream that runs `objects` one after the other.
 
-    Instructions get their numbers and waits their syncs, also across objects: one waits for what it
-    needs of an earlier one and for free memory on the chip, not for the end of all of it. Of units
-    that share their work the one that is free first gets an instruction, as if each ran alone on
-    its unit: as the search for the order has it.
+    Instructions get their numbers and waits their syncs, also across objects: an object waits for
+    the values that it needs and for free memory on the chip, not for the end of the earlier object.
+    Of units that share their work the one that is free first gets an instruction, as if each ran
+    alone on its unit: as the search for the order has it.
     """
     linker = _Linker(backend, transfers)
     for part, placement in objects:
@@ -57,7 +57,8 @@ def link(
 
 
 class _Linker:
-    """The state of linking: what is known of all that is issued, by the numbers of the whole."""
+    """The state of linking: the known facts about all issued instructions, by their final
+    numbers."""
 
     def __init__(self, backend: BackendDescription, transfers: Transfers) -> None:
         self.backend, self._rates = backend, DeviceRates(backend)
@@ -77,7 +78,7 @@ class _Linker:
         self.waited: list[list[int]] = [[*self.start] for _ in backend.units]
         self.ends: dict[int, Token] = {}
         self.stored: dict[int, Token] = {}
-        # What is handed on: since when it is there, and what still reads it.
+        # A value that is handed on: since when it exists, and its remaining readers.
         self.since: dict[int, Token] = {}
         self.until: dict[int, Token] = {}
         self.filled: dict[int, int] = {}
@@ -167,7 +168,8 @@ class _Linker:
             self.filled_buffers += 1
 
     def _use(self, number: int, reads: Iterable[int], writes: Iterable[int]) -> Use | None:
-        """Return what an instruction uses, by the names of buffers; None where values have none."""
+        """Return the operands of an instruction, by the names of buffers; None for values without
+        one."""
         try:
             read, written = (tuple(self.holds[v] for v in values) for values in (reads, writes))
         except KeyError:
@@ -177,7 +179,7 @@ class _Linker:
     def _compute(
         self, steps: Sequence[UnitWork], made: Sequence[int], after: Token, use: Use | None
     ) -> Token:
-        """Issue one step after the other; what follows waits for the last of them."""
+        """Issue the steps in order; later instructions wait for the last of them."""
         for number, step in enumerate(steps):
             kind = Kind.named(self.backend.units[step.unit].resource)
             own = use and replace(use, step=number + 1, steps=len(steps), is_compute=True)

@@ -60,7 +60,7 @@ def lower_to_run(
 def lowered_block(
     block: Block, backend: BackendDescription
 ) -> tuple[BlockGraph, ChipProblem, Transfers]:
-    """Return the ops of `block`, what they are to the chip, and how data gets onto it.
+    """Return the ops of `block`, their effects on the chip, and the transfers of data onto it.
 
     Raises as `lower_to_instructions`.
     """

@@ -20,7 +20,7 @@ from braid.targets.simulator.stream_bytes import to_bytes
 def lower_module(module: ModuleOp, backend: BackendDescription, function: str = "main") -> Stream:
     """Return the stream of the function of this name.
 
-    Raises BraidError where there is none, and UnsupportedError for control flow and open dims.
+    Raises BraidError if there is none, and UnsupportedError for control flow and open dims.
     """
     functions = [op for op in module.ops if isinstance(op, func.FuncOp) and op.body.blocks]
     for op in functions:

@@ -1,4 +1,4 @@
-"""Streams of groups by schedules: what one run takes by simulation, and what it computes."""
+"""Streams of groups by schedules: their simulated time and their results."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class StreamRequest:
 
 @dataclass(frozen=True)
 class StreamAnswer:
-    """The answer to a request: simulated seconds of a run, its results, or why there are none."""
+    """The answer to a request: simulated seconds of a run, its results, or an error."""
 
     seconds: float | None = None
     results: tuple[Array, ...] | None = None
@@ -85,7 +85,7 @@ def _main(module: ModuleOp) -> FuncOp:
 def _values(
     function: FuncOp, arguments: tuple[Array, ...], weights: Mapping[str, Array]
 ) -> dict[SSAValue, Array]:
-    """Return what stands outside of the chip: arguments, weights and constants."""
+    """Return the tensors outside of the chip: arguments, weights and constants."""
     block = function.body.block
     values: dict[SSAValue, Array] = dict(zip(block.args, arguments, strict=True))
     for op in block.ops:

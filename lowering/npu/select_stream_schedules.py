@@ -23,11 +23,11 @@ from braid.targets.machines.target import Target
 
 @dataclass(frozen=True)
 class SelectStreamSchedulesPass(ModulePass):
-    """Writes `braid.schedule` on the ops of the streams of which a record says how they are made.
+    """Writes `braid.schedule` on the ops of the streams for which a record has a schedule.
 
-    Records are those of `braid tune`. In: ops that are not split, on their devices. What says
-    `braid.schedule` already keeps it, and a stream without a record is made as by default. A remark
-    says how many have one. With `devices`, only streams of these chips.
+    Records are those of `braid tune`. In: ops that are not split, on their devices. Ops with
+    `braid.schedule` keep it, and a stream without a record has the default schedule. A remark says
+    how many have one. With `devices`, only streams of these chips.
 
     ```mlir
     %y = braid.conv %x, %w {braid.schedule = {family = "stream", schedule = {parts = 8, …}}} : …

@@ -48,8 +48,8 @@ class SelectStreamSplitsPass(ModulePass):
 
 
 def schedule_of_part(part: StreamPart) -> StreamSchedule:
-    """Return what its ops say, else the default. Raises BraidError for a schedule that streams
-    lack.
+    """Return the schedule on its ops, else the default. Raises BraidError for a schedule that
+    streams lack.
     """
     named = next((op for op in part.members if schedule_of(op) is not None), None)
     if named is None:

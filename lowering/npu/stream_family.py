@@ -59,7 +59,7 @@ class StreamCandidate(Candidate[StreamSchedule]):
         return schedule.is_sensible
 
     def emit(self, symbol: str, schedule: StreamSchedule) -> StreamKernel:
-        """Return what the stream is made of."""
+        """Return the parts of the stream."""
         return StreamKernel(symbol, group_module(self.group), schedule=schedule)
 
 

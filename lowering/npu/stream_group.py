@@ -21,10 +21,10 @@ from braid.targets.machines.target import BackendDescription
 
 
 def stream_group(part: StreamPart) -> FusedOp | None:
-    """Return what `part` computes, in a block of its own, where what makes its weights stands
-    before it.
+    """Return a new block with the ops of `part`, preceded by the ops that make its weights.
 
-    None for what is not only of tensors of known shapes, and for views, which have no instructions.
+    The result is None for ops on other types than tensors of known shapes, and for views, which
+    have no instructions.
     """
     if not part.has_instructions:
         return None
@@ -93,7 +93,7 @@ def described_machine(chip: BackendDescription) -> Machine:
 
 
 def _plain(op: Operation, values: dict[SSAValue, SSAValue]) -> Operation:
-    """Return a copy without what says where, and by which schedule, it runs."""
+    """Return a copy without the attributes for its device and its schedule."""
     copy = op.clone(values)
     for name in (*MARKS, SCHEDULE):
         copy.attributes.pop(name, None)

@@ -1,4 +1,4 @@
-"""The meter of streams for `braid tune`: simulated seconds, and what they compute.
+"""The meter of streams for `braid tune`: simulated seconds, and results.
 
 Streams are made, and run on the bytes of a simulated chip, in processes of their own, several at
 once: what ends one, or takes long, costs no more than its own answer.
@@ -25,14 +25,14 @@ WORKER = "braid.lowering.npu.stream_worker"
 LEAST_LIMIT = 60.0
 """Seconds that every stream may take to be made."""
 PATIENCE = 20.0
-"""Times what the first stream of a group took, after which the making of others ends."""
+"""Simulates the first stream of a group; its compilation ends there."""
 RUN_LIMIT = 1800.0
 """The seconds after which a stream that computes is taken to hang."""
 
 
 @dataclass(frozen=True)
 class MadeStream:
-    """A stream that was made: what was asked of it, and the seconds that it takes."""
+    """A compiled stream: the request for it, and its simulated seconds."""
 
     request: StreamRequest
     seconds: float
@@ -70,7 +70,7 @@ class StreamMeter:
             waiting = [pool.submit(self._ask, request, limit) for request in requests]
             try:
                 answers = [each.result() for each in waiting]
-            except BaseException:  # such as an interrupt: nobody waits for the others
+            except BaseException:  # such as an interrupt: the others need not end
                 pool.shutdown(wait=False, cancel_futures=True)
                 for worker in self.started:
                     worker.kill()

@@ -1,4 +1,4 @@
-"""Divide a function into what chips run at once: ops that stand together, one stream each."""
+"""Divide a function into parts that chips run at once: adjacent ops, one stream each."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ from braid.targets.machines.target import BackendDescription, Target
 
 @dataclass(frozen=True, eq=False)
 class StreamPart:
-    """A part that `device` runs at once: `members`, in their order, of what stands in `block`.
+    """A part that `device` runs at once: `members`, in their order, are ops of `block`.
 
-    In a function without clusters these are ops next to each other, or all of it (`whole`).
+    In a function without clusters these are adjacent ops, or all ops (`whole`).
     """
 
     block: Block
@@ -55,7 +55,8 @@ class StreamPart:
 
     @cached_property
     def alone(self) -> Block:
-        """A block that takes what they read and returns what others read; their own if whole."""
+        """A block that takes their operands and returns the values that others read; their own
+        block if whole."""
         if self.whole:
             return self.block
         inputs, handed = self.inputs, self.handed_on
@@ -74,7 +75,7 @@ def stream_parts(
 ) -> Iterator[StreamPart]:
     """Yield what chips run of the function; where ops have clusters, each of a chip's clusters.
 
-    With `devices` only what these run.
+    With `devices`, only parts of these.
     """
     clusters: dict[Placement, list[Operation]] = {}
     for block in blocks_outside_groups(function):
@@ -124,7 +125,7 @@ def _runs_on(op: Operation, chip: BackendDescription) -> bool:
 
 
 def _read_by(op: Operation) -> Iterator[SSAValue]:
-    """Yield what the op reads, in its regions too, of values from outside of it."""
+    """Yield the operands of the op and of its regions that are values from outside."""
     for inner in op.walk():
         for operand in inner.operands:
             owner = operand.owner

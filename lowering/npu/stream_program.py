@@ -26,12 +26,12 @@ from braid.targets.simulator.steps import is_declared
 
 @dataclass(frozen=True)
 class StreamProgram:
-    """`stream`, and what it takes to run it.
+    """`stream`, and the data that its execution needs.
 
     `kernels` has a function for each kernel. Tensor n outside of the chip is `outside[n]`, a value
     of the block that was lowered. `results` are for each of the block's the kernel that makes it,
-    "" for a copy, and the tensors it reads. Where `homeless` buffers do not fit in one piece,
-    and where an op only declares what it takes, the stream can be simulated, but not run.
+    "" for a copy, and the tensors it reads. If `homeless` buffers do not fit in one piece, or an op
+    only declares its costs, the stream can be simulated, but not run.
     """
 
     stream: Stream
@@ -49,7 +49,7 @@ class StreamProgram:
     ) -> list[Array]:
         """Return the results of the block for `values` of what comes from outside.
 
-        `stream` is another one to run in place of the own. Raises BraidError as `simulate` and
+        `stream` is another one to run in place of its own. Raises BraidError as `simulate` and
         `execute` do.
         """
         kernels = {name: self._kernel(name) for name in self._functions}
@@ -98,7 +98,7 @@ def stream_program(
     assert traffic is not None
     kernels = TileKernels(graph, traffic, chip.values)
     stream = linked.stream
-    if any(map(is_declared, graph.ops)):  # It says what it takes, and not what it computes.
+    if any(map(is_declared, graph.ops)):  # It declares its costs, not its computation.
         return StreamProgram(stream, kernels.module, (), ())
     placed = place_buffers(stream, capacity)
     if placed.homeless:
@@ -129,7 +129,8 @@ def with_addresses(
     """Return what `lower` makes for `backend`, with less on the chip where buffers would have no
     address.
 
-    Such a stream loads and stores more. Where none has, it is that for the whole memory.
+    Such a stream loads and stores more. If no stream has addresses for all, the result is the
+    stream for the whole memory.
     """
     whole = lower(backend)
     if not whole.homeless:

@@ -26,9 +26,9 @@ class StreamSchedule(Schedule):
 
     An op uses at most one part in `parts` of the chip's memory: the more parts, the smaller the
     tiles, and the more are loaded and stored beside the one that is computed. `FIRST[first]` are
-    the dims that are cut first. With `follow`, what reads a tile is cut alike, so that tiles stay
-    on the chip; with `reductions` reduced dims may be cut, too. `pieces` key nodes of the graph are
-    ordered together.
+    the dims that are cut first. With `follow`, readers of a tile are cut in the same way, so that
+    tiles stay on the chip; with `reductions`, reduced dims may be cut, too. `pieces` key nodes of
+    the graph are ordered together.
     """
 
     parts: int = 3

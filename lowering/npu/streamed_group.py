@@ -40,7 +40,7 @@ OWN = -1
 
 @dataclass(frozen=True)
 class StreamedGroup:
-    """A stream, and what it takes to run it.
+    """A stream, and the data that its execution needs.
 
     `kernels` is a module with a function for each kernel. Tensor n outside is operand
     `tensors[n]` of the group, or `OWN`. `results` are, for each of the group's, the kernel that
@@ -57,7 +57,7 @@ class StreamedGroup:
 
     @staticmethod
     def of(op: Operation) -> "StreamedGroup | None":
-        """Return what the attribute of `op` says; None where it has no stream.
+        """Return the stream in the attribute of `op`; None if it has none.
 
         `op` is a group, or the function of its kernel.
         """
@@ -108,7 +108,7 @@ class StreamedGroup:
 
 
 def group_members(part: StreamPart, about: StreamedGroup) -> FusedOp:
-    """Put the members of `part`, which stand together, into one group, computed by a stream."""
+    """Put the members of `part`, which are adjacent, into one group that a stream computes."""
     function = part.alone.parent_op()
     assert function is not None
     body = function.clone().regions[0].detach_block(0)

@@ -20,8 +20,8 @@ class TileKernels:
     """The kernels and outside tensors of a block, named and numbered as they are asked for.
 
     `values` are the buffers on the chip by their numbers in `traffic`. A kernel is a function
-    `@k0`, … in `module`, from the tensors of buffers to those of buffers; equal ones are one. What
-    addresses its operands (slices, concatenations, views) is part of what reads them.
+    `@k0`, … in `module`, from the tensors of buffers to those of buffers; equal ones are one. Ops
+    that only address its operands (slices, concatenations, views) are part of their readers.
     """
 
     def __init__(self, graph: BlockGraph, traffic: Traffic, values: Sequence[SSAValue]) -> None:

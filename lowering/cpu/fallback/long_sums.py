@@ -27,7 +27,8 @@ from braid.lowering.common.loop_nest import (
 from braid.lowering.common.tensor_loops import index_constant
 
 _LANES = 8
-"""Lanes of the vectors that LLVM makes of the innermost loop, at least: sums of their own."""
+"""The least lanes of the vectors that LLVM makes of the innermost loop: each lane is a separate
+sum."""
 
 _MOST_SUMS = 4096
 """Sums of a row that are kept at once: 16 KiB of a thread's stack, and of its first-level cache."""
@@ -68,8 +69,8 @@ def has_long_sum(nest: Nest) -> TypeGuard[linalg.GenericOp]:
 def emit_long_sum(builder: Builder, nest: linalg.GenericOp, fixed: Mapping[int, SSAValue]) -> None:
     """Emit a nest as `emit_nest` does, with sums in parts.
 
-    What is summed is inside of all loops over the result but the innermost loop of the nest, if
-    that is one: its sums are kept side by side.
+    The reduction is inside of all loops over the result, except the innermost loop of the nest: if
+    that is over the result, its sums are kept side by side.
     """
     loops, indices = loops_of(nest), dict(fixed)
     last = len(loops.extents) - 1

@@ -91,7 +91,7 @@ def _gathers(nests: Sequence[Nest]) -> bool:
 def _opaque(builder: Builder, index: SSAValue) -> SSAValue:
     """Return the index in a form from which LLVM makes no vectors.
 
-    It would unroll short loops inside, and write rows one beside the other: scattered vectors.
+    It would unroll short loops inside, and write neighbouring rows by scattered vectors.
     """
     bits = builder.insert(arith.IndexCastOp(index, i64)).result
     (same,) = builder.insert(InlineAsmOp("", "=r,0", [bits], [i64])).results
@@ -123,7 +123,7 @@ def _leading_dims(loops: Sequence[Loops]) -> list[list[int]]:
 
 
 def _is_outer(nest: Loops, storage_dim: int) -> bool:
-    """Return whether one loop goes over this dim of the result, and others are inside of it."""
+    """Return whether one loop runs over this dim of the result, with others inside of it."""
     expr = nest.result.results[storage_dim]
     return isinstance(expr, AffineDimExpr) and expr.position != len(nest.extents) - 1
 

@@ -1,7 +1,7 @@
 """Kernels of the CPU: each file here is a kernel family, listed in `families.py`.
 
 A family says which groups of ops it takes, in which layouts and how fast, and emits their kernels;
-see `KernelFamily`. The folders hold what families are made of. Each imports only those below it:
+see `KernelFamily`. The folders hold the parts of families. Each imports only those below it:
 
 - `windows`: ops over windows of images (`conv_depthwise`, `conv_grouped`, `pooling`)
 - `tiles`: groups of several products and reductions, computed tile by tile (`tiled`)

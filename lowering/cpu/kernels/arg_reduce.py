@@ -46,7 +46,7 @@ class ArgReduceFamily(SizedFamily):
     anchors: ClassVar = (ArgReduceOp,)
 
     def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "ArgReduce | None":
-        """Match one that is not empty, of any number of lines; places have to fit i32."""
+        """Match a group that is not empty, with any number of lines; indices have to fit i32."""
         nest = arg_reduce_nest(group, extents_of)
         if nest is None or nest.lines.inner != 1:
             return None

@@ -33,7 +33,7 @@ class BorderFamily(VectorFamily):
     anchors: ClassVar = (PadOp,)
 
     def match(self, group: FusedOp) -> "_Border | None":
-        """Match one padding, of which it was decided that its operand lies in the result."""
+        """Match a padding whose operand was decided to lie in the result."""
         nest = pad_nest(group) if boxes_of(group) else None
         return None if nest is None else _Border(group, self.unit, nest)
 
@@ -57,7 +57,7 @@ class _Border(VectorCandidate):
         return moving_seconds(outer - inner, self.unit)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """Emit one slab of the border after the other."""
+        """Emit the border slab by slab."""
         layout = stored_choice(self.group).results[0]
 
         def iteration(e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:

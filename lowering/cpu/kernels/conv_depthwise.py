@@ -51,7 +51,7 @@ class _Depthwise(ProductCandidate):
         the weights.
 
         Two vectors of channels read longer pieces of memory than one. With 16 registers they leave
-        no registers for neighbouring outputs that share loads, which those of a stride do not.
+        none for neighbouring outputs that share loads; outputs with a stride share none.
         """
         channels, width = self.op.channels, self.op.width
         if channels > self.unit.lanes and (self.is_strided or self.unit.registers >= 32):

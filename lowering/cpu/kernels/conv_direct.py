@@ -48,8 +48,8 @@ _LINES_FACTOR, _WINDOWED_LINES_FACTOR = 1.05, 1.15
 """The slowdowns of vectors over positions, as measured for windows of one pixel and larger ones."""
 
 _MOST_OF_A_LINE = 0.98
-"""The most of a line of the products along a line those that are not with zeros, up to which the
-others are left out: edges have code of their own, which gained nothing for 3 × 3 on 56 × 56
+"""Products with padding are skipped if at most this fraction of a row's products are with elements
+of the image. Skipping needs separate code at edges, which gained nothing for 3 × 3 on 56 × 56
 (0.988), and cost registers for 7 × 7 on three channels of 224 × 224 (1.3 times the time)."""
 
 
@@ -61,8 +61,8 @@ class ConvDirectFamily(ProductFamily):
     vector (`aBcd16b`), the input and the result each in one of them, but a row-major result wants a
     row-major input. The weight is stored in blocks of output channels (`Acdb32a`; those of a group
     where there are several), or with output channels innermost (`bcda`) for a row-major result.
-    Of numbers of 8 and 16 bits: channels last, padded to whole steps where they are not, and the
-    weight in blocks of output channels and of a step's input channels (`AcdB32a4b`).
+    Return layouts for 8- and 16-bit types: channels last, padded to whole steps, and the weight in
+    blocks of output channels and of a step's input channels (`AcdB32a4b`).
     """
 
     arithmetic: ProductArithmetic = FLOATS

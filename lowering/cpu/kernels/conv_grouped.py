@@ -19,8 +19,8 @@ _MOST_LOADS = 2
 """Vectors that the inputs of a vector of outputs may fill: one shuffle takes from two."""
 
 _EFFICIENCY, _FAR_EFFICIENCY, _NEAR_BYTES = 0.55, 0.42, 16
-"""Part of the peak that is reached, measured beside what `conv-direct` says of vectors along lines:
-where shuffles stay within this many bytes, and where they do not."""
+"""The fraction of the peak that is reached, measured relative to the prediction of `conv-direct`
+for vectors along rows: if shuffles stay within this many bytes, and if not."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class _Grouped(ProductCandidate):
     def default_tile(self) -> WindowSchedule:
         """Return as many neighbouring outputs as leave registers for the weights of a line.
 
-        Where these are few, of two vectors of channels, which are longer pieces of memory: 0.5 of
+        If these are few, two vectors of channels, which are longer pieces of memory: 0.5 of
         the time for 1 × 1.
         """
         channels, width = self.op.channels, self.op.width

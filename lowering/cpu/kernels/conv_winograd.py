@@ -1,6 +1,6 @@
 """Convolution with windows of 3 × 3 by Winograd's algorithms, with an elementwise epilogue.
 
-Windows of volumes, 3 × 3 in each plane, are sums of those of their planes.
+Windows of volumes, 3 × 3 in each plane, are sums over the windows of their planes.
 
 F(4 × 4, 3 × 3) takes a quarter of the products of a direct convolution and F(2 × 2, 3 × 3) 4/9,
 for sums that cancel: results differ more from the exact ones (see docs/numerics.md).

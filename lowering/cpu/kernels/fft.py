@@ -70,9 +70,10 @@ class Fft(ScheduledCandidate[FourierSchedule]):
         return max(cycles / self.unit.fma_rate, self.moving_seconds(choice))
 
     def space(self, level: int) -> Iterator[FourierSchedule]:
-        """Yield the fastest steps, then those of the other order of vectors and of lower radices.
+        """Yield the fastest steps, then variants with the other order of vectors and with lower
+        radices.
 
-        Of schedules with the same steps only one is there.
+        Of schedules with the same steps only one is listed.
         """
         found: dict[tuple[bool, tuple[int, ...]], FourierSchedule] = {}
         for is_row in sorted(self._orders, key=self._cycles):

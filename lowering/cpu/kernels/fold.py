@@ -166,7 +166,7 @@ class _Places:
                 e.loop(run.begin, run.end, 1, lambda u, p=phase, run=run: at(p, run.taps, u))
 
     def _row(self, rows: Sequence[tuple[Index, int]], out: Index) -> None:
-        """Emit a row of places, of which the taps of all `rows` are the sums."""
+        """Emit a row of positions, which are the sums of the taps of all `rows`."""
         e, dim = self.e, self.dims[-1]
         taps = [taps_of(dim, phase) for phase in range(dim.stride)]
 

@@ -52,8 +52,8 @@ class GemmFamily(ProductFamily):
     Layouts: everything row-major but B, which is packed into column blocks (`Ba32b`, `abDc32d`:
     best for weights, which are packed at compile time). Of floats it may be row-major as well,
     gathered from a table that is stored so, or, for f32, be f16 or bf16 that is converted as it is
-    loaded. Of numbers of 8 and 16 bits, A has rows padded to whole steps, and B, which is one for
-    all batches, is in blocks of columns and of a step's rows (`BA32b4a`).
+    loaded. With 8- and 16-bit elements, A has rows padded to whole steps, and B, shared by all
+    batches, is in blocks of columns and of a step's rows (`BA32b4a`).
     """
 
     arithmetic: ProductArithmetic = FLOATS
@@ -172,7 +172,8 @@ class StoredMatmul(StoredProduct):
 
     @property
     def float_vectors(self) -> Sequence[int]:
-        """See the base class; whole rows of B allow any, and more of them for one row of A."""
+        """See the base class; whole rows of B allow any strides, and more schedules for one row of
+        A."""
         if not has_rows(self._right):
             return [self.block // self.unit.lanes]
         is_wide = self.size.rows == 1 and feasible_tiles(self.unit, 0, (WIDE_VECTORS,))

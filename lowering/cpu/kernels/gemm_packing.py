@@ -30,7 +30,8 @@ from braid.lowering.emit.math.points import has_code
 from braid.targets.kernels.kernel_family import Kernel
 
 _ROWS_CYCLES, _COLUMNS_CYCLES, _STAGE_CYCLES = 4.0, 5.0, 2.0
-"""The multiply-adds that a vector of words costs: of row-major B, of column-major B, and of A."""
+"""The cost of packing a vector of words, in multiply-adds: for row-major B, column-major B, and
+A."""
 
 
 @dataclass(frozen=True)

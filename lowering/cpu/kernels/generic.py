@@ -67,7 +67,7 @@ class GenericFamily(VectorFamily):
         """Match any group, unless it needs more memory inside than outside, or has tensors in other
         memories.
 
-        What is inside of a group gets buffers here, and it was fused so that it needs none.
+        Intermediate values of a group get buffers here, which fusion was to avoid.
         """
         values = (*group.operands, *group.results)
         if any(not isinstance(v.type, TensorType) or DYNAMIC in shape_of(v) for v in values):
@@ -142,7 +142,7 @@ def _passes(op: Operation) -> int:
 def _compared(op: Operation) -> int:
     """Return the elements that a selection compares: all of them for each that it finds.
 
-    Those of a transform count once for each place of its steps, of which one has few.
+    Reads of a transform count once for each position of its few steps.
     """
     if isinstance(op, FftOp):
         return math.prod(shape_of(op.input)) * _STEP_PLACES

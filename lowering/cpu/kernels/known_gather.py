@@ -35,7 +35,7 @@ _BROKEN = 1.3
 class KnownGatherFamily(SizedFamily):
     """Gathers of numbers at constant positions alone in their group, row-major.
 
-    One along a dim, or a chain of them.
+    A gather along one dim, or a chain of gathers.
     """
 
     name: str = "known-gather"
@@ -63,7 +63,8 @@ class KnownGather(VectorCandidate):
         return _BROKEN * self.moving_seconds(choice)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """Emit one row of the last gathered dim, with what is inside of it, in each iteration."""
+        """Emit one row of the last gathered dim, including the dims inside of it, in each
+        iteration."""
         nest, row, result = self.nest, self.nest.row, self.nest.result
         strides = (row_major_strides(nest.shape)[:row], row_major_strides(result)[:row])
         inner = product_of(nest.shape[row + 1 :])

@@ -133,7 +133,7 @@ class NonMaxSuppression(VectorCandidate):
 
     @property
     def row(self) -> Extent:
-        """Words of a row of what is kept of boxes, of which a vector may be read at the end."""
+        """Words of a row of the mask of kept boxes; a vector may be read at its end."""
         return _whole_lines(self.most + self.unit.lanes)
 
     @property
@@ -190,7 +190,7 @@ class _Suppression:
         self._rows: list[Extent] = [begin + i * candidate.row for i in range(_ROWS)]
 
     def emit(self) -> None:
-        """Emit everything: candidates, their order, what is taken of them, and the results."""
+        """Emit everything: candidates, their order, the selection, and the results."""
         e, own = self._e, self._own
         count = self._collect()
         sort_many(e, self._all, count, self._spare, self._digits)

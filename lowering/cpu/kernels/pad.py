@@ -37,7 +37,7 @@ class PadFamily(SizedFamily):
     anchors: ClassVar = (PadOp,)
 
     def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "Pad | None":
-        """Match one padding that is not empty, of any extents."""
+        """Match a padding that is not empty, with any extents."""
         nest = pad_nest(group, extents_of)
         if nest is None or boxes_of(group) or not nest.operand or not has_elements(nest.operand):
             return None

@@ -28,8 +28,8 @@ _WIDE, _WIDE_COLUMNS = 5, 8
 """Columns of a window that is wide, and neighbouring outputs of a tile then."""
 
 _LEAST_VECTORS = 4
-"""Vectors of channels of a reduction that is taken as pooling: each channel has one sum at a time,
-and few of them wait for each other."""
+"""Vectors of channels of a reduction that is implemented as pooling: each channel has a single sum,
+and few sums depend on each other."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class _Pool(WindowCandidate):
         At first four outputs, which share the loads of overlapping windows, of two vectors where
         there are as many channels: eight maxima that do not wait for each other. Eight of wide
         windows, which share columns: 0.8 of the time of four for 9 × 9. Two outputs where the input
-        comes from farther away, which then is read in longer pieces. Where there is one output,
-        half of the registers hold sums: 0.5 to 0.9 of the time of two vectors.
+        comes from farther away, which then is read in longer pieces. With a single output, half of
+        the registers hold sums: 0.5 to 0.9 of the time of two vectors.
         """
         channels, width = self.op.channels, self.op.width
         if self.has_lines:

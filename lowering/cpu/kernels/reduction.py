@@ -36,8 +36,8 @@ _EXTREMUM_FLOPS = 3
 class ReductionFamily(SizedFamily):
     """One `braid.reduce` along any dims, with elementwise ops on what it reads and on its result.
 
-    Of f32, f64, i32, i64, and what is made of other types where it is read. Layouts: all that the
-    generic lowering offers in which the innermost dim of what is read is contiguous.
+    Its elements are f32, f64, i32, i64, or converted from other types as they are read. Layouts:
+    all that the generic lowering offers in which the innermost dim of what is read is contiguous.
     """
 
     name: str = "reduction"
@@ -47,7 +47,7 @@ class ReductionFamily(SizedFamily):
     def match(
         self, group: FusedOp, extents_of: ExtentsOf = shape_of
     ) -> "ReductionCandidate | None":
-        """Match one reduction that all results are made of, of any extents."""
+        """Match a reduction from which all results are computed, with any extents."""
         found = reduction(group, extents_of)
         if found is None:
             return None

@@ -48,7 +48,7 @@ class ScanFamily(SizedFamily):
     anchors: ClassVar = (ScanOp,)
 
     def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "Scan | None":
-        """Match one scan that is not empty, of any extents."""
+        """Match a scan that is not empty, with any extents."""
         nest = scan_nest(group, extents_of)
         if nest is None:
             return None
@@ -126,7 +126,7 @@ class Scan(VectorCandidate):
 class _Line:
     """Elements that are walked together, by vectors with this mask, or one by one.
 
-    The first of them is `begin` elements after that of the tensor.
+    The first of them is `begin` elements after the tensor's first element.
     """
 
     begin: Index

@@ -53,7 +53,7 @@ class ScatterFamily(SizedFamily):
 
 @dataclass(frozen=True, eq=False)
 class Scatter(VectorCandidate):
-    """The slices of a group, and what combines them with what is there."""
+    """The slices of a group, and the op that combines them with the present elements."""
 
     nest: ScatterNest
     combine: Emit | None

@@ -83,7 +83,7 @@ class TiledFamily(VectorFamily):
         members = tuple(_members(group))
         if not _needs_tiles(group, members) or any(map(_reads_slabs, members)):
             return None
-        alone = matrix_product(group)  # It converts what it reads.
+        alone = matrix_product(group)  # It converts its operand.
         if alone is not None and has_code(alone.points):
             return None
         extents = self._extents(group, members)

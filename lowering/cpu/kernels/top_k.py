@@ -120,7 +120,7 @@ class OpenTopK(VectorCandidate):
         return flexible_choices(self.group)[:1]
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Return what the selection takes at likely sizes, of which it is another candidate's."""
+        """Return the prediction of the selection at likely sizes, which is another candidate's."""
         raise AssertionError("a selection of open lines has no time of its own")
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:

@@ -228,7 +228,7 @@ class _Walks:
         return compare(e, "uge", e.index(furthest), e.index(self.nest.leaves))
 
     def _next(self, begin: Index, place: Value) -> Value:
-        """Return the place that one step leads to, of a row whose features begin there."""
+        """Return the node to which one step leads, for a row whose features begin there."""
         e, nest = self.e, self.nest
         word = WORDS[self.trees.type]
         node = e.mul(place, NODE_WORDS)

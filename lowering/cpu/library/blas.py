@@ -45,7 +45,8 @@ _POINTER = llvm.LLVMPointerType()
 
 @dataclass(frozen=True)
 class OpenBlasFamily(VectorFamily):
-    """`braid.matmul` of f32 or f64 by OpenBLAS, and what follows elementwise by code of its own.
+    """`braid.matmul` of f32 or f64 by OpenBLAS, and elementwise ops on its result by generated
+    code.
 
     Layouts: row-major, each operand also with its last two dims exchanged. It takes nothing where
     the library is not installed, nor for another CPU than this one.

@@ -1,7 +1,7 @@
 """Calls of a C interface as data: made once by a kernel, or right here to ask the library.
 
-A call returns a status, 0 for success, or a pointer. What calls make are pointers in slots, which
-later calls read.
+A call returns a status, 0 for success, or a pointer. Calls create pointers in slots, which later
+calls read.
 """
 
 import ctypes

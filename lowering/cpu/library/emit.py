@@ -102,7 +102,7 @@ class _Code:
         return self.at(self.address(_SLOTS), 8 * slot.number)
 
     def call(self, name: str, arguments: Sequence[SSAValue], result: Attribute | None) -> SSAValue:
-        """Return the result, or the last argument where there is none."""
+        """Return the result, or the last argument if there is none."""
         types = [argument.type for argument in arguments]
         self._module.declare(name, types, result)
         results = [] if result is None else [result]

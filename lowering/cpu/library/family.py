@@ -44,10 +44,10 @@ _PART_OF_PEAK = 0.5
 class OneDnnFamily(VectorFamily):
     """Convolutions, products, pooling, softmax and layer normalization of f32 by oneDNN.
 
-    What follows them elementwise is a chain of post-ops. Weights are in the layout that the library
-    likes best for this machine. It takes nothing where the library is not installed, nor for
-    another CPU than this one, whose best layouts it does not know; nor, if it `is_strict`, the
-    library's approximations of functions.
+    Elementwise ops on the result are a chain of post-ops. Weights are in the layout that the
+    library likes best for this machine. It matches nothing if the library is not installed, or for
+    a CPU other than this one, whose best layouts it does not know. If it `is_strict`, it rejects
+    the library's approximations of functions.
     """
 
     name: str = "onednn"
@@ -180,8 +180,9 @@ def _with_groups(weight: Tensor, groups: int) -> Tensor:
     """Return a weight [O, C / groups, …] as the library has it: [groups, O / groups, C / groups,
     …].
 
-    The channels that a group makes stand within its dim. Those of depthwise convolutions stand
-    beside the ones that it reads, one as well: the library looks for their stride there.
+    The channels that a group makes stand within its dim. For depthwise convolutions the dim of
+    output channels is next to that of input channels, which is 1 as well: the library looks for
+    their stride there.
     """
     outputs, *rest = weight.shape
     shape = (groups, outputs // groups, *rest)

@@ -30,7 +30,7 @@ _LARGEST = math.inf
 
 @dataclass(frozen=True)
 class LibraryStep:
-    """A post-op: a function of one number, or of that and of an operand of the group."""
+    """A post-op: a function of one number, or of one number and an operand of the group."""
 
     name: str
     alpha: float = 0.0
@@ -91,7 +91,7 @@ def _suits(anchor: Anchor) -> bool:
 def _steps(
     value: SSAValue, ops: Sequence[Operation], result: SSAValue, *, is_strict: bool
 ) -> list[LibraryStep] | None:
-    """Return the chain of steps from `value` to `result`; None where there is none."""
+    """Return the chain of steps from `value` to `result`; None if there is none."""
     steps: list[LibraryStep] = []
     rest = [op for op in ops if not isinstance(op, ConstantOp)]
     while rest:

@@ -66,8 +66,8 @@ def _release(library: ctypes.CDLL, program: Program, values: Sequence[int | None
 def tag_of(library: ctypes.CDLL, descriptor: ctypes.c_void_p, shape: Sequence[int]) -> str:
     """Return the tag of a blocked descriptor: its outer dims by their strides, then the blocks.
 
-    Of dims with one stride, all but one are of extent 1 and stand within that one: elsewhere their
-    own strides would be others, for which the library has slow kernels only.
+    Of dims with equal strides all but one have extent 1, and are placed inside of that one:
+    elsewhere they would have other strides, for which the library has slow kernels only.
     """
     lists = [ctypes.POINTER(ctypes.c_int64)() for _ in range(3)]
     count = ctypes.c_int()

@@ -48,7 +48,7 @@ ELTWISE = {
     "gelu": 0x31,
     "hard_swish": 0x34,
 }
-"""Functions of one number, with what `dnnl_alg_kind_t` calls them."""
+"""Functions of one number, by their names in `dnnl_alg_kind_t`."""
 
 BINARY = {"add": 0, "mul": 1, "maximum": 2, "minimum": 3, "div": 4, "sub": 5}
 """Functions of two tensors by names of braid's elementwise ops, numbered as by oneDNN."""

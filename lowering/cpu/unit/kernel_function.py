@@ -63,7 +63,7 @@ Around = tuple[
 def stored_type(tensor: Attribute, layout: Layout | None = None) -> MemRefType[Any]:
     """Return the memref of the physical shape of a tensor type in `layout`, by default its own.
 
-    Unsigned integers become signless ones: their operations say what they are. Truth values are
+    Unsigned integers become signless ones: their operations hold the signedness. Truth values are
     bytes. A tensor with open dims is a row of elements that has no end.
     """
     type = cast(TensorType[Any], tensor)

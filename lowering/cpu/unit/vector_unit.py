@@ -1,4 +1,4 @@
-"""The vector unit that kernels are emitted for, and what the cost models ask of it."""
+"""The vector unit for which kernels are emitted, and the facts that cost models need."""
 
 from dataclasses import dataclass, replace
 
@@ -16,13 +16,13 @@ _FEWEST_REGISTERS = 8
 class VectorUnit:
     """Width and registers of the vector instructions; rates are of one core, per second.
 
-    `lanes` counts the elements of one register, each of `element_bytes`: 4 unless it is a unit of
-    `for_elements` of others. `cache_bytes` are in the cache of a core,
-    `last_cache_bytes` in its part of the one before memory; `cached_bytes` and `memory_bytes` are
-    moved per second within and beyond that. The rates only rank schedules and layouts; the times
-    that matter are measured. `scaling` is LLVM's name of the instruction that multiplies f32 by
-    powers of two, rounded once, None where there is none. `has_streams` says whether stores can go
-    past the caches.
+    `lanes` counts the elements of one register, each of `element_bytes`: It is 4, unless the unit
+    is `for_elements` of another type. `cache_bytes` are in the cache of a core, `last_cache_bytes`
+    in its part of the one before memory; `cached_bytes` and `memory_bytes` are moved per second
+    within and beyond that. The rates only rank schedules and layouts; the times that matter are
+    measured. `scaling` is LLVM's name of the instruction that multiplies f32 by powers of two,
+    rounded once, None where there is none. `has_streams` says whether stores can go past the
+    caches.
     """
 
     lanes: int

@@ -1,16 +1,16 @@
 """Coefficients of elementary functions in f32: errors of a few units in 1e-7.
 
-Approximation of exp: x² times these, plus x + 1, fitted to the least relative error (3e-9) on
-|x| ≤ ln 2 / 2 by least squares with weights that follow the errors (C. Lawson, 1961).
-Approximations of log and, by a polynomial, of tanh: Cephes library by S. Moshier (logf.c,
-tanhf.c). The quotient for tanh was fitted like exp, with 1 as the constants of both polynomials:
-within 1e-8 up to the number from which it is 1, 5 units in the last place as f32 computes it.
-Approximation of erf: the rational one of Eigen and XLA (`generic_fast_erf_float`). Those of sin,
-cos, atan and asin, and those in f64, were fitted like exp on 3,000 Chebyshev nodes: (f(x) - x) / x³
-by powers of x², (cos x - 1) / x² and (exp x - 1 - x) / x². The ones in f32 were rounded one after
-the other, the lowest power first, each time fitting the rest anew. Relative errors of the functions
-without rounding: sin 4e-9, cos 1.2e-10, atan 2.6e-9, asin 4.9e-9; in f64 sin 5e-12, cos 6e-11,
-exp 1.6e-14, log 3e-14. Of polynomials the coefficient of the highest power comes first.
+Approximation of exp: x² times these, plus x + 1, fitted to the least relative error (3e-9) on |x| ≤
+ln 2 / 2 by least squares with weights that follow the errors (C. Lawson, 1961). Approximations of
+log and, by a polynomial, of tanh: Cephes library by S. Moshier (logf.c, tanhf.c). The quotient for
+tanh was fitted like exp, with 1 as the constants of both polynomials: within 1e-8 up to the number
+from which it is 1, 5 units in the last place as f32 computes it. Approximation of erf: the rational
+one of Eigen and XLA (`generic_fast_erf_float`). The coefficients of sin, cos, atan and asin, and
+those in f64, were fitted like exp on 3,000 Chebyshev nodes: (f(x) - x) / x³ by powers of x², (cos x
+- 1) / x² and (exp x - 1 - x) / x². The ones in f32 were rounded one after the other, the lowest
+power first, each time fitting the rest anew. Relative errors of the functions without rounding: sin
+4e-9, cos 1.2e-10, atan 2.6e-9, asin 4.9e-9; in f64 sin 5e-12, cos 6e-11, exp 1.6e-14, log 3e-14. Of
+polynomials the coefficient of the highest power comes first.
 """
 
 LOG2_E = 1.4426950408889634

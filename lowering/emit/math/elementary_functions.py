@@ -18,7 +18,7 @@ _EXP_HIGHEST = 88.72283173
 _EXP_UNDERFLOWS, _EXP_OVERFLOWS = -104.0, 89.0
 """The x from which on scaling, which makes subnormal numbers too, gives 0 and infinity."""
 _HALF_PI, _HALF_PI_LOW = 1.57079637, -4.37113883e-8
-"""π/2 as f32, and what it lacks."""
+"""π/2 as f32, and its rounding error."""
 _CURRENT_ROUNDING = 4
 """The rounding mode that the processor is set to, usually to nearest."""
 

@@ -92,7 +92,7 @@ def _requantize_by_fma(kind: Attribute, shrinks: bool, e: Emitter, a: Sequence[V
     """Return the product in f64, which one multiply-add rounds once, halves to even, as its sum
     with `_UNITS`: exact for all operands.
 
-    Where it `shrinks`, what is rounded fits i32, and is limited there.
+    If it `shrinks`, rounded values fit i32, and are clamped there.
     """
     x, multiplier = (_converted(e, value, i32, f64) for value in a[:2])
     bias = e.constant(_EXPONENT_BIAS, e.vector_type(i64))

@@ -32,7 +32,7 @@ def specialized(op: ElementwiseOp) -> Emit | None:
     A maximum or minimum with a number is one instruction, where NaN in both operands takes three:
     activations end in it, once per element of a product. A power of f32 is written for constant
     exponents only: small ones as products, fractions by roots or by exp and log, which are NaN for
-    negative numbers, as the power is. Of minus infinity the power is that of infinity.
+    negative numbers, as the power is. The power of minus infinity is that of infinity.
     """
     if op.ROW.name in _LIMITS and not is_unsigned(op.result_type().element_type):
         return _limit(op)
@@ -48,7 +48,7 @@ def _limit(op: ElementwiseOp) -> Emit | None:
         number = _known(op.operands[bound])
         if number is None or math.isnan(number):
             continue
-        # Of two zeros the limit leaves that of x as it is.
+        # For two zeros the clamp keeps the sign of x.
         is_zero = isinstance(number, float) and not number
         if is_zero and math.copysign(1, number) < 0 and op.ROW.name == "minimum":
             continue

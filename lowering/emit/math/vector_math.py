@@ -1,4 +1,4 @@
-"""Arithmetic on vectors of one float type, which elementary functions are made of."""
+"""Arithmetic on vectors of one float type, with which elementary functions are built."""
 
 from collections.abc import Sequence
 

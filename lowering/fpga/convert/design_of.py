@@ -202,7 +202,7 @@ def _padding(op: PadOp, reader: Operation, pad: int) -> tuple[tuple[Pair, Pair],
 
 
 def stream_type(value: SSAValue) -> StreamType:
-    """Return the type of the stream of a tensor. Raises UnsupportedError where there is none."""
+    """Return the type of the stream of a tensor. Raises UnsupportedError if there is none."""
     kind = element_type_of(value)
     type_limits(kind)
     return StreamType.of(pixels_of(value)[1], cast(IntegerType, kind))
@@ -218,10 +218,10 @@ def _channel(block: Block, stream: SSAValue) -> SSAValue:
 
 
 def _moved(block: Block, value: SSAValue, stream: SSAValue) -> SSAValue:
-    """Return the stream of a tensor that has the numbers of another one in its own order.
+    """Return the stream of a tensor that has the numbers of another one in a different order.
 
-    It is the same one where beats stay what they are, a stage of its own where lanes move within
-    them, and else comes from a memory.
+    It is the same stream if beats stay the same, a separate stage if lanes move within beats, and
+    else comes from a memory.
     """
     if keeps_beats(value):
         return stream

@@ -48,8 +48,8 @@ def type_limits(kind: Attribute) -> tuple[int, int]:
 
 
 def apply_scalar(builder: BodyBuilder, body: Scalar, arguments: Sequence[Value]) -> Value:
-    """Return the value of a body. Raises UnsupportedError naming an operation that stages
-    have not.
+    """Return the value of a body. Raises UnsupportedError, naming an operation that stages do not
+    have.
     """
     match body:
         case Argument():
@@ -94,7 +94,8 @@ def _shifted_left(builder: BodyBuilder, operands: list[Value], limits: tuple[int
 
 
 def _limits(name: str, operands: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """Return what numbers of these limits give: those of all ends, as monotone operations do."""
+    """Return the limits of an operation's results: those at all ends, which suffices for monotone
+    operations."""
     if name in _BITWISE:
         if name == "and":
             for low, high in operands:

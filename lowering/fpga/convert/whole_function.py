@@ -16,8 +16,8 @@ Values = dict[SSAValue, SSAValue]
 def whole_function(function: FuncOp) -> FuncOp:
     """Return a copy with the ops of its kernels in the place of calls, and all tensors row-major.
 
-    What a stage computes does not depend on how memory is laid out; that of the arguments and
-    results is what their ports read and write.
+    A stage's computation does not depend on layouts; those of the arguments and results are the
+    order in which ports read and write.
     """
     inputs, outputs = function.function_type.inputs.data, function.function_type.outputs.data
     body = Block(arg_types=[_row_major(kind) for kind in inputs])

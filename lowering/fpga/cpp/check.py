@@ -1,8 +1,8 @@
 """Rules of synthesis that C++ compilers do not know, checked in the text of a design.
 
-Those of UG1399 ("Dataflow", "Unsupported C/C++ Constructs") that designs can break: each stream has
-one producer and one consumer, loops have known bounds, loops and functions one exit, and there is
-no recursion and no memory that is allocated.
+The rules of UG1399 ("Dataflow", "Unsupported C/C++ Constructs") that designs can break: each stream
+has one producer and one consumer, loops have known bounds, loops and functions one exit, and there
+is no recursion and no memory that is allocated.
 """
 
 import re

@@ -27,7 +27,7 @@ from braid.lowering.fpga.design.streams import (
 
 @dataclass(frozen=True)
 class _Process:
-    """Functions that run beside the others, what they share, and the calls that start them."""
+    """Functions that run concurrently, their shared declarations, and the calls that start them."""
 
     functions: tuple[str, ...]
     declared: tuple[str, ...]

@@ -112,7 +112,7 @@ def _reads(stage: StageOp, inputs: Sequence[str]) -> Iterator[str]:
 
 
 def _windows(stage: StageOp, body: BodyText) -> Iterator[str]:
-    """Yield the lanes of each argument: pixels by rows, `pad_value` where there is none."""
+    """Yield the lanes of each argument: pixels by rows, `pad_value` outside of the image."""
     loops, pad = stage.loops, stage.pad_value.value.data
     for at, argument in enumerate(stage.windows):
         bits, lanes = bits_of(argument), stream_of(stage.inputs[at]).lanes.data

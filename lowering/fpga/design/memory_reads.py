@@ -1,4 +1,4 @@
-"""The banks of a permute's memory, and what each of its passes reads of them."""
+"""The banks of a permute's memory, and the reads of each of its passes."""
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, i64

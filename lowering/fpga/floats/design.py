@@ -170,7 +170,7 @@ class _Maker:
         order = self.orders[node.key]
         made = Function(f"node{number}", Body(order.loops, order.interval))
         arguments: list[Operand] = []
-        # What streams bring is there first, in loops of its own.
+        # Streams are read first, in separate loops.
         feeds = [self.edges[node.key, at] for at in range(len(node.reads))]
         buffers = [_take(made, order, port, feed) for port, feed in feeds]
         for read, (port, feed), buffer in zip(node.reads, feeds, buffers, strict=True):
@@ -248,7 +248,7 @@ def _at(index: Affine, values: Mapping[str, Affine]) -> Affine:
 def _give(
     made: Function, node: Node, order: Order, value: Operand, ports: Sequence[FunctionPort]
 ) -> None:
-    """Write the result, where it is combined after the last of it."""
+    """Write the result if it is combined after its last part."""
     where = Where(order.bounds, order.unrolled)
     last: tuple[Condition, ...] = ()
     reductions = [at for at in node.reductions if node.extents[at] > 1]

@@ -22,7 +22,7 @@ def dim(number: int) -> str:
 
 @dataclass(frozen=True)
 class Domain:
-    """Dims of a nest: those of a stage, of which the ones that indices divide are two.
+    """Dims of a nest: the dims of a stage; a dim that an index divides becomes two.
 
     `values` has each dim of the stage by them, `quotients` (dim, divisor) where it divides.
     """
@@ -80,9 +80,7 @@ def _divided(expression: AffineExpr) -> Iterator[tuple[int, int]]:
 
 
 def common_dims(given: Sequence[int], made: Sequence[int]) -> tuple[int, ...] | None:
-    """Return the fewest dims whose neighbours make those of both shapes; None where there
-    are none.
-    """
+    """Return the fewest dims of which the dims of both shapes are products; None if there are none."""
     one, other = ([extent for extent in shape if extent > 1] for shape in (given, made))
     found: list[int] = []
     while one and other:

@@ -94,7 +94,7 @@ def _bounded(order: Order, at: int) -> bool:
 
 
 def _split(node: Node, order: Order, at: int, lanes: int) -> Order | None:
-    """Return the loop of a dim as two, of which the inner one goes through `lanes` numbers."""
+    """Return the loop of a dim as two loops; the inner one runs over `lanes` numbers."""
     own, name = _lanes(order, at), dim(at)
     loop = next((one for one in order.loops if one.name == name), None)
     if loop is None or lanes % own or node.extents[at] % lanes or _bounded(order, at):

@@ -48,8 +48,8 @@ class Node:
     """A loop nest: `body` of what is read at each point of `extents`, combined over all dims but
     the first.
 
-    The first `parallel` dims are those of the result, or it has `result` dims, and the number of a
-    point is at `place` of it.
+    Either the first `parallel` dims are those of the result, or it has `result` dims, and the index
+    of a point is at position `place` among them.
     """
 
     key: Key
@@ -160,7 +160,7 @@ def _add_reshape(op: ReshapeOp, keys: dict[SSAValue, Key], nodes: dict[Key, Node
         )
     keys[result] = op, 0
     if extents == tuple(extent for extent in made if extent > 1):
-        # Each dim stays as it is: those of one element are added and removed.
+        # Dims stay the same: only dims of one element are added and removed.
         dims = iter([at for at, extent in enumerate(made) if extent > 1])
         if extents == tuple(extent for extent in given if extent > 1):
             index = tuple(
@@ -260,7 +260,7 @@ def _through(read: Read, nodes: dict[Key, Node]) -> Read:
 
 
 def _affine(expression: AffineExpr, op: Operation, domain: Domain) -> Affine:
-    """Raise UnsupportedError where it is none."""
+    """Raise UnsupportedError if it is invalid."""
     match expression:
         case AffineDimExpr():
             return domain.values[expression.position]
@@ -290,9 +290,7 @@ def _affine(expression: AffineExpr, op: Operation, domain: Domain) -> Affine:
 
 
 def _merged(nodes: dict[Key, Node], results: Sequence[Key]) -> dict[Key, Node]:
-    """Drop transposes that nobody reads, and merge elementwise nests into the one that
-    reads them.
-    """
+    """Drop unused transposes, and merge elementwise nests into their readers."""
     while True:
         readers: dict[Key, list[Node]] = {key: [] for key in nodes}
         for node in nodes.values():

@@ -51,9 +51,9 @@ def orders_of(node: Node, operators: Operators, most_lanes: int) -> Iterator[Ord
     """Yield loop orders whose innermost loop is a dim of the result, if there is any, unrolled in
     part.
 
-    Dims of the result keep their order but for that one, and so do those that are combined, which
-    stand between them, or outside. Sums come back to an element after all of the innermost loop;
-    where that is longer than an adder takes, it is also cut into blocks of about that length.
+    Dims of the result keep their order except for that one, and so do reduced dims, which are
+    between them or outermost. Sums come back to an element after all of the innermost loop; where
+    that is longer than an adder takes, it is also cut into blocks of about that length.
     """
     parallel = [at for at in range(node.parallel) if node.extents[at] > 1]
     reductions = [at for at in node.reductions if node.extents[at] > 1]

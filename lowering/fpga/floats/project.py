@@ -70,7 +70,7 @@ def write_float_project(
 
 
 def run_project(folder: Path, design: FloatDesign, given: Sequence[Array]) -> list[Array]:
-    """Return what `make simulate` and the driver make of arguments.
+    """Return the results of `make simulate` and the driver for arguments.
 
     Raises BraidError where the text does not compile.
     """

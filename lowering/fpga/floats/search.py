@@ -75,7 +75,7 @@ class Search:
         return limits[low:]
 
     def picked(self, limit: int, dsps: int) -> dict[Key, Order] | None:
-        """Return the cheapest; None where there are none of at most this many DSPs."""
+        """Return the cheapest; None if none has at most this many DSPs."""
         best: list[tuple[int, dict[Key, Order]]] = []
         self._cheapest(0, {}, self._fitting(limit), best, dsps)
         return best[0][1] if best else None

@@ -108,7 +108,7 @@ class Body:
         return Nest(name, self.loops, self.interval, tuple(one.op for one in self.statements))
 
     def text(self) -> Iterator[str]:
-        """Yield the loops with their pragma, and what is in them."""
+        """Yield the loops with their pragmas, and their bodies."""
         for depth, loop in enumerate(self.loops):
             yield "  " * depth + _header(loop)
         yield f"#pragma HLS PIPELINE II={self.interval}"

@@ -6,8 +6,8 @@ from braid.lowering.fpga.rtl.hardware import HardwareModule, Wire, index_bits
 def channel_module(name: str, bits: int, depth: int) -> HardwareModule:
     """Return a channel of `depth` beats of this many bits.
 
-    `reserve` takes a place, which `room` says there is; `write` with `data`, a fixed number of
-    cycles later, fills it. `valid` says that `head` is there, which `take` removes.
+    `reserve` takes a slot, which must be free by `room`; `write` with `data`, a fixed number of
+    cycles later, fills it. `valid` says that there is a `head`, which `take` removes.
     """
     module = HardwareModule(name)
     reserve, write = module.input("reserve", 1), module.input("write", 1)

@@ -101,7 +101,7 @@ class _Top:
 
     def _room(self, value: SSAValue) -> Wire:
         free = [Wire(f"%room{index}", 1) for index in self._channels_after(value)]
-        # What nobody reads is let go.
+        # Unused results are dropped.
         return self.module.apply("and", *free) if free else self.module.constant(1, 1)
 
     def _connect(self, value: SSAValue, reserve: str, write: str, data: str) -> None:

@@ -304,7 +304,7 @@ class HardwareModule:
     def memory(self, depth: int, read: Wire, write: Wire, data: Wire, enable: Wire) -> Wire:
         """Return a memory with one port of each kind; it gives what is at `read` a cycle later.
 
-        Nobody reads what is written in the same cycle.
+        Values are never read in the cycle in which they are written.
         """
         name, value = self.name_for("m"), self.name_for("q")
         kind = f"<{depth} x {data.bits}>"

@@ -47,7 +47,7 @@ class Cell:
     def reads(self, index: int, start: int = 0) -> set[int]:
         """Return the signals that bit `index` of the output follows from.
 
-        Of sums, those from bit `start` on.
+        The sums from bit `start` on.
         """
         if self.kind in BITWISE:
             found = {word[index] for word in self.words}
@@ -88,9 +88,7 @@ class Netlist:
         return tuple(range(first, first + width))
 
     def signed(self, width: int, significant: int) -> Bits:
-        """Return new signals, of which the highest significant one is the sign of all bits
-        above.
-        """
+        """Return new signals; the most significant one is the sign of all bits above."""
         own = self.fresh(min(significant, width))
         return own + own[-1:] * (width - len(own))
 
@@ -165,8 +163,8 @@ class Netlist:
         return made
 
     def register(self, name: str, data: Bits, enable: Bits, reset: Bits) -> None:
-        """Add a register; registers of one word are shared, as are equal bits of it, and known bits
-        have none.
+        """Add a register; registers of one word are shared, as are its equal bits; known bits need
+        none.
 
         A wire that was read before, in a loop, keeps its bits.
         """

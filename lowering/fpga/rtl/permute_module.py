@@ -1,4 +1,4 @@
-"""The module of what gives an image in another order: control, banks of a memory, its lanes."""
+"""The module that permutes an image: control, the banks of a memory, its lanes."""
 
 from collections.abc import Sequence
 

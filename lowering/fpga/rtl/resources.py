@@ -19,7 +19,7 @@ PARTS = (
     ("lut", "look-up tables"),
     ("ff", "flip-flops"),
 )
-"""The fields of `Resources` that are resources of a part, and what people call them."""
+"""The fields of `Resources` that are resources of a part, and their names for people."""
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ class SharedTables:
     """Tables of the functions so far.
 
     The low bits of the index go into tables, whose results its other bits choose from, two a table
-    (decision diagrams, Bryant 1986): equal parts are made once. What synthesis finds is up to a
-    third less, where another order of the bits has fewer parts. (Measured: Yosys, `synth_xilinx`.)
+    (decision diagrams, Bryant 1986): equal parts are made once. Synthesis finds up to a third less,
+    if another order of the bits has fewer parts. (Measured: Yosys, `synth_xilinx`.)
     """
 
     _made: set[Part] = field(default_factory=set[Part])

@@ -158,8 +158,8 @@ def _define_positions(
     last_fold: Wire,
     control: _Control,
 ) -> None:
-    """Define the position, that of the next output's end, and which pixels are inside of
-    the image.
+    """Define the position, the position of the next output's end, and which pixels are in the
+    image.
     """
     bits = position.bits
     zero, one = module.constant(0, bits), module.constant(1, bits)

@@ -1,13 +1,13 @@
-"""Compute what a circuit takes of a part: what synthesis makes of the cells of its modules.
+"""Compute the resources of a circuit: the result of synthesis for the cells of its modules.
 
 DSP slices multiply 25 by 18 bits (the DSP48E1 of AMD's 7 series: UG479), wider products take some;
 a slice also holds registers of both factors and after the product, and an adder with its register.
-Logic of up to six signals is a look-up table, which takes in what only it reads; an adder has one
-for each bit of which both operands are unknown, beside its chain of carries. Choices of a known
+Logic of up to six signals is a look-up table, which absorbs logic that only it reads. An adder has
+one for each bit whose operands are both unknown, in addition to its carry chain. Choices of a known
 value for a register are its reset. Registers in a row without reset are shift registers of 16 in a
 table. Small memories, and those that are read at once, are in tables, others in block RAMs of 36
-Kbit, of which each may be two of 18. What nobody reads is not there. These are the rules of
-`synth_xilinx` of Yosys, beside whose counts this is checked.
+Kbit, each of which may be split into two of 18. Unused logic is removed. These are the rules
+of `synth_xilinx` of Yosys, beside whose counts this is checked.
 """
 
 from collections import Counter

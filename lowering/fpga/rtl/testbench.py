@@ -107,7 +107,7 @@ def _output(one: Counted) -> str:
 
 
 def _table(side: str, one: Counted, words: Array) -> str:
-    """Return what is in memory before it begins; one beat more, which nobody takes."""
+    """Return the initial content of memory; one more beat follows, which is never read."""
     name, bits = f"{side}{one.port.number}_beats", one.port.bits
     rows = [int.from_bytes(row.tobytes(), "little") for row in words] + [0]
     return "\n".join(

@@ -28,7 +28,7 @@ _RUNTIME = ("verilated", "verilated_threads")
 
 
 def lint(top: str, text: str) -> str:
-    """Return what Verilator says of a text in SystemVerilog; empty where it is clean."""
+    """Return Verilator's messages about a text in SystemVerilog; empty if it is clean."""
     with tempfile.TemporaryDirectory() as directory:
         source = Path(directory) / f"{top}.sv"
         source.write_text(text, encoding="utf-8")
@@ -108,7 +108,7 @@ class _Headers:
     def arguments(self, macros: tuple[str, ...]) -> list[str]:
         """Return what compiles a design with them, as with the headers that it includes itself.
 
-        A compiler to which they do not apply reads the text that stands beside them.
+        A compiler to which they do not apply reads the text next to them.
         """
         with self._lock:
             self._uses[macros] += 1
@@ -127,7 +127,8 @@ _headers = _Headers()
 
 
 def _precompiled(macros: Sequence[str]) -> "tempfile.TemporaryDirectory[str]":
-    """Return a directory with the headers, and what the compiler makes of them where it can."""
+    """Return a directory with the headers, and with the compiler's precompiled headers if
+    possible."""
     directory = tempfile.TemporaryDirectory(prefix="braid-verilator-", ignore_cleanup_errors=True)
     header = Path(directory.name) / _HEADER
     text = "".join(f"#include <{name}>\n" for name in _INCLUDED)
@@ -174,7 +175,7 @@ def _compiler() -> str:
     compiler = shutil.which(os.environ.get("CXX", "c++"))
     if compiler is None:
         raise UnsupportedError(
-            "there is no C++ compiler, which a simulation needs", hint="install GCC, or set CXX"
+            "there is no C++ compiler for the simulation", hint="install GCC, or set CXX"
         )
     return compiler
 

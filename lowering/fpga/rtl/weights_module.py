@@ -49,8 +49,8 @@ def weights_module(name: str, op: WeightsOp) -> HardwareModule:
     `row`.
 
     `base` is where the first word is, at an address that 4096 divides; it has to stay. A request is
-    made as soon as its burst fits; what is asked for is taken whenever it comes. What a memory
-    says of errors, and of last words, is not looked at.
+    made as soon as its burst fits; what is asked for is taken whenever it comes. Errors that a
+    memory reports, and its last words, are ignored.
     """
     module = HardwareModule(name)
     base, accepts = module.input("base", ADDRESS_BITS), module.input("arready", 1)

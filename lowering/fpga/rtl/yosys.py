@@ -34,7 +34,7 @@ class Synthesis:
 
 
 def synthesis(top: str, modules: str) -> Synthesis:
-    """Return what Yosys makes of `hw` modules.
+    """Return Yosys's netlist of `hw` modules.
 
     Raises UnsupportedError where Yosys is not installed, and BraidError where it rejects them.
     """

@@ -78,7 +78,7 @@ def folds_of(stage: StageOp | PermuteOp, memory: Memory | None = None) -> list[F
     """Return all folds that divide the channels and terms of a stage without folds; see
     `with_reads`.
 
-    Of a permute (banks, passes), of which nothing is counted yet.
+    A permute's (banks, passes), before anything is counted.
     """
     if isinstance(stage, PermuteOp):
         return [
@@ -99,8 +99,8 @@ def folds_of(stage: StageOp | PermuteOp, memory: Memory | None = None) -> list[F
 def with_reads(stage: StageOp | PermuteOp, folds: Sequence[Fold], memory: Memory) -> list[Fold]:
     """Return each choice also with factors that are read from a memory.
 
-    That is where an iteration needs others than the one before, and no more of them than a port
-    gives.
+    This holds if an iteration needs other words than the one before, and no more than a port
+    delivers.
     """
     found: list[Fold] = []
     for one in folds:

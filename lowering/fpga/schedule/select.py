@@ -53,7 +53,7 @@ NAMES = (
 )
 """The names of the resources that `uses_of` counts."""
 TABLES = 2
-"""The place of look-up tables, of which weights on chip are made."""
+"""The index of look-up tables, in which weights on chip are stored."""
 NOTHING: Uses = (0,) * len(NAMES)
 WITHOUT_LIMIT = 1 << 40
 """A limit that is more than any part has."""
@@ -90,7 +90,7 @@ def budget_of(machine: Machine) -> Uses:
 
 
 def memory_of(machine: Machine) -> Memory | None:
-    """Return the memory beside a part, if it has one."""
+    """Return the memory next to a part, if it has one."""
     port = int(machine.fact("memory_port", 0))
     if port == 0:
         return None
@@ -113,10 +113,10 @@ def select_schedules(
     """Decide the folds, and write `unroll` on the stages of designs without folds.
 
     Designs share the budget by need: the slowest stage of all is as fast as can be, since what is
-    after it waits, and the others are as cheap as that allows. Weights are on chip where they
-    fit. Where they do not, or take most of the tables, each stage may read its own from `memory`,
-    which `memory_latency` on it says, if that is faster. Raises BraidError naming the resource
-    where the stages do not fit at their smallest; `kept` is what channels have of it.
+    after it waits, and the others are as cheap as that allows. Weights are on chip where they fit.
+    If they do not fit, or take most of the tables, each stage may read its weights from `memory`,
+    if that is faster; its `memory_latency` says so. Raises BraidError naming the resource where the
+    stages do not fit at their smallest; `kept` is the channels' share of it.
     """
     every = [workers_of(design) for design in designs]
     if any(stage.loops.folds != (1, 1) for one in designs for stage in stages_of(one)):
@@ -275,7 +275,7 @@ def measured_uses(stage: StageOp | PermuteOp, fold: Fold, memory: Memory | None 
 
 
 def apply_schedule(design: DesignOp) -> None:
-    """Fold stages as their `unroll` says; channels get places for what is in flight."""
+    """Fold stages by their `unroll`; channels get slots for values in flight."""
     for one in workers_of(design):
         if one.unroll is None or (isinstance(one, StageOp) and one.loops.folds != (1, 1)):
             continue
@@ -349,7 +349,7 @@ def _folds(stage: StageOp) -> Pair:
 
 
 def _too_small(search: _FoldSearch, kept: Uses) -> BraidError:
-    """Return the error that names the missing resource, and what of it channels take."""
+    """Return the error that names the missing resource, and the channels' use of it."""
     uses = least(search.choices)
     if fits(uses, search.budget):
         uses = search.smallest()

@@ -34,9 +34,9 @@ def compile_gpu_kernels(
 ) -> list[Compiled]:
     """Return PTX for `device` and objects for `host` of kernels, in their order.
 
-    LLVM ends the process where it cannot select an instruction, so that it runs in `jobs` others,
-    by default one a CPU, and only for 1 in this one. Raises BraidError naming the first kernel that
-    cannot be compiled.
+    LLVM ends the process if it cannot select an instruction, so it runs in `jobs` other processes,
+    by default one per CPU, and in this one only if `jobs` is 1. Raises BraidError naming the first
+    kernel that cannot be compiled.
     """
     cache = cache or default_cache()
     requests = [Request(module_text(k.module), k.launches, device, host) for k in kernels]

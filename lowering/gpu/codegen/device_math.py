@@ -98,7 +98,7 @@ _REMAINDER_CALLS = ("fabs.f64(double)", "copysign.f64(double, double)")
 
 
 def definitions(names: Sequence[str]) -> str:
-    """Return LLVM IR that defines the functions of these names, and what they call, for linking.
+    """Return LLVM IR that defines the functions of these names, and their callees, for linking.
 
     Raises UnsupportedError for a function that GPUs have no code for.
     """

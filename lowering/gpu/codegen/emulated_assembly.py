@@ -1,4 +1,4 @@
-"""Inline assembly of kernels as calls of the emulator, which executes what its text says.
+"""Inline assembly of kernels as calls of the emulator, which executes its text.
 
 A piece of assembly holds one instruction of PTX, maybe with labels, branches and predicates around
 it that make up a wait. The emulator's function is named after the opcode, and gets the operands in

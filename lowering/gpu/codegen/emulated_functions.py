@@ -1,7 +1,7 @@
 """Instructions of GPUs that compute one f32, in LLVM IR for the CPU.
 
-Those that approximate are rounded correctly here; numbers below the normal ones are zeros where the
-instruction takes or gives them so (`ftz`).
+Approximate instructions are rounded correctly here; subnormal operands and results are flushed to
+zero if the instruction says so (`ftz`).
 """
 
 _FLUSHED = """define internal float @{name}.flushed(float %x) alwaysinline {{

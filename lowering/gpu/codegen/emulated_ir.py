@@ -250,7 +250,7 @@ def alone(entry: str) -> str:
 def _memory(
     kernel: Launches, globals: Sequence[tuple[str, str, int, int]], addresses: Sequence[str]
 ) -> Iterator[str]:
-    """Yield the slots of a kernel's buffers, and all regions that it may use; `null` is none."""
+    """Yield the slots of a kernel's buffers, and all regions that it may use; `null` is no map."""
     count, regions = len(addresses), len(addresses) + len(globals)
     yield f"  %slots = alloca [{max(count, 1)} x ptr]"
     yield f"  %regions = alloca [{max(regions, 1)} x {{ ptr, i64, i64, ptr }}]"
@@ -313,7 +313,7 @@ def _thunk(entry: str, number: int, launch: Launch) -> Iterator[str]:
 
 
 def _map_memory(number: int, launch: Launch) -> Iterator[str]:
-    """Yield the tensor maps of a launch, and what they say."""
+    """Yield the tensor maps of a launch, with their fields."""
     for place, map in enumerate(launch.tensor_maps):
         name = f"@map.{number}.{place}"
         yield f"{name} = internal global [{MAP_BYTES} x i8] zeroinitializer, align 64"

@@ -141,7 +141,7 @@ class FunctionWriter:
         return self._call(symbol, "float", values)
 
     def call(self, symbol: str, type: str, *values: Value) -> Value:
-        """Call another of these functions."""
+        """Emit a call of another of these functions."""
         self.called.add(symbol)
         return self._call(symbol, type, values)
 
@@ -188,7 +188,7 @@ def split(w: FunctionWriter, x: Value, bits: Bits) -> tuple[Value, Value]:
 
 
 def log_edges(w: FunctionWriter, x: Value, value: Value) -> Value:
-    """Return `value` where x has a logarithm, else what IEEE 754 says."""
+    """Return `value` if x has a logarithm, else the result of IEEE 754."""
     zero = w.number(0.0)
     value = w.select(w.compare("oeq", x, w.number(INFINITY)), x, value)
     value = w.select(w.compare("oeq", x, zero), w.number(-INFINITY), value)

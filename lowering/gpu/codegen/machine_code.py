@@ -25,7 +25,7 @@ _USED = re.compile(r"Used (\d+) registers")
 
 @dataclass(frozen=True)
 class Resources:
-    """The resources of a thread of an entry: registers, and bytes of memory for what has none."""
+    """The resources of a thread of an entry: registers, and bytes of spilled memory."""
 
     registers: int
     spilled_bytes: int
@@ -53,13 +53,13 @@ def _version(module: bytes) -> tuple[int, int]:
 
 
 _INSTALL = install_command("gpu-check")
-_OTHER = f"another one is found by CUDA_HOME, PATH, or {_INSTALL}, in this order"
+_OTHER = f"another one is searched by CUDA_HOME, PATH, or {_INSTALL}, in this order"
 
 
 def find_tool(name: str) -> str:
     """Return the path of `ptxas` or `nvdisasm`: of CUDA_HOME, PATH, or NVIDIA's packages of PyPI.
 
-    Raises BraidError where there is none.
+    Raises BraidError if there is none.
     """
     home = os.environ.get("CUDA_HOME")
     places = [Path(home) / "bin" / name] if home else []

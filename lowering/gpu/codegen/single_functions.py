@@ -10,9 +10,9 @@ from braid.lowering.emit.math import coefficients
 from braid.lowering.gpu.codegen.ir_writer import INFINITY, FunctionWriter, Value
 
 _LOG2_E_LOW = 1.925963033500519e-8
-"""log2 e less what f32 holds of it."""
+"""The rounding error of log2 e in f32."""
 _SHIFT = 1.5 * 2.0**23
-"""Added to a small number it leaves the whole part of it in the last bits."""
+"""Adding it to a small number leaves the integer part in the last bits."""
 _MOST_EXPONENT = 126.0
 _LEAST_NORMAL_BITS, _INFINITY_BITS = 0x00800000, 0x7F800000
 _ROOT_HALF_BITS = 0x3F3504F3

@@ -201,7 +201,8 @@ class Code:
         results: Sequence[Attribute] = (),
         before: Sequence[Value] = (),
     ) -> list[Value]:
-        """Emit one instruction of PTX, which may change memory: `$n` are results, then operands.
+        """Emit one instruction of PTX, which may have side effects: `$n` are results, then
+        operands.
 
         Registers of results hold `before` before.
         """

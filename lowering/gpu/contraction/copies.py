@@ -27,9 +27,9 @@ class TileCopy:
     """Copies tiles of `depth` elements along K and `lines` of the operand's own dims.
 
     A line in shared memory is `along_depth`, or else along the operand's own dims. A thread copies
-    unit `unit` of line `first` and of lines that are `step` apart. Where lines begin is held as a
-    `distance` in 32 bits where these hold it: a thread holds many of them. Tiles that are `whole`
-    have no K beyond the end.
+    unit `unit` of line `first` and of lines that are `step` apart. The start of a row is held as a
+    `distance` in 32 bits if that suffices: a thread holds many of them. Tiles that are `whole` have
+    no K beyond the end.
     """
 
     operand: Operand

@@ -100,8 +100,9 @@ class MainLoop:
             _commit(code)
         # The first stage has arrived.
         _wait(code, ring.ahead - 1)
-        # Carried: the bytes of the slot that is read, those of the slot that is written, the place
-        # along K of the stage to copy, the thread's sums, and its fragments of the next step.
+        # Carried: the byte offsets of the slot that is read and of the slot that is written, the
+        # position along K of the stage to copy, the thread's sums, and its fragments of the next
+        # step.
         carried = [
             code.number(0),
             code.number(ring.ahead * ring.size),
@@ -146,14 +147,14 @@ class MainLoop:
         _commit(code)
         # Beyond the last stage its copies are repeated, which nobody reads, instead of a branch.
         further = code.least(code.add(at, self.depth), (self.turns - 1) * self.depth)
-        # What was read now is written next.
+        # The slot that was read now is written next.
         return [next_read, read, further, *sums, *held]
 
     def _share(self, step: int) -> int:
         """Return how many copies are issued until the end of a step.
 
-        After the barrier, all threads have read what copies overwrite: the stage before, of which
-        some still read the last steps while others are at the first.
+        After the barrier, all threads have read the data that copies overwrite: the stage before,
+        whose last steps some threads still read while others are at the first steps.
         """
         steps, tail = self.cores.steps, self.cores.tail
         done, of = (step + 1, max(steps - 1, 1)) if tail == 1 else (step + 1 - steps + tail, tail)

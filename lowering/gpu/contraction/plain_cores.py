@@ -76,7 +76,7 @@ class PlainCores:
     ) -> list[Value]:
         """Load vectors along K of the thread's rows, then one along its columns for each k.
 
-        Those of rows are of several depths: `before` are the fragments of the step before.
+        A vector of A serves several steps: `before` has the fragments of the step before.
         """
         type = f32_vector(_VECTOR)
         a, b = code.at(shared, self._a), code.at(shared, self._b)

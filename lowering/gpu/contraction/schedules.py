@@ -29,18 +29,18 @@ _PLAIN = {
     (128, 64, WARP_ROWS, 64): 0.66,
     (64, 64, WARP_ROWS, 64): 0.74,
 }
-"""The same of f32, measured on an H200: of the first at 4096³, of the others by 61 times of
-products of 128 to 512 rows, which are met within 2 % (root mean square)."""
+"""The same for f32, measured on an H200: the first at 4096³, the others fitted to 61 times of
+matmuls with 128 to 512 rows, which they reproduce within 2 % (root mean square)."""
 _ALONE = {128: 0.51, 64: 0.66}
-"""Columns of a warp of f32, and which part of the rate of a quarter of a multiprocessor it reaches
-there without others: from the same times."""
+"""Columns of an f32 warp, and the fraction of the rate of a multiprocessor's quarter that it
+reaches alone: from the same times."""
 _SCATTERED = 0.33e-9
 """Seconds in which a multiprocessor copies 4 bytes alone of columns that are apart: from what
 convolutions of f32 took more than products on an H200."""
 _DEPTHS = ((128, 3), (64, 5), (64, 4), (64, 3), (128, 2), (128, 6), (128, 8))
 """Bytes of a stage along K, and stages; the preferred first."""
 _ELEMENTS = {ElementKind.F32: 4, ElementKind.TF32: 4, ElementKind.S8: 1, ElementKind.U8: 1}
-"""Bytes; 2 of others."""
+"""Bytes; it is 2 for others."""
 _SPLITS = (2, 4, 8, 16, 32)
 """Blocks that have parts of K of one tile (split-K)."""
 _LEAST_STAGES = 4
@@ -55,7 +55,7 @@ _MOST_REGISTERS = 240
 _LANES = 128
 """Multiply-adds of f32 that a multiprocessor begins at once."""
 _QUARTERS = 4
-"""The quarters of a multiprocessor, each of which begins one instruction of a warp at once."""
+"""The quarters of a multiprocessor, each of which issues one warp instruction at once."""
 _KILO = 1024
 _RESERVED = _KILO
 """Shared memory of a block that CUDA takes."""
@@ -179,7 +179,8 @@ def peak_rate(kind: ElementKind, machine: Machine) -> float:
 
 
 def share_of(tiles: Tiles, size: Size) -> float:
-    """Return which part of that is assumed; of tiles beside the space, that of its slowest."""
+    """Return the fraction of that rate that is assumed; for tiles outside of the space, that of its
+    slowest tile."""
     shape = (tiles.rows, tiles.columns, tiles.warp_rows, tiles.warp_columns)
     if size.kind is ElementKind.F32:
         return _PLAIN.get(shape, min(_PLAIN.values()))

@@ -18,7 +18,7 @@ LEAST_COPY = 4
 class Tiles(Schedule):
     """A block computes `rows` by `columns`, and its warps `warp_rows` by `warp_columns` each.
 
-    `depth` is that of a stage in bytes of A, of which `stages` are in shared memory at once. Each
+    `depth` is the bytes of a row of A in a stage; `stages` are in shared memory at once. Each
     of `splits` blocks adds up a part of K of a tile (split-K), and another entry their sums.
     """
 

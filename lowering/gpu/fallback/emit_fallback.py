@@ -151,7 +151,7 @@ def _sums_kernel(
     group: FusedOp,
     in_place: tuple[InPlace, ...],
 ) -> GpuKernel:
-    """Return a nest that reduces, and what follows elementwise, in one entry."""
+    """Return a nest that reduces, and the elementwise ops on its result, in one entry."""
     entry = f"{symbol}_0"
     function = gpu_function(entry, [buffer.type for buffer in buffers], THREADS)
     body = function.body.block
@@ -208,7 +208,7 @@ def _steps(function: FuncOp) -> list[list[Operation]]:
     """Return the ops that have an effect, in order: a nest alone, others together with their
     neighbours.
 
-    All ops are one step where one of them has a result that is used.
+    All ops are one step if one of them has a result that is used.
     """
     steps: list[list[Operation]] = []
     for op in list(function.body.block.ops)[:-1]:

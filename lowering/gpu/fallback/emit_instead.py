@@ -8,7 +8,7 @@ from braid.support.diagnostics import Diagnostic, emit
 
 
 def emit_instead(group: FusedOp, symbol: str, lacks: str) -> GpuKernel:
-    """Return the generic kernel of a group whose code has not what a family expects.
+    """Return the generic kernel of a group whose code differs from what a family expects.
 
     Warns as `warn_of_another`. Raises as `emit_fallback`.
     """
@@ -19,7 +19,7 @@ def emit_instead(group: FusedOp, symbol: str, lacks: str) -> GpuKernel:
 def warn_of_another(kind: str, group: FusedOp, symbol: str, lacks: str) -> None:
     """Warn that a group gets a kernel of this kind, and decisions went by the one of a family.
 
-    `lacks` is what the family has not found in the group's code.
+    `lacks` names the part that the family did not find in the group's code.
     """
     emit(
         Diagnostic(

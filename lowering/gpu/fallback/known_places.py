@@ -1,11 +1,12 @@
 """Elements at places that are known when a kernel is compiled, as linear accesses.
 
 A resize, or a gather by a constant, becomes a nest whose body loads an element at an index that a
-table holds. Where the entries of the table, after what the body does to negative and other ones,
-are a line (`s * i + c`) or steps (`i floordiv f + c`) of the index of a dim, the load becomes an
-operand with that map. A copy of that kind that one other nest reads is not stored: its maps are
-composed. Other entries become a table of the places themselves, of 32 bits: nothing is done to
-them when they are read. A dim whose places are steps becomes two, the inner one of extent `f`:
+table holds. If the entries of the table, after the body's treatment of negative and other indices,
+are an affine map (`s * i + c`) or steps (`i floordiv f + c`) of the index of a dim, the load
+becomes an operand with that map. A copy of that kind that one other nest reads is not stored: its
+maps are composed. Other entries become a table of the places themselves, of 32 bits: nothing is
+done to them when they are read. A dim whose places are steps becomes two, the inner one of extent
+`f`:
 
 ```mlir
 %place = memref.load %table[%i]                                         // 0, 0, 1, 1, 2, 2 …
@@ -173,7 +174,7 @@ def _known(
 
 
 def _evaluated(op: Operation, known: dict[SSAValue, tuple[int, Table]]) -> tuple[int, Table] | None:
-    """Return what an op makes of values of one dim, for each of its indices."""
+    """Return the results of an op on values of one dim, for each of its indices."""
     dims = {known[value][0] for value in op.operands if value in known}
     if len(dims) != 1:
         return None
@@ -186,7 +187,7 @@ def _evaluated(op: Operation, known: dict[SSAValue, tuple[int, Table]]) -> tuple
 
 
 def _function(op: Operation) -> Callable[..., Table] | None:
-    """Return what an op of integers computes, of arrays."""
+    """Return the results of an op on integers, for arrays."""
     match op:
         case arith.CmpiOp():
             return _COMPARISONS.get(op.predicate.value.data)

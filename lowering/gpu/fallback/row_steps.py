@@ -1,7 +1,7 @@
 """Nests of a kernel that reduce long rows, each by the threads of its rows together.
 
-A kernel whose nests all go over the same rows is a `RowProgram` as a whole. Of others, a nest that
-reduces rows, with the fill that it starts from, is one for itself.
+A kernel whose nests all go over the same rows is a `RowProgram` as a whole. Otherwise, a nest that
+reduces rows, with the fill from which it starts, is a separate step.
 """
 
 from collections.abc import Sequence

@@ -72,7 +72,7 @@ _SHARED_ALIGNMENT = 1024
 
 @dataclass(frozen=True)
 class ProductMatch:
-    """A product of block arguments, and what it multiplies; the others are elementwise."""
+    """A product of block arguments, with its kind; the other ops are elementwise."""
 
     op: ProductOp
     kind: ElementKind
@@ -83,7 +83,7 @@ def match_product(
 ) -> ProductMatch | None:
     """Return the only product of the group, not empty, if everything else computes with its result.
 
-    That of f32 is one of tf32 where the machine permits it.
+    An f32 product is computed in tf32 if the machine permits it.
     """
     members = [op for op in group.body.block.ops if op is not group.terminator]
     products = [op for op in members if isinstance(op, kind)]
@@ -242,7 +242,7 @@ it has: the beginning of scratch memory, if there is any, and tensor maps."""
 
 @dataclass(frozen=True)
 class ProductEntry:
-    """An entry of a product's kernel: how it is launched, what it needs, and its code."""
+    """An entry of a product's kernel: its launch, its resources, and its code."""
 
     blocks: int
     threads: int

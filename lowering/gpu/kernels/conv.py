@@ -1,7 +1,7 @@
 """Convolutions channels last as products by tiles: implicit GEMM, with any stride and dilation.
 
 Rows are points of the result, columns its channels, depths the points of a window and the channels
-of the input. What a group of channels computes is a batch.
+of the input. The computation of a group of channels is a batch.
 """
 
 from collections.abc import Sequence

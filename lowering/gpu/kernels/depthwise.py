@@ -1,8 +1,8 @@
 """Depthwise convolutions channels last, with what follows elementwise: nothing between is stored.
 
-A thread has neighbouring channels of a point of the result, whose window it reads by accesses of
-16 bytes, and so the weights, which lie channels last as well; where threads are many, those of
-several rows, whose windows overlap.
+A thread has neighbouring channels of a point of the result. It reads the window, and the weights,
+which are channels-last as well, by accesses of 16 bytes. If there are many threads, each has points
+of several rows, whose windows overlap.
 """
 
 from collections.abc import Sequence

@@ -27,8 +27,8 @@ class GemmFamily(KernelFamily):
     """`braid.matmul` with an elementwise epilogue, batched or not, of any extents.
 
     Layouts: everything row-major but B, which may also be transposed, so that elements along K are
-    next to each other: bytes are only read fast so. Batches of others may lie inside of rows, as
-    the heads of attention do in tokens: of both operands, or of the right one and the result.
+    next to each other: bytes are only read fast so. In other layouts batches are inside of rows, as
+    the heads of attention in tokens: of both operands, or of the right one and the result.
     """
 
     machine: Machine

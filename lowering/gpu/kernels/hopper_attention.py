@@ -68,7 +68,7 @@ class HopperAttentionFamily(KernelFamily):
 class HopperAttentionSchedule(Schedule):
     """A block of `groups` groups of threads takes `keys` keys at a time.
 
-    It has `stages` tiles of keys in shared memory. With `turns`, groups take turns in multiplying.
+    It has `stages` tiles of keys in shared memory. With `turns`, groups alternate in multiplying.
     """
 
     keys: int
@@ -122,7 +122,7 @@ class _HopperAttention(AttentionCandidate[HopperAttentionSchedule]):
         return AttentionTiles(*sizes, turns=schedule.turns, key_width=key, value_width=value)
 
     def emit(self, symbol: str, schedule: HopperAttentionSchedule) -> Kernel:
-        """Emit one persistent entry; where operands have no tensor maps, that of `mma.sync`."""
+        """Emit one persistent entry; if operands have no tensor maps, the `mma.sync` entry."""
         tiles = self._tiles(schedule)
         attention = self.attention(symbol, tiles.rows, tiles.keys, tiles.stages)
         processors = int(self.machine.fact("multiprocessors", 132))

@@ -14,7 +14,7 @@ from braid.targets.machines.machine import Machine
 
 @dataclass(frozen=True)
 class HopperConvFamily(KernelFamily):
-    """`braid.conv` of windows of one point without strides, of 16-bit floats or bytes.
+    """`braid.conv` with windows of one point and no strides, on 16-bit floats or bytes.
 
     All else is as in `ConvFamily` and `HopperGemmFamily`.
     """

@@ -76,7 +76,7 @@ def hopper_candidate(plain: TiledProduct, least_rows: int) -> "HopperGemmCandida
 
 @dataclass(frozen=True, eq=False)
 class HopperGemmCandidate(ProductCandidate[HopperTiles]):
-    """A product, or what `plain` says is one, by tiles of `wgmma`."""
+    """A product, or the ops that `plain` recognizes as one, by tiles of `wgmma`."""
 
     plain: TiledProduct
 
@@ -120,7 +120,7 @@ class HopperGemmCandidate(ProductCandidate[HopperTiles]):
         return self._cost.tiles()
 
     def emit(self, symbol: str, schedule: HopperTiles) -> Kernel:
-        """Emit one persistent entry; where operands have no tensor maps, that of `mma.sync`."""
+        """Emit one persistent entry; if operands have no tensor maps, the `mma.sync` entry."""
         function = bufferized_product(self.group, symbol)
         split = replace(_PLAIN_TILES, splits=schedule.splits)
         plain = Product.of(function, len(self.group.inputs), split)

@@ -1,7 +1,7 @@
 """The k largest or smallest elements of rows: each finds its own place by counting those before it.
 
 Elements are ranked by one integer each, in which value and index are. Long rows are cut into
-chunks, of each of which the first k go on: a tournament. What is left is compared with all of it.
+chunks, of each of which the first k go on: a tournament. The remainder is compared with all of it.
 Few of a chunk are found one after the other, each the largest of what a warp's lanes still have,
 and more by their digits, by a block.
 """
@@ -46,7 +46,7 @@ _RANK = 8
 _MOST = 1 << 31
 """Elements of a row: indices are in the low bits of ranks, reversed."""
 _COMPARISONS = 6.5e12
-"""A second, of a whole GPU (measured on an H200)."""
+"""Elements per second of a whole GPU (measured on an H200)."""
 _LEFT = 0.8
 """The largest fraction of the elements that goes on from a round: each round is an entry, and they
 are to be few."""
@@ -86,7 +86,8 @@ class TopKFamily(KernelFamily):
 
 @dataclass(frozen=True, order=True)
 class _Round:
-    """Chunks of `size` of `count` elements of a row, but the last one, of which `left` go on."""
+    """Chunks of `size` of the `count` elements of a row, except for the last one; `left` of each
+    continue."""
 
     count: int
     size: int
@@ -248,7 +249,7 @@ class _TopK(AlongDim):
         return code.load(code.at(start, code.mul(line, _RANK)), i64, _RANK)
 
     def _is_element(self, code: Code, rank: Value) -> Value:
-        """Return whether it is not that of a missing one."""
+        """Return whether it differs from the key of a missing element."""
         least = code.number(SMALLEST + _WARP_CHUNK, i64)
         return code.insert(arith.CmpiOp(rank, least, "sge"))
 

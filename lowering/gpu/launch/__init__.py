@@ -1,1 +1,1 @@
-"""Kernels of GPUs as they are launched: entries in the `gpu` dialect, and what starts them."""
+"""Kernels of GPUs as launched: entries in the `gpu` dialect, and the ops that start them."""

@@ -49,8 +49,8 @@ def gpu_function(
     """Return an empty entry for blocks of this many threads, with addresses of tensor maps at the
     end.
 
-    If `single`, a thread may have as many registers as if there were one block: those that give
-    some to others must have a number of them.
+    If `single`, a thread may have as many registers as if there were one block: warps that give
+    registers to others must declare their number.
     """
     types = [*arguments, *[llvm.LLVMPointerType()] * tensor_maps]
     function = gpu.FuncOp(symbol, (types, []), kernel=True)

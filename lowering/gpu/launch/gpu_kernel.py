@@ -14,8 +14,8 @@ from braid.targets.kernels.kernel_family import InPlace, Kernel
 class BlockWork:
     """The least work of a block of a launch, by which its time is predicted.
 
-    `flops` are multiplications and additions of products, padding included, at `rate` a second of
-    the whole GPU at best, of which the schedule is assumed to reach `share`. It copies `copied`
+    `flops` are multiplications and additions of products, padding included. The whole GPU does at
+    best `rate` per second, of which the schedule is assumed to reach `share`. It copies `copied`
     bytes to shared memory, of which `in_flight` are under way at once.
     """
 

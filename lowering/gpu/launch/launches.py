@@ -19,9 +19,9 @@ class TensorMap:
 
     `number` is the type of elements as PTX names it; extents, strides and the box are innermost
     first, strides in bytes without the first. Boxes lie in shared memory in lines of as many bytes
-    as `swizzle` is: 128, 64 or 32. What lies outside is read as 0 and not written. A buffer that
-    does not begin at a multiple of 16 bytes has the map of one that begins at the multiple before:
-    it is not used.
+    as `swizzle` is: 128, 64 or 32. Elements out of bounds are read as 0 and not written. A buffer
+    that does not begin at a multiple of 16 bytes has the map of one that begins at the multiple
+    before: it is not used.
     """
 
     argument: int
@@ -39,7 +39,7 @@ class Launch:
     `arguments` are numbers of the kernel's buffers: its operands, its results, its scratch memory.
     Its blocks get `shared_bytes` of shared memory beyond what the entry declares: the external
     array `dynamic_shared(entry)`. After the buffers an entry takes `tensor_maps`, each as a value
-    of 128 bytes. Where one of them does not begin at a multiple of 16 bytes, `unaligned_entry` is
+    of 128 bytes. If one of them does not begin at a multiple of 16 bytes, `unaligned_entry` is
     started instead, if there is one.
     """
 
@@ -61,7 +61,7 @@ class Launch:
 class Launches:
     """The launches of one call of the kernel `symbol`: each begins when the one before has ended.
 
-    `buffer_bytes` is the size of each buffer, of which the first `operands` are only read and, with
+    `buffer_bytes` is the size of each buffer, the first `operands` of them are only read and, with
     `has_scratch`, the last one is scratch memory.
     """
 

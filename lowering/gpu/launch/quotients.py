@@ -3,10 +3,10 @@
 A correctly rounded quotient takes some ten instructions and a branch, half of what memory leaves
 time for where elements are of 16 bits. Numbers that a thread divides by the same one are multiplied
 by its reciprocal and corrected (P. Markstein, "Computation of elementary functions on the IBM RISC
-System/6000 processor", 1990), with the same results where those are above 2^-100. Where all that
-comes of a quotient is rounded to 16 bits, by way of ops whose results change little where their
-operands do, there is no correction, or the quotient is one within 2 units of the last place of f32
-(PTX ISA, "div.full"). A quotient that is rounded to a whole number, or compared, stays exact.
+System/6000 processor", 1990), with the same results where those are above 2^-100. If all results
+that depend on a quotient are rounded to 16 bits, through ops that change little when their operands
+do, the correction is omitted, or the quotient is within 2 ulp in f32 (PTX ISA, "div.full"). A
+quotient that is rounded to a whole number, or compared, stays exact.
 """
 
 from collections import defaultdict

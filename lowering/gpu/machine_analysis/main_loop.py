@@ -10,7 +10,7 @@ from braid.lowering.gpu.machine_analysis.loops import heaviest_path, natural_loo
 
 @dataclass(frozen=True)
 class MainLoop:
-    """The work that a warp issues in one turn of a kernel's main loop, where it waits for nobody.
+    """The work that a warp issues in one iteration of a kernel's main loop, if it never waits.
 
     `flops` and `shared_bytes` are a warp's; `tensor` counts instructions of tensor cores, `names`
     all of them. `address` is where the loop begins.

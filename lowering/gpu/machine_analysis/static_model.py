@@ -23,8 +23,7 @@ COPY_SECONDS = 0.6e-6
 ENTRY_SECONDS = 2e-6
 """Assumed: an entry in a graph begins when the one before has ended."""
 REGISTERS = 255
-"""The registers of a thread whose entry the assembler has not reported: the most that one
-may have."""
+"""The registers of a thread whose entry the assembler has not reported: the maximum."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +38,8 @@ def loop_share(loop: MainLoop, architecture: str, rate: float = 1.0) -> float:
     """Return at most which share of the peak a main loop reaches, whose rate is `rate` times that
     of bf16.
 
-    What limits it, per scheduler: an instruction a cycle, its share of the peak, and of the bytes
-    of shared memory.
+    The limits per scheduler: an instruction a cycle, its share of the peak, and its share of the
+    shared-memory bandwidth.
     """
     work = loop.flops / (multiprocessor(architecture).flops * rate / SCHEDULERS)
     shared = loop.shared_bytes / (SHARED_BYTES / SCHEDULERS)

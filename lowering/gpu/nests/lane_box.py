@@ -1,8 +1,7 @@
 """The points that a thread computes together: a box of the last dims of a nest.
 
-The box is whole in the last dims and a part of one before them, so that its points follow each
-other where a result is dense, and what any linear access reads for them lies at offsets that are
-the same for all threads.
+The box covers the last dims and a part of the dim before them. So its points are contiguous in a
+dense result, and any linear access reads them at offsets that are the same for all threads.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """The body of a nest for neighbours that one thread computes, each op as seldom as possible.
 
-What is the same for all neighbours is computed once, and what lies next to each other in memory is
-read by accesses as wide as is known to be aligned, be it inside a branch that all of them take.
+Values that are the same for all neighbours are computed once. Adjacent elements in memory are read
+by the widest accesses that are known to be aligned, also inside of a branch that all of them take.
 """
 
 from collections.abc import Callable, Mapping, Sequence

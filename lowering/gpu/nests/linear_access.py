@@ -115,7 +115,8 @@ def memory_size(buffer: SSAValue) -> int:
 def merged_dims(
     extents: Sequence[int], accesses: Sequence[LinearAccess]
 ) -> tuple[tuple[int, ...], ...]:
-    """Return groups of dims that act as one in all accesses, each continuing the one inside of it.
+    """Return groups of dims that act as one dim in all accesses; each continues the dim inside of
+    it.
 
     Dims of one index are left out; there is at least one: dim 0, where all are such.
     """

@@ -83,7 +83,7 @@ def rows_of(nests: Sequence[ThreadNest]) -> Rows | None:
 
 
 def row_nest(nest: ThreadNest, rows: Rows) -> RowNest | None:
-    """Return the nest as one over these rows; None where it is another."""
+    """Return the nest as a nest over these rows; None if it is no such nest."""
     split = _dims(nest, rows)
     if split is None:
         return None

@@ -3,8 +3,8 @@
 All nests of a kernel go over the same rows, whose elements lie next to each other. The threads of a
 row (a warp, or a block for long rows) read each operand once, 16 bytes at a time; every nest
 computes on what they hold. A reduction is a tree over the lanes of a warp by shuffles, and over
-warps through shared memory; results are written when all nests are done. What is between the nests
-never goes to memory. Rows that are too long for the registers of a block are read again for each
+warps through shared memory; results are written when all nests are done. Values between the nests
+never go to memory. Rows that are too long for the registers of a block are read again for each
 reduction, and once more for results that are as long.
 """
 
@@ -157,8 +157,8 @@ class RowProgram:
         return tuple(self.function.body.block.args[:-2])
 
     def _writes_elements_once(self) -> bool:
-        """Return whether one nest says what a buffer as long as rows is, so that it is computed
-        anew.
+        """Return whether a single nest defines a buffer that is as long as rows, so that it is
+        recomputed.
         """
         written = [
             value

@@ -26,7 +26,7 @@ _ENOUGH_THREADS = 2**16
 """The threads from which on another row for each keeps more loads in flight than more threads
 would."""
 _MOST_ROWS = 11
-"""The most rows of a thread: with more, what they read in common hardly grows."""
+"""The most rows of a thread: with more, their common reads hardly grow."""
 _MOST_SUMS = 56
 """The most sums of a thread: they are in registers."""
 _MOST_TERMS = 512
@@ -39,7 +39,7 @@ _FEW_SUMS = 24
 class Strip:
     """Rows along a dim that a thread computes together: windows along `window` overlap.
 
-    What several of them read is read once.
+    Common reads of several rows happen once.
     """
 
     dim: int
@@ -49,7 +49,7 @@ class Strip:
 
 @dataclass(frozen=True)
 class SumTile:
-    """A nest that reduces, of which a thread computes `width` points of a row, or of several.
+    """A nest that reduces; a thread computes `width` points of a row, or of several rows.
 
     `steps` are, for each operand, the elements from one index of each dim to the next; `spans`, of
     operands by their number, are windows along the dim `taps`.
@@ -84,7 +84,7 @@ class SumTile:
         offsets = [access.offset for access in known]
         ways = [plain, *(replace(plain, taps=dim) for dim in reversed(own.reduced))]
         made = next((made for way in ways if (made := way._fitted(offsets, stored))), None)
-        # Where sums begin as what is in memory, that of one row is read.
+        # If sums start from values in memory, those of one row are read.
         begins = own.start is not None or stored is not None
         return made._with_strip() if made is not None and begins else made
 

@@ -152,7 +152,7 @@ class ThreadNest:
             return
         first = len(nest.inputs)
         outputs, maps = nest.outputs, self.maps[first:]
-        # What is written does not depend on reduced dims.
+        # The written element does not depend on reduced dims.
         zero = index_constant(builder, 0)
         known = [point.get(dim, zero) for dim in range(len(self.extents))]
         places = [_index(builder, map, known) for map in maps]
@@ -233,7 +233,7 @@ def reduction_loops(
     """Emit loops over dims of these extents, the first outermost, that carry values through
     `element`.
 
-    `element` gets the point with the indices of these dims, and what is carried so far.
+    `element` gets the point with the indices of these dims, and the carried values.
     """
     if not extents:
         return element(builder, dict(point), carried)
@@ -260,7 +260,7 @@ def groups_of_thread(size: int, groups: int, bytes: int = ACCESS_BYTES) -> int:
 def global_thread(builder: Builder, threads: int, each: int = 1) -> SSAValue:
     """Return the number of the calling thread in the whole grid, whose blocks have `threads`.
 
-    With `each`, that of its first point, where blocks have this many times more of them.
+    With `each`, the value of its first point, if blocks have this many times more of them.
     """
     block = _dimension(builder, gpu.BlockIdOp)
     size = index_constant(builder, each * threads)

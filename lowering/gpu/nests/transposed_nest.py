@@ -51,9 +51,9 @@ _LEAST_WIDTH = 2
 class TransposedNest:
     """A nest of which a thread computes `widths` points: as many as it reads, and writes, at once.
 
-    `extents` are those of the nest's dims, where dims that go on where the one after them ends are
-    one. Neighbours in the operand `number`, which is read as `read`, lie along the dim `inner`, and
-    those in the result along `last`.
+    `extents` are those of the nest's dims, after merging dims that are contiguous. Neighbours in
+    the operand `number`, which is read as `read`, lie along the dim `inner`, and those in the
+    result along `last`.
     """
 
     nest: linalg.GenericOp
@@ -309,7 +309,7 @@ def _shared_symbol(entry: str) -> str:
 
 
 def _width(most: int, access: LinearAccess, dim: int, extents: Sequence[int]) -> int:
-    """Return how many neighbours along a dim are accessed at once: whole groups of them."""
+    """Return how many neighbours along a dim are accessed at once: whole groups."""
     width = access.width(most, dim, extents)
     while extents[dim] % width:
         width //= 2

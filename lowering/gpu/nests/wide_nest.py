@@ -1,12 +1,12 @@
 """Parallel nests with accesses of 16 bytes: a thread computes neighbours in the last dims.
 
 Elementwise chains, copies to parts of a concatenation, slices, paddings and gathers: whatever
-writes neighbours where neighbours are. A thread has as many points as make 16 bytes of the
-narrowest element: the threads of a warp write one piece of memory, also where they share what they
-read. Dims that go on where the one after them ends are one. Operands are read as vectors where
-what neighbours need is aligned, and each element once. Results that are the same along a short dim,
-such as the rows of an enlarged image, are computed once. Where the last dims are no multiple and
-results are dense, points are counted through all dims instead.
+writes neighbours where neighbours are. A thread has as many points as fill 16 bytes of the
+narrowest element: the threads of a warp write one piece of memory, even if they share reads. Dims
+that go on where the one after them ends are one. Operands are read as vectors where what neighbours
+need is aligned, and each element once. Results that are the same along a short dim, such as the
+rows of an enlarged image, are computed once. Where the last dims are no multiple and results are
+dense, points are counted through all dims instead.
 """
 
 from collections.abc import Iterator, Sequence
@@ -59,9 +59,10 @@ _MOST_COPIES = 4
 class WideNest:
     """A nest of which a thread computes `width` points that lie next to each other.
 
-    `dims` are the nest's dims, those that are one together; `accesses` those of its operands in
-    these dims, None where one is not linear. Results are the same along the dims `copied`, of which
-    the extent here is 1. With `across`, neighbours go on through all dims, else they are `box`.
+    `dims` are the nest's dims after merging; `accesses` are its operands' accesses
+    in these dims, None for one that is not linear. Results are the same along the dims `copied`, of
+    which the extent here is 1. With `across`, neighbours go on through all dims, else they are
+    `box`.
     """
 
     nest: linalg.GenericOp

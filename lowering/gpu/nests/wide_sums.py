@@ -4,7 +4,7 @@ Pooling and depthwise convolution, channels last: neighbouring channels are next
 the operands and in the result, so that a thread reads and writes them by accesses of 16 bytes.
 Channels first, neighbours are points of a row, whose windows overlap or follow each other: the row
 is read from the first window's beginning to the last one's end, and each takes its own elements.
-Where windows of several rows overlap, a thread has such a strip of them, and reads each row once.
+If windows of several rows overlap, a thread has a strip of rows, and reads each input row once.
 """
 
 from collections.abc import Mapping, Sequence

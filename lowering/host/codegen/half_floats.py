@@ -1,7 +1,7 @@
 """The functions LLVM calls to convert 16-bit floats where the CPU cannot; few systems have all.
 
-`arith-expand` leaves conversions of f16, and those to bf16 that MLIR has made of two before it
-(of integers, by way of f32). Halves are rounded to even, NaN stay NaN.
+`arith-expand` does not expand conversions of f16, nor those to bf16 that MLIR merged from two
+before it (from integers by way of f32). Halves are rounded to even, NaN stay NaN.
 """
 
 _TO_BFLOAT = """

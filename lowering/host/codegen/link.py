@@ -39,7 +39,7 @@ class LibrarySources:
 
     `files` by name lie in one directory; those that end in `.c` and `.s` are compiled. `runtime` is
     an archive, or sources that are compiled too. Only symbols that fit the pattern `exports` are
-    visible outside. `name` is the library's own, `libraries` those of others that it calls.
+    visible outside. `name` is the library's own name; `libraries` are those that it calls.
     """
 
     files: Mapping[str, bytes | memoryview]
@@ -119,7 +119,7 @@ def _run(command: Sequence[str], directory: Path) -> None:
         first_line = next(iter(result.stderr.splitlines()), "no message")
         raise BraidError(
             f"the C compiler '{command[0]}' cannot link the model: {first_line}",
-            hint="for another machine than this one, CC names a compiler: CC=aarch64-linux-gnu-gcc",
+            hint="CC names a compiler for a machine other than this one: CC=aarch64-linux-gnu-gcc",
         )
 
 

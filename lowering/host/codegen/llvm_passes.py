@@ -15,7 +15,7 @@ LLVM_PASSES: tuple[str, ...] = (
     "lower-affine",
     # LLVM has no half-precision math functions to call.
     "func.func(math-extend-to-supported-types{extra-types=f32,f64 target-type=f32})",
-    # LLVM would call a runtime library for bf16 conversions where the CPU has none.
+    # LLVM would call a runtime library for bf16 conversions that the CPU lacks.
     "func.func(arith-expand{include-bf16=true})",
     # Sums of vectors may be added up in any order; see docs/decisions/code-generation.md.
     "convert-vector-to-llvm{reassociate-fp-reductions=1}",

@@ -10,7 +10,7 @@ import re
 import struct
 
 _FORMATS = {"double": "d", "float": "f", "half": "e"}
-"""Of `struct`, which has none for bfloat."""
+"""These are codes of `struct`, which has none for bfloat."""
 _LITERAL = re.compile(r"f0x|[0-9]\.|[-+](?:inf|s?q?nan)")
 """The pattern that every line with a literal has, and few others."""
 _TOKEN = re.compile(
@@ -94,8 +94,8 @@ _TYPE_OF_NAME = re.compile(r"(?<=\.)(v\d+)?bf16(?=\.|$)")
 def bfloat_as_integers(text: str) -> str:
     """Return `text` with i16 for bfloat where that is only moved: LLVM fails on some vectors of it.
 
-    Conversions are integer operations already (`arith-expand`). Where something computes with
-    bfloat, the text stays as it is.
+    Conversions are integer operations already (`arith-expand`). Text that computes with bfloat does
+    not change.
     """
     if "bfloat" not in text:
         return text

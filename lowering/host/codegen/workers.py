@@ -35,9 +35,9 @@ def ask_workers(
 ) -> list[Any]:
     """Return what processes of the module `worker` answer, in the order of `requests`.
 
-    An answer that is text says what is wrong. The requests with the largest `amounts` go first.
+    An answer that is text is an error message. The requests with the largest `amounts` go first.
     Progress is told on the thread that calls this.
-    Raises BraidError with the label of one that has none; the others are then given up.
+    Raises BraidError with the label of a text that has none; the others are then given up.
     """
     from concurrent.futures import ThreadPoolExecutor  # brings logging
 

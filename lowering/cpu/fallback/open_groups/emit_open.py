@@ -67,7 +67,7 @@ from braid.support.sizes.operators import product_of
 from braid.targets.kernels.kernel_family import Kernel
 
 _DEEPEST = 24
-"""Ops inside of each other that are computed where they are read: each is a call of its own."""
+"""Nested ops that are computed where they are read: each is a separate call."""
 
 
 def is_open(group: FusedOp) -> bool:

@@ -155,7 +155,7 @@ class _Dim:
     def _weights(
         self, f: _Floats, rest: Value, steps: Sequence[Value], places: Sequence[Value]
     ) -> list[Value]:
-        """Return what the elements at `places` weigh, `steps` from the one before `rest`."""
+        """Return the weights of the elements at `places`, `steps` from the one before `rest`."""
         shrink = min(self.scale, 1.0) if self.how.antialias else 1.0
         filter = self._linear if self.how.mode == "linear" else self._cubic
         weights: list[Value] = []

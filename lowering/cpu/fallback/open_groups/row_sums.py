@@ -25,7 +25,7 @@ _PART = 2048
 def row_sums(nest: StageNest) -> "RowSums | None":
     """Return the reduction in rows; None where a row has one element, or lies across what is read.
 
-    What is read has neighbours for neighbours along the row, or one element for all of it.
+    Reads along the row are contiguous, or all of the same element.
     """
     if nest.stage.combine is None or not nest.extents or nest.extents[-1] == 1:
         return None

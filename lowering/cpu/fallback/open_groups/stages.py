@@ -47,13 +47,13 @@ _REASSOCIABLE = arith.FastMathFlagsAttr([FastMathFlag.REASSOC, FastMathFlag.ALLO
 """Sums and products of floats may be computed in any order; nothing else is relaxed."""
 
 Keep = Callable[[Tensor], Tensor]
-"""Has a tensor computed once, before what reads it; returns where it is."""
+"""Emit the computation of a tensor before its readers; return where it is."""
 
 
 def results_of(
     op: StructuredOp | IndirectOp, operands: Sequence[Tensor], keep: Keep
 ) -> list[Tensor]:
-    """Return the results of an op, of which the stages that others read are kept.
+    """Return the results of an op; the stages that others read are kept.
 
     Raises UnsupportedError for an op whose types do not give the lengths of its loops.
     """
@@ -115,7 +115,7 @@ def _nest(
 
 @dataclass(frozen=True, eq=False)
 class _Read:
-    """One access of a stage, and what it reads."""
+    """One access of a stage, and its source."""
 
     source: Tensor
     access: Access
@@ -181,7 +181,7 @@ def _has_step_1(expr: AffineExpr, dim: int) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class StageNest:
-    """One stage: the extents of its iteration space, and what it reads."""
+    """One stage: the extents of its iteration space, and its accesses."""
 
     stage: Stage
     space: tuple[Extent, ...]
@@ -194,7 +194,7 @@ class StageNest:
         return self.space[: len(self.stage.result_shape)]
 
     def element(self, e: Emitter, point: Point) -> Value:
-        """Append what computes one element of the result."""
+        """Append the computation of one element of the result."""
         if self.stage.combine is None:
             return self.rounded(e, self.body(e, point, {}))
         reduced = self.stage.reduction_dims

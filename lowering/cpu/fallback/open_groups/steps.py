@@ -25,7 +25,7 @@ _ROW = 4096
 
 @dataclass(frozen=True)
 class Step:
-    """A step of several iterations, of which `run` appends one; they do not read what they
+    """A step of several iterations; `run` appends one. Iterations do not read the tensor that they
     write.
     """
 

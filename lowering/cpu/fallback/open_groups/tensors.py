@@ -77,7 +77,7 @@ class StoredTensor(Tensor):
 
     @property
     def order(self) -> Sequence[int]:
-        """Return the dims as elements lie after one another, that of neighbours last."""
+        """Return the dims in their order in memory, the contiguous one last."""
         finest = {stored.dim: place for place, stored in enumerate(self.layout.dims)}
         return sorted(range(len(self.extents)), key=lambda dim: finest.get(dim, -1))
 

@@ -116,7 +116,7 @@ def _scattered(e: Emitter, op: ScatterOp, operands: Sequence[Tensor], target: St
 
 
 def _scanned(e: Emitter, op: ScanOp, source: Tensor, target: StoredTensor) -> Step:
-    """Return a loop along the dim for each index of the others, which carries what was combined."""
+    """Return a loop along the dim for each index of the others; it carries the combined values."""
     dim, kind, type = op.dim.value.data, op.kind.data, source.element_type
     extent, exclusive = source.extents[dim], bool(op.exclusive.value.data)
     others = (*source.extents[:dim], *source.extents[dim + 1 :])

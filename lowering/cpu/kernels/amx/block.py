@@ -1,4 +1,5 @@
-"""Blocks of tile registers: their sizes, what registers hold, and where their rows lie."""
+"""Blocks of tile registers: their sizes, the contents of registers, and the addresses of their
+rows."""
 
 import math
 from dataclasses import dataclass

@@ -95,11 +95,11 @@ class BlockWriter:
     def _prefetch(self, base: Index, chunk: Index, size: int) -> None:
         """Prefetch what is read of B later; chunks have `size` elements.
 
-        Where all rows pass by a block of columns, each group of rows asks for its share of the
-        next block, so that these come from memory while all of them multiply. Groups for which
-        nothing is left ask for the last lines again, as those of the last block do for their own:
-        after B may be no memory, for which a prefetch takes long. A single group takes no longer
-        than its loads do, which processors foresee.
+        If all rows use a block of columns, each group of rows prefetches its share of the next
+        block, so that this comes from memory during the multiplications. Groups for which nothing
+        is left ask for the last lines again, as those of the last block do for their own: after B
+        may be no memory, for which a prefetch takes long. A single group takes no longer than its
+        loads do, which processors foresee.
         """
         e, kernel, b = self.e, self.kernel, self.buffers[self.kernel.nest.b]
         if kernel.row_groups == 1:
@@ -122,8 +122,8 @@ class BlockWriter:
             b.prefetch(e, e.add(ahead, number * line), level=2)
 
     def _prefetch_result(self, first: Index, rows: int, count: int) -> None:
-        """Prefetch the rows of each tile from row `first` on, to write them; the last one again
-        where there are no more.
+        """Prefetch the rows of each tile from row `first` on for writing; the last one again if
+        there are no more.
         """
         e, nest = self.e, self.kernel.nest
         for row in range(rows):

@@ -71,8 +71,8 @@ class TileProduct:
 
     @staticmethod
     def of(op: ConvOp | MatmulOp, machine: Machine) -> "TileProduct | None":
-        """Return the instructions for an int8 or bf16 matmul; None for others, or where the machine
-        has none.
+        """Return the instructions for an int8 or bf16 matmul; None for other types, or if the
+        machine has none.
         """
         features = set(machine.enabled_features)
         if machine.architecture != "x86_64" or "amx-tile" not in features:

@@ -2,7 +2,7 @@
 
 A block of `row_tiles` × `column_tiles` sums stays in registers while the reduction passes; then it
 is stored: to the result where there is no epilogue, else to scratch memory, where the epilogue
-reads it by vectors while the next block is multiplied. B is read as it is packed, A where it lies.
+reads it by vectors while the next block is multiplied. B is read as it is packed, A in place.
 """
 
 import math

@@ -46,7 +46,7 @@ class StoredSums:
         return found
 
     def prepare(self) -> None:
-        """Load what rows share here, where it is outside of loops."""
+        """Load values that rows share here, if that is outside of loops."""
         assert self._stores
 
     def store(self, first: Index, count: int) -> None:

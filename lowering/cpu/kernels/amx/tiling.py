@@ -24,8 +24,9 @@ _LATENCY_CYCLES = 64.0
 wait."""
 
 _ALL_STAYS, _NONE_STAYS = 32 << 10, 64 << 10
-"""Bytes of a block of rows and one of columns, between uses of which all of the one that is used
-again stays in the first cache (48 KiB in cores with AMX), and none of it; a share between them."""
+"""Bytes of a block of rows and one of columns. Up to the first number, the block that is used again
+stays in the L1 cache (48 KiB in cores with AMX) completely; from the second on, not at all; in
+between, a share of it."""
 
 _NEAR_CYCLES, _A_FAR_CYCLES, _B_FAR_CYCLES = 0.5, 2.0, 1.5
 """The cycles per row of a register that is loaded: from the L1 cache, and of A and B from the L2
@@ -151,7 +152,7 @@ def cycles(
     What is outside stays in the first cache for all of what is inside, where a block of both has
     space there. Weights come from beyond the second cache once: asked for a block ahead where
     columns are outside; otherwise the first group of rows waits for all of them, and every group
-    where the second cache does not hold them. The epilogue of a block runs beside the next one.
+    where the second cache does not hold them. The epilogue of a block overlaps with the next one.
     """
     block, outside = nest.block, nest.columns_outside
     chunks = size.loops * size.depth // block.steps

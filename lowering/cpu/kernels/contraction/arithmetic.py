@@ -245,7 +245,7 @@ class PairArithmetic(ByteArithmetic):
 
 
 class QuadArithmetic(ByteArithmetic):
-    """Four bytes, which are in memory as they are."""
+    """Four bytes, in their order in memory."""
 
     group = 4
 

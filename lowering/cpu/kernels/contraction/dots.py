@@ -1,8 +1,8 @@
 """Products of few rows whose right operand lies by columns: every result is a product of two rows.
 
 Scores of an attention are such products, where the keys lie as they come. As many columns are
-computed at once as a vector has lanes, each in a vector of sums of its own; exchanging lanes
-between these, in as many stages as the logarithm of their number, adds up all of them.
+computed at once as a vector has lanes, each in a separate vector of sums. Exchanging lanes between
+these, in log2(lanes) stages, adds up all of them.
 """
 
 from collections.abc import Sequence
@@ -36,8 +36,8 @@ results, adding up its sum; what surrounds such a vector. 4 to 16 rows of 64 num
 columns take 1.3 to 2.0 times as long as of packed B, on Zen 5 (predicted 1.8 to 2.0)."""
 
 _FAR_FACTOR = 3.0
-"""The factor by which lines of B from beyond the L1 cache take longer than those of packed B,
-whose columns are one stream: one row times 3072 x 768 takes 1.14 of the time, of f16 1.40."""
+"""The factor by which rows of B from beyond the L1 cache take longer than packed B, whose columns
+are one stream: 1 x 3072 times 3072 x 768 takes 1.14 times as long, in f16 1.40 times."""
 
 _LONG_COLUMN, _LONG_COLUMN_FACTOR = 1024, 1.5
 """Bytes of a column from which on those that are read at once lie on pages of their own, and how
@@ -160,8 +160,8 @@ class DotKernel(Generic[KnownOrOpen]):
         return _added_up(e, sums)
 
     def _columns(self, e: Emitter, count: Index) -> list[Index]:
-        """Return the elements of B before each of `count` columns; where only running the kernel
-        shows how many there are, as many as there are lanes, of which the last ones are the same.
+        """Return the elements of B before each of `count` columns; if the number is known only at
+        run time, as many as there are lanes, and the last ones are equal.
         """
         stride: Index = self.nest.column_stride
         if isinstance(count, int):

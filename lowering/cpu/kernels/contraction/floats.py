@@ -83,7 +83,7 @@ class FloatCandidate(TileCandidate):
         return replace(size, row_bytes=self.unit.element_bytes * size.columns)
 
     def overlap(self) -> Overlap | None:
-        """Return the left operand, if its rows are dense and no longer than those of the result."""
+        """Return the left operand if its rows are dense and no longer than the result's."""
         if not self.storage.may_overlap:
             return None
         kernel = self._kernel(next(self.space(0)))

@@ -190,7 +190,7 @@ class TileWriter(Generic[KnownOrOpen]):
         )
 
     def _write(self, columns: Index) -> None:
-        """Write `columns` columns; where these are not known, some vectors may have none."""
+        """Write `columns` columns; if their number is unknown, some vectors may be empty."""
         e, kernel, nest = self.e, self.kernel, self.kernel.nest
         row_strides = nest.row.strides
         is_known = isinstance(columns, int)

@@ -26,8 +26,8 @@ VECTORS = (1, 2, 3, 4)
 """The numbers of vectors of columns that a tile may have."""
 
 WIDE_VECTORS = 8
-"""The vectors of a row alone by whole rows of B, of which more is read at a time: 0.78 of the time
-of 4 where rows lie 4 KiB apart."""
+"""The number of vectors of a single row by whole rows of B, which reads more of B at a time: 0.78
+of the time of 4 where rows lie 4 KiB apart."""
 
 _AHEAD_BYTES = 8192
 """The bytes by which prefetches of B are ahead of its use. Weights come from beyond the
@@ -36,12 +36,13 @@ Winograd convolution of 256 channels, 14 x 14, took 0.40 of the time on Zen 5 (1
 0.59, 4 KiB: 0.48, 16 KiB: 0.45), and ResNet-50 0.86."""
 
 _MOST_LINES, _FEWEST_ROWS = 3, 4
-"""Lines of B a step, and rows of a tile, with which prefetches pay: with four lines, products whose
-B is in the cache took 1.03 of the time; with one row, they took 1.2 of it."""
+"""Rows of B per step, and rows of a tile, from which on prefetches pay: with four rows of B,
+matmuls with B in the cache took 1.03 times as long; with a tile of one row, 1.2 times."""
 
 
 _ROWS_LEVEL = 2
-"""The cache for the rows of the next tile: beside those of this one, deep ones exceed the first."""
+"""The cache into which the next tile's rows are prefetched: together with this tile's, deep rows
+exceed L1."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,8 @@ class TileOperands:
     """The operands of a tile: row r of A is at `a_base + r · a_row`, B's columns at `b_base`.
 
     `masks` has one entry per vector of B: None, or the columns that exist (only where B is not
-    padded to whole tiles). With `next_rows`, those of the next tile follow in memory, and are not
-    in the caches.
+    padded to whole tiles). With `next_rows`, the rows of the next tile follow in memory, and are
+    not in the caches.
     """
 
     a: Buffer
@@ -248,7 +249,7 @@ def tile_cycles(rows: int, vectors: int, unit: VectorUnit) -> float:
     """Return how long one reduction step of a tile takes, in units of a vector's multiply-add.
 
     The limits are multiply-adds, vector loads, and the latency of four cycles between dependent
-    multiply-adds, of which cores with AVX-512 do two a cycle (5 x 97 x 4099 took 1.35 times as long
+    multiply-adds, two per cycle on cores with AVX-512 (5 x 97 x 4099 took 1.35 times as long
     in tiles of one vector as in those of two on Zen 5). Per multiply-add there are one load or two
     broadcasts; a core with two narrower multiply-adds a cycle has two loads, but only one broadcast
     (tiles of one vector took 1.8 to 2.4 times as long as those of two on Zen 3), and sums that just

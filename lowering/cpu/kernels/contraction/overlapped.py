@@ -3,9 +3,9 @@
 Diagonal memory optimisation (Blacker, Bridges, Hadfield: "Diagonal Memory Optimisation for Machine
 Learning on Micro-controllers", 2020) lets an operand overlap the result as long as each element is
 read before it is written over. Row r of C = A · B needs row r of A only, so the rows of A, which
-lie one after the other where C begins, are first moved to the ends of the rows of C. All columns
-before are computed as ever, B being read once. The last ones, in which A lies now, are computed
-for a few rows after the other, from a copy of these.
+are packed at the beginning of C, are first moved to the ends of the rows of C. All columns before
+are computed as ever, B being read once. The last columns, which A overlaps now, are computed for a
+few rows at a time, from a copy of these rows of A.
 """
 
 from collections.abc import Sequence
@@ -24,9 +24,7 @@ _COPIED_ROWS = 8
 
 
 def can_overlap(nest: Contraction) -> bool:
-    """Return whether A and C are dense rows, of which A's are no longer, with one B for all of
-    them.
-    """
+    """Return whether A and C have dense rows, A's are no longer, and one B serves all of them."""
     row, depth, columns = nest.row, nest.depth, nest.columns
     return (
         not nest.outer
@@ -107,7 +105,7 @@ class OverlappedGemm:
 
     @cached_property
     def _before(self) -> ContractionKernel:
-        """The product of the columns before A's rows, which are read at the ends of those of C."""
+        """The matmul for the columns before A's rows, which are read at the ends of C's rows."""
         nest = self.plain.nest
         row = replace(nest.row, strides=(nest.columns, *nest.row.strides[1:]))
         columns = self._whole_blocks * self.plain.block

@@ -96,7 +96,8 @@ class PackedContraction:
 
     @property
     def scratch_bytes(self) -> int:
-        """Bytes of scratch memory for words of rows, then those of a part of the columns."""
+        """Bytes of scratch memory for the words of rows, then for those of a part of the
+        columns."""
         return aligned(4 * (self._columns_begin + self._part_blocks * self._block_words))
 
     @property

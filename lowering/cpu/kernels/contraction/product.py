@@ -152,7 +152,7 @@ class ProductArithmetic(ABC):
     """A way to multiply and add up products, for some element types, on some machines.
 
     `gemm` and `conv` are the names in records of both families with this arithmetic, and their
-    versions: see `KernelFamily`. With `accumulates`, sums have a type of their own.
+    versions: see `KernelFamily`. With `accumulates`, sums have a separate type.
     """
 
     gemm: tuple[str, int]

@@ -110,7 +110,7 @@ class ShuffledContraction(StagedContraction):
 
                 e.loop(0, whole // SHUFFLED, 1, block)
                 if whole < depth:
-                    # What it stores after the position is stored over.
+                    # Elements that it stores after the position are overwritten later.
                     shuffle(e.add(own, depth - SHUFFLED), e.add(to, whole // _STEP), whole)
 
             e.loop(0, self._count, 1, position)

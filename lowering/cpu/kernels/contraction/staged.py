@@ -1,7 +1,7 @@
 """int8 products whose A is staged: a block of rows at a time, as the machine multiplies them.
 
-What is staged is in scratch memory that stays in a core's cache, and then read by all columns of
-B, or by a part of them.
+Staged rows are in scratch memory that stays in a core's cache, and are then read for all columns of
+B, or for a part of them.
 """
 
 import math
@@ -65,7 +65,7 @@ class Piece:
 class StagedContraction(ABC):
     """Emits `nest`, which is not framed, a block of rows and a part of the columns at a time.
 
-    The last of the buffers is scratch of f32, each of which holds what a step reads of A.
+    The last buffer is scratch memory of f32 elements, which hold the rows of A for each step.
     """
 
     nest: Contraction
@@ -105,7 +105,7 @@ class StagedContraction(ABC):
 
     @property
     def scratch_bytes(self) -> int:
-        """Bytes for the staged rows of a block, of which the last vector may be written whole."""
+        """Bytes for the staged rows of a block; their last vector may be written completely."""
         return aligned(4 * (self.steps * self.piece.count + self.lanes))
 
     @property
@@ -198,9 +198,7 @@ class StagedContraction(ABC):
         column_block: Index,
         rows_left: Index,
     ) -> None:
-        """Compute the tiles of a block in one line of output rows, of which `rows_left` are
-        left.
-        """
+        """Compute the tiles of a block in one line of output rows, of which `rows_left` are left."""
         rows, extent = self.tile.rows, self.nest.row.extent
         strides = self._kernel.nest.row.strides
 

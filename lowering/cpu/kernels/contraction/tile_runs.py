@@ -1,8 +1,8 @@
 """Tiles at the edges of images, which leave out products with the zeros around them.
 
-Along a dim, an element of the windows lies in the image at neighbouring positions. Where positions
-are rows of tiles, a tile at an edge makes the products of each element for a part of its rows; of
-the other dims only those elements are reduced that lie in the image.
+Along a dim, an element of the windows lies in the image at neighbouring positions. If positions are
+rows of tiles, a tile at an edge multiplies each element for a part of its rows only. Along the
+other dims, only elements inside of the image are reduced.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ class Pass:
         return (self.end - self.begin) * (self.last - self.first)
 
     def joined(self, other: "Pass") -> "Pass":
-        """Return this pass joined with a later one, and what lies between."""
+        """Return this pass joined with a later one, and the positions in between."""
         rows = min(self.first, other.first), max(self.last, other.last)
         return Pass(self.begin, other.end, *rows)
 
@@ -78,7 +78,7 @@ def tile_runs(extent: int, rows: int, window: WindowDim | None) -> tuple[TileRun
 
 
 def open_runs(extent: int, rows: int) -> tuple[TileRun, ...]:
-    """Return the tiles of an open row dim at one `extent`: of what is left, powers of two."""
+    """Return the tiles of an open row dim at one `extent`; the remainder gets powers of two."""
     whole, rest = divmod(extent, rows)
     powers = (1 << bit for bit in reversed(range(rows.bit_length())))
     runs = (TileRun(whole, rows), *(TileRun(1, power) for power in powers if rest & power))

@@ -40,30 +40,30 @@ that wait delay it. With tiles of two vectors products took 0.83 to 0.94 of the 
 
 _LARGE_TILE, _LARGE_TILE_CYCLES = 20, 4.0
 """The most accumulators; above it the end of a tile overlaps less with the start of the next one,
-by `_LARGE_TILE_CYCLES` for each: 28 of them took 1.07 of the time of 14 in a reduction of 147, and
-no more in one of 768.
+by `_LARGE_TILE_CYCLES` for each: 28 of them took 1.07 times as long as 14 in a reduction of 147,
+and as long in one of 768.
 """
 
 _FIRST_CACHE_BYTES = 32 << 10
 """The bytes of the L1 cache that A or B may use between two uses."""
 
 _FAR_LINE_BYTES, _FAR_LINE_CYCLES = 64, 1.5
-"""The bytes of a cache line, and the cycles that one takes that comes from the second-level cache,
-beside its multiply-adds: where B does, tiles of 5 rows took 1.06 to 1.17 times as long as those of
-13, on Emerald Rapids and on Zen 5."""
+"""The bytes of a cache line, and the cycles to load one from the L2 cache, in addition to
+multiply-adds: with B in L2, tiles of 5 rows took 1.06 to 1.17 times as long as those of 13, on
+Emerald Rapids and on Zen 5."""
 
 _WIDENING_CYCLES = 0.25
-"""The cycles of a vector of B that is converted to f32 as it is loaded: products of 16 rows take
-1.06 of the time so from 16 bits and 1.03 from 8 (Zen 3), those of 128 rows 0.96 from 8; those of
-one or four rows wait for B or for sums anyway."""
+"""The cycles to convert a vector of B to f32 as it is loaded: matmuls with 16 rows take 1.06 times
+as long with 16-bit and 1.03 with 8-bit elements (Zen 3), those with 128 rows 0.96 with 8-bit ones.
+Those with one or four rows wait for B or for sums anyway."""
 
 _SET_STRIDE, _WAYS = 4096, 8
 """Bytes after which addresses fall on the same set of the first-level cache; lines in a set."""
 
 _UNROLLED_PRODUCTS, _FEWEST_UNROLLED, _MOST_UNROLLED = 32, 2, 128
-"""Multiply-adds in the loop body, of which twice as many were 0 to 5 % slower in convolutions; and
-steps of the reduction: with one alone, tiles of 6 rows and 4 vectors took 1.03 to 1.05 times as
-long, others as long; with more than the last, code grows and nothing else."""
+"""Multiply-adds in the loop body: twice as many were 0 to 5 % slower in convolutions. And steps of
+the reduction: with a single one, tiles of 6 rows and 4 vectors took 1.03 to 1.05 times as long,
+other tiles as long; more than the last number only make code grow."""
 
 _ROW_FACTORS = (1, 4, 16)
 """Multiples of the likely number of rows that tiles are compared at where that is open."""
@@ -119,7 +119,7 @@ class ContractionSize:
 
     @property
     def flops(self) -> int:
-        """Multiplications and additions, those with zeros among them."""
+        """Multiplications and additions, including those with zeros."""
         return 2 * self.batches * self.rows * self.columns * self.depth
 
     def vector_bytes(self, unit: VectorUnit) -> int:

@@ -1,6 +1,6 @@
 """int8 products where the machine multiplies 16-bit numbers in pairs (`pmaddwd`).
 
-Bytes of A are widened once for a block of rows, those of B as they are loaded. Sums of two products
+Bytes of A are widened once for a block of rows, bytes of B as they are loaded. Sums of two products
 fit 32 bits, so that all of it is exact for any weights, as the sums of bytes in pairs, which are
 kept in 16 bits, are not (see `shuffled`).
 """

@@ -2,9 +2,9 @@
 
 A word holds the numbers of a step: four bytes, or two of them in 16 bits. Of two bytes that are
 multiplied, instructions want one unsigned and one signed, in either order, so that it is B's kind
-that says which kind A must have. Where A has the other one, its first bits are turned, which moves
-it by 128, and what that adds to a column is known as soon as the column is in words: its product
-with 128, or with -128.
+that says which kind A must have. If A has the other signedness, the first bit of its bytes is
+flipped, which adds ±128. That changes a column's result by ±128 times its sum, which is known as
+soon as the column is packed in words.
 """
 
 from collections.abc import Sequence
@@ -80,7 +80,7 @@ class WordArithmetic(LowPrecisionArithmetic):
         return self.column(e, b, e.add(e.sub(base, self.block), vector * e.lanes), None)
 
     def column(self, e: Emitter, b: Buffer, offset: Index, mask: Value | None) -> Value:
-        """Return a word of every column, of which there are whole vectors."""
+        """Return a word of each column; these are whole vectors."""
         return bitcast(e, b.load(e, offset), i32)
 
     def repeated(self, e: Emitter, a: Buffer, offset: Index) -> Value:
@@ -110,7 +110,7 @@ class WordArithmetic(LowPrecisionArithmetic):
         return bitcast(e, self._numbers(e, bytes_, self.unsigned[1]), f32)
 
     def of_rows(self, e: Emitter, rows: Sequence[Value]) -> Value:
-        """Return a word of each column of B, as f32, of the rows of a step."""
+        """Return a word of each column of B, as f32, for the rows of a step."""
         numbers = [self._numbers(e, row, self.unsigned[1]) for row in rows]
         while len(numbers) > 1:
             pairs = zip(numbers[::2], numbers[1::2], strict=True)
@@ -128,7 +128,8 @@ class WordArithmetic(LowPrecisionArithmetic):
 
 @dataclass(frozen=True)
 class UnpackedArithmetic(LowPrecisionArithmetic):
-    """Words of B made as they are multiplied, of `pitch` bytes long rows: for few rows of A.
+    """Words of B that are packed as they are multiplied, from rows of `pitch` bytes: for few rows
+    of A.
 
     Both operands lie in their own bytes; what is in a vector of columns are bytes, too.
     """

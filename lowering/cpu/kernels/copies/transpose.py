@@ -64,7 +64,7 @@ class TransposeLoops:
         return product_of(self.grid_extents)
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
-        """Compute one chunk: whole vectors, then what is left under masks."""
+        """Compute one chunk: whole vectors, then the remainder under masks."""
         *outer, number = e.coordinates(index, self.grid_extents)
         bases = (
             e.dot(outer, [dim.strides[0] for dim in self.outer]),
@@ -84,7 +84,7 @@ class TransposeLoops:
             )
 
     def _along(self, e: Emitter, number: Index, strip: Strip) -> None:
-        """Emit `strip` for the whole vectors of a chunk, and for what is left in the last one."""
+        """Emit `strip` for the whole vectors of a chunk, and for the remainder in the last one."""
         extent = self._long.extent
         tail = extent % self.lanes
         start = e.mul(number, self.chunk)
@@ -121,7 +121,7 @@ class _Writer:
         e, lanes = self.e, self.loops.lanes
         mask_lines, mask_columns = e.tail_mask(lines), e.tail_mask(columns)
         places: list[Index] = list(range(columns if isinstance(columns, int) else lanes))
-        if not isinstance(columns, int):  # The last one stands for those that are not there.
+        if not isinstance(columns, int):  # The last one replaces missing ones.
             places = [e.minimum(place, e.sub(columns, 1)) for place in places]
         rows = [
             self.source.load(e, self._source(line, e.add(column, place)), mask_lines)
@@ -156,7 +156,7 @@ class _Writer:
             self.source.load(e, e.add(start, offset), mask)
             for offset, mask in self._masks(lines, e.mul(count, lines))
         ]
-        vectors += vectors[:1] * (lines - len(vectors))  # What they hold is masked.
+        vectors += vectors[:1] * (lines - len(vectors))  # Their elements are masked.
         mask = self.e.tail_mask(count)
         for i, vector in enumerate(deinterleaved(e, vectors)):
             self.target.store(e, vector, self._target(i, position), mask)

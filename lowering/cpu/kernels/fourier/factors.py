@@ -25,7 +25,8 @@ class Factors:
         return Factors(begin, len(values), is_row)
 
     def load(self, e: Emitter, table: Buffer, place: Index) -> Complex:
-        """Return the factors of a vector of places, or that of one in every lane."""
+        """Return the factors of a vector of positions, or the factor of one position in every
+        lane."""
         if self.is_row:
             return several(e, table, e.add(place, self.begin), self.count)
         return single(e, table, e.add(e.mul(place, 2), self.begin))

@@ -44,7 +44,7 @@ class Source(ABC):
 
 @dataclass(frozen=True)
 class Derived(Source):
-    """Numbers that are computed of others as they are read."""
+    """Numbers that are computed from others as they are read."""
 
     inner: Source
 
@@ -128,7 +128,7 @@ class Plane(Places):
 class Pairs(Places):
     """Numbers of a tensor whose parts are neighbours, from element `base` on.
 
-    From one place to the next it is `stride` numbers, to the next lane it is one. Only the first
+    Positions are `stride` numbers apart, lanes are adjacent. Only the first
     `lanes` are there, or all if that is None.
     """
 
@@ -168,7 +168,7 @@ class Pairs(Places):
 
 @dataclass(frozen=True)
 class Reals(Places):
-    """Real numbers of a tensor, or complex ones made of two places each (`is_paired`)."""
+    """Real numbers of a tensor, or complex ones made of two numbers each (`is_paired`)."""
 
     buffer: Buffer
     base: Index
@@ -254,5 +254,5 @@ def _reversed(e: Emitter, part: Part) -> Part:
 
 
 def filled(e: Emitter, part: Part, buffer: Buffer) -> Value:
-    """Return a part, or zeros where it is None."""
+    """Return a part, or zeros for None."""
     return e.constant(0.0, e.vector_type(buffer.element_type)) if part is None else part

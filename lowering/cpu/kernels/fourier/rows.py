@@ -1,4 +1,4 @@
-"""Rows of several signals, turned round so that a vector has one place of each of them."""
+"""Rows of several signals, transposed so that a vector has one position of each of them."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,7 +12,7 @@ from braid.lowering.emit.register_transpose import transposed
 def load_rows(
     e: Emitter, source: Buffer, begins: Sequence[Index], count: int, plane: Plane
 ) -> None:
-    """Copy `count` numbers of each row to a plane: places of real numbers, or pairs of them."""
+    """Copy `count` numbers of each row to a plane: real numbers, or pairs of them."""
     step = 1 if plane.imaginary is None else 2
     mask = None if count >= e.lanes else e.tail_mask(count)
 

@@ -1,4 +1,4 @@
-"""The transform of one signal, or of one in each lane: of any length, of real and complex numbers.
+"""The transform of one signal, or of one in each lane: any length, real or complex numbers.
 
 Lengths with a large prime factor are convolutions with a chirp (L. Bluestein, "A linear filtering
 approach to the computation of discrete Fourier transform", 1970). A real signal of even length is
@@ -127,7 +127,8 @@ class SignalEmitter:
         return target
 
     def _take_apart(self, whole: Places, target: Places) -> None:
-        """Make the spectrum of a real signal of that of the complex one with half the length."""
+        """Compute the spectrum of a real signal from that of the complex signal with half the
+        length."""
         e, half, factors = self.steps.e, self.signal.core_length, self.tables.halves
         assert factors is not None
         is_whole = self.signal.kind != "rfft"
@@ -152,7 +153,8 @@ class SignalEmitter:
             target.first(1).store(e, self._ops.subtract(*parts(0)), half)
 
     def _put_together(self, source: Source, target: Places) -> None:
-        """Make the spectrum of the complex signal with half the length of that of a real one.
+        """Compute the spectrum of the complex signal with half the length from that of a real
+        signal.
 
         The imaginary parts of the first and last place count as zero.
         """
@@ -174,7 +176,7 @@ class SignalEmitter:
         target.first(1).store(e, ops.scaled(both, scale), 0)
 
     def _mirror(self, source: Source, target: Plane) -> None:
-        """Write the whole spectrum of a real signal of odd length, of which `source` is a half."""
+        """Write the whole spectrum of a real signal of odd length; `source` is its half."""
         e, length = self.steps.e, self.signal.length
         half = length // 2 + 1
         self.steps.each(half, lambda at: target.store(e, source.load(e, at), at))

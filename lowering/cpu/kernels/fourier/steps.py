@@ -131,8 +131,9 @@ class StepEmitter:
         """Write lane after lane of all results, of the first `count` lanes."""
         e, radix = self.e, len(results)
         assert target.imaginary is not None
-        # Lane p of result k is to stand at radix · p + k: rows of lanes become columns. Of fewer
-        # results than lanes a vector ends in other numbers, which that of the next lane replaces.
+        # Lane p of result k is to stand at radix · p + k: rows of lanes become columns. If there
+        # are fewer results than lanes, a vector ends in unused lanes, which the next vector
+        # overwrites.
         reals = [filled(e, value.real, target.buffer) for value in results]
         imaginaries = [filled(e, value.imaginary, target.buffer) for value in results]
         for begin, parts in ((target.real, reals), (target.imaginary, imaginaries)):

@@ -26,13 +26,13 @@ class Tables:
     count: int = 0
 
     def add(self, values: Complexes) -> int:
-        """Return where values stand that are read one by one: real and imaginary part in turn."""
+        """Return where values are that are read one by one: real and imaginary parts in turn."""
         flat = values.reshape(-1)
         return self._append(np.stack([flat.real, flat.imag], axis=-1).reshape(-1))
 
     def add_rows(self, values: Complexes) -> int:
-        """Return where values `[rows, places]` stand that are read by vectors of places: of each
-        row the real parts, then the imaginary ones.
+        """Return where the values `[rows, positions]` are that are read as vectors: for each row
+        the real parts, then the imaginary ones.
         """
         return self._append(np.stack([values.real, values.imag], axis=1).reshape(-1))
 

@@ -1,1 +1,1 @@
-"""The base of the families, and what they ask about a group: layouts, loops, traffic."""
+"""The base of the families, and their questions about a group: layouts, loops, traffic."""

@@ -34,7 +34,7 @@ def tile_masks(e: Emitter, extent: int, number: Index, vectors: int) -> list[Val
     """Return for each vector of tile `number` along a dim the mask of the dim's `extent` elements
     that exist.
 
-    None where all tiles are whole.
+    It is None if all tiles are whole.
     """
     block = vectors * e.lanes
     if extent % block == 0:

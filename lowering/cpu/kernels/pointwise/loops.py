@@ -81,7 +81,7 @@ class PointwiseLoops:
         return product_of(self.grid_extents)
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
-        """Compute one chunk: whole vectors, then what is left under a mask."""
+        """Compute one chunk: whole vectors, then the remainder under a mask."""
         *outer, chunk = e.coordinates(index, self.grid_extents)
         outer_strides = [dim.strides for dim in self.nest.dims[:-1]]
         bases = [

@@ -22,7 +22,7 @@ from braid.support.sizes.expression import Extent
 from braid.support.sizes.operators import product_of
 
 At = Callable[[Index, Value | None], Value]
-"""A vector at a position, of which a mask may turn lanes off."""
+"""A vector at a position; a mask may disable lanes."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The loops of a reduction: accumulators in registers, with lanes along the innermost dim.
 
-Where that dim is kept, every lane is a result of its own ("columns"). Where it is reduced, every
+If that dim is kept, every lane is a separate result ("columns"). Where it is reduced, every
 lane holds a part of a result, and the lanes of several results are joined at the end, as many
 vectors into one as a transpose has rows. Rows of two to four elements that lie one after the other
 are taken apart as they are read, so that every lane is a result again.
@@ -51,9 +51,9 @@ Join = Callable[[Value, Value], Value]
 class ReductionLoops:
     """Emits the loops: grid = outer kept dims × blocks of the innermost kept one.
 
-    Blocks are of one size: the last one begins where it ends with the dim, and computes again what
-    the one before it has computed. Where that dim is open, the last block has what is left: columns
-    under masks, or one row after the other.
+    Blocks have one size: the last one ends with the dim, and recomputes results of the one before
+    it. If that dim is open, the last block has the remainder: columns under masks, or rows one by
+    one.
     """
 
     found: Reduction

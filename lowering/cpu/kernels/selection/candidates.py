@@ -113,7 +113,7 @@ class Selection:
     def emit(self) -> None:
         """Leave the first k keys and their numbers in order.
 
-        What is left after whole groups is sorted unseen.
+        The remainder after whole groups is always sorted.
         """
         e, extent, collected = self.e, self.layout.extent, self.layout.collected
         if self.layout.has_row:

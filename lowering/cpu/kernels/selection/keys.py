@@ -10,7 +10,7 @@ from braid.lowering.emit.emitter import Emitter, Value
 
 
 def word_of(element_type: Attribute) -> IntegerType:
-    """Return what keys of these elements are: integers as wide, of 32 bits at least."""
+    """Return the type of keys for these elements: integers as wide, and at least 32 bits."""
     return i64 if bytes_of(element_type) > bytes_of(i32) else i32
 
 

@@ -1,4 +1,4 @@
-"""The first elements of a row of any length, of which a size may say how many they are.
+"""The first elements of a row of any length; their number may be a size.
 
 A block of the row is sorted by digits. What comes before the last of the first elements so far is
 appended to these, and they are sorted again when there are as many as a block has.
@@ -119,7 +119,7 @@ class OpenRow:
         value = source.load_scalar(e, e.add(first, e.mul(number, step)))
         key = key_of(e, value, self.element_type, largest=largest)
         if self._own == WORD:
-            return key  # the sort turns the sign of a whole word over
+            return key  # the sort flips the sign bit of a whole word
         biased = e.apply(arith.XOrIOp, key, e.constant(sign_of(self._own), self._own))
         return e.make(arith.ExtUIOp, [biased], WORD)
 

@@ -101,7 +101,7 @@ class TileEmitter:
             self._copy(code.output, starts[code.output], False)
 
     def _return(self, places: dict[Port, Place]) -> None:
-        """Copy the result where no member computed it: an input, as it is."""
+        """Copy the result if no member computed it: it is an input."""
         last = self._code.members.function.body.block.last_op
         assert isinstance(last, func.ReturnOp)
         buffer = self._buffer_of(last.arguments[0])

@@ -24,7 +24,7 @@ class Port:
 
     Dim i inside is dim `permutation[i]` outside; without a permutation nothing is copied if the
     box is contiguous. `number` is that of the box among those of the tile, the result's is -1.
-    `strides` are those of the whole of `value`, in elements.
+    `strides` are those of the whole `value`, in elements.
     """
 
     value: SSAValue
@@ -74,8 +74,7 @@ class TileProgram:
 def tile_program(tile: GroupTile, strides: Mapping[SSAValue, Strides]) -> TileProgram:
     """Return the program of a tile whose inputs and result lie outside with `strides`.
 
-    Transposes of what is read, and of the result, become permutations of the copies that they
-    would be of.
+    Transposes of operands and of the result become permutations in the copies of tiles.
     """
     return _Writer(tile, strides).write()
 

@@ -78,7 +78,7 @@ def over_lines(
 class WindowChannels:
     """Tiles of `columns` neighbouring outputs and `vectors` vectors of channels.
 
-    One grid iteration is a line of outputs, for a block of channels or for all of them. `is_near`
+    One grid iteration is a row of outputs, for a block of channels or for all of them. `is_near`
     says that the input stays in the second-level cache.
     """
 
@@ -119,10 +119,10 @@ class WindowChannels:
     def _blocks_outside(self) -> bool:
         """Blocks of channels that lie apart in memory come one after the other.
 
-        So do those of a small image with weights: its lines and these then stay in the nearest
-        cache. And those of few lines, which would leave threads without work: as few as there are
-        where images have any extents. Otherwise all channels of a tile are inside, so that each
-        line of a window is read from its first byte to its last.
+        So do those of a small image with weights: its rows and the weights then stay in the L1
+        cache. The same holds for few rows, which would leave threads without work: open extents
+        count as few. Otherwise all channels of a tile are inside, so that each line of a window is
+        read from its first byte to its last.
         """
         is_weighted = self.nest.op.weight is not None
         places = product_of(self._places)
@@ -137,7 +137,7 @@ class WindowChannels:
     def _blocks_lie_apart(self) -> bool:
         """Return whether the next vector of channels is further away than the next line.
 
-        The distance of vectors is open only where it is that of whole images of open extents.
+        The distance of vectors is open only if it is that of whole images with open extents.
         """
         _, line, *_, vector = self.nest.input_strides
         if isinstance(vector, int) and isinstance(line, int):
@@ -173,7 +173,7 @@ class WindowChannels:
     def _line(self, e: Emitter, line: Sequence[Index], tile: _Tile) -> None:
         """Emit the tiles of a line, and a narrower one for the outputs that are left.
 
-        Of a line of any length, one for each of these.
+        For a row of any length, one for each of these.
         """
         width = self.nest.shape[-1]
         left = width % self.columns
@@ -284,7 +284,7 @@ class _TileWriter:
         return result
 
     def _outputs(self, columns: Mapping[int, Sequence[Value]]) -> Accumulators:
-        """Combine the columns of each output's window, of which others have some too."""
+        """Combine the columns of each output's window; outputs share some of them."""
         combine, windows = self.kernel.combination.combine, self.kernel.nest.windows
         step, dilation, width = windows.strides[-1], windows.dilations[-1], windows.size[-1]
         outputs: list[list[Value]] = []

@@ -71,7 +71,7 @@ def is_short(nest: WindowNest) -> bool:
 def shared_pixels(nest: WindowNest, count: int) -> list[int] | None:
     """Return the pixels of a line that a number of outputs share; see `pixels_to_share`.
 
-    None where lines are joined, or pixels have weights that are others for each output.
+    It is None if rows are merged, or if pixels have weights that differ by output.
     """
     if nest.op.weight is not None or nest.joined.size != nest.windows.size:
         return None
@@ -81,9 +81,9 @@ def shared_pixels(nest: WindowNest, count: int) -> list[int] | None:
 def pixels_to_share(windows: Windows, count: int) -> list[int] | None:
     """Return the pixels of a line that `count` outputs read, where combining columns pays.
 
-    What is combined down a column of one window serves all outputs whose windows have it: the
-    separable form of a maximum or a sum. None where as much is combined by each on its own, or the
-    columns are more than registers.
+    A combined column of one window serves all outputs whose windows contain it: the separable form
+    of a maximum or a sum. None where as much is combined by each on its own, or the columns are
+    more than registers.
     """
     width, step, dilation = windows.size[-1], windows.strides[-1], windows.dilations[-1]
     if width > _MOST_COLUMNS:

@@ -58,7 +58,8 @@ class WindowCandidate(ScheduledCandidate[WindowSchedule]):
     def is_near(self) -> bool:
         """Return whether the input, as the group has it, stays in the second-level cache.
 
-        One image of it counts where there are any number; they are far where they have any extents.
+        An open number of images counts as one image; images are far apart if they have open
+        extents.
         """
         input = self.op.input
         layout, (images, *image) = stored_choice(self.group).operands[input.index], shape_of(input)
@@ -134,7 +135,7 @@ class WindowCandidate(ScheduledCandidate[WindowSchedule]):
         )
 
     def _widened(self, buffers: Sequence[Buffer]) -> Sequence[Buffer]:
-        """Return the buffers, of which those of input and weight are read as the accumulator."""
+        """Return the buffers; those of input and weight are read as the accumulator's type."""
         if self.op.accumulator is None:
             return buffers
         result = [*buffers]
@@ -147,7 +148,7 @@ class WindowCandidate(ScheduledCandidate[WindowSchedule]):
     def _choice(self, layout: Layout) -> LayoutChoice:
         """Return the layouts with feature maps in `layout`.
 
-        Results of one number for each channel are row-major, which is as they lie in `layout`.
+        Results with one element for each channel are row-major, which equals `layout` in memory.
         """
         single = prod(self.op.points.shape[2:]) == 1
         result = Layout.row_major(layout.rank) if single else layout

@@ -1,10 +1,10 @@
 """The code of a convolution by Winograd's algorithms, a block of tiles after the other.
 
-For the tiles of a block: their inputs are transformed into scratch memory; for each block of
-output channels, there is a matrix product per place of a tile, tiles × input channels ×
-outputs, and then the products are transformed back, go through the epilogue and are stored. What
-is in scratch memory stays in a core's cache. Tiles that stick out of the image read its last
-elements again, and store what lies inside.
+For the tiles of a block: their inputs are transformed into scratch memory; for each block of output
+channels, there is a matrix product per place of a tile, tiles × input channels × outputs, and then
+the products are transformed back, go through the epilogue and are stored. The data in scratch
+memory stays in a core's cache. Tiles that stick out of the image read its last elements again, and
+store what lies inside.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,8 +32,8 @@ first-level cache."""
 class WinogradKernel:
     """Emits `nest`, `tiles` tiles per grid iteration and a part of the output channels.
 
-    `product` is the register tile of the products: its rows are tiles, its columns a block of
-    output channels, of which `parts` iterations have equal numbers.
+    `product` is the register tile of the matmuls: its rows are tiles, its columns a block of output
+    channels, divided equally among `parts` iterations.
     """
 
     nest: WinogradNest
@@ -301,7 +301,7 @@ class _Results:
             e.branch(self.place[dim], last, lambda: part(range(sure, count)), lambda: None)
 
     def _store_open(self, results: Sequence[Sequence[Value]]) -> None:
-        """Emit the store of a whole tile, and beside it that of one result after the other."""
+        """Emit the store of a whole tile, and next to it the store of results one by one."""
         nest, e = self.block.kernel.nest, self.block.e
         count = nest.results
         rows, columns = (

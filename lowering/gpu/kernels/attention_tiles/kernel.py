@@ -285,7 +285,7 @@ class Attention:
 
 
 class _Moving:
-    """Keys or values, of which a tile of this many moves along them.
+    """Keys or values, with a tile of so many that moves along them.
 
     It lies in lines of the head's `width` elements if they are `contiguous`, else along keys.
     """

@@ -28,7 +28,7 @@ _PAIR = 8
 
 @dataclass(frozen=True)
 class KeyRanges:
-    """A pair of numbers of tiles for each tile of rows, of batches whose masks differ."""
+    """A pair of tile numbers for each tile of rows, for batches whose masks differ."""
 
     scores: Product
     masked: MaskedScores
@@ -95,7 +95,7 @@ class KeyRanges:
     def emit(
         self, code: Code, values: Mapping[SSAValue, SSAValue], entry: str, scratch: Value
     ) -> None:
-        """Emit the code of a thread of the entry, which takes every n-th key, of n threads."""
+        """Emit the code of a thread of the entry; with n threads, it takes every n-th key."""
         thread, block = code.thread(), code.block()
         batch = point_of(code, self._batches, code.div(block, self._row_tiles))
         row = code.mul(code.rem(block, self._row_tiles), self.scores.tiles.rows)
@@ -150,7 +150,7 @@ class KeyRanges:
     def _store(
         self, code: Code, pair: Sequence[Value], thread: Value, block: Value, scratch: Value
     ) -> None:
-        """Store ranges in tiles; where no key is seen, there are none."""
+        """Store ranges in tiles; they are empty if no key is seen."""
         keys = self.scores.tiles.columns
         end = code.div(code.add(pair[1], keys - 1), keys)
         first = code.insert(arith.MinUIOp(code.div(pair[0], keys), end))

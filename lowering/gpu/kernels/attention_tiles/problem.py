@@ -107,7 +107,7 @@ class Half:
 def half(
     ops: Sequence[Operation], results: Sequence[SSAValue], symbol: str, tiles: Tiles
 ) -> Half | None:
-    """Return the product that ops of a group make; None where it is none that tiles are made of."""
+    """Return the product of a group's ops; None if it cannot be made by tiles."""
     inside = {result for op in ops for result in op.results}
     inputs = list(dict.fromkeys(v for op in ops for v in op.operands if v not in inside))
     block = Block(arg_types=[value.type for value in inputs])
@@ -125,7 +125,7 @@ def half(
 
 
 def fits(scores: Product, weighted: Product) -> bool:
-    """Return whether what rows and batches of one product are is what they are of the other."""
+    """Return whether the rows and batches of one product are those of the other."""
     first, second = scores.problem, weighted.problem
     kinds = ((first.batches, second.batches), (first.rows, second.rows))
     same = all([p.extent for p in a] == [p.extent for p in b] for a, b in kinds)

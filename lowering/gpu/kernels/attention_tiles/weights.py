@@ -43,7 +43,7 @@ class RunningWeights:
 
     @staticmethod
     def of(values: Sequence[Value], rows: int) -> "RunningWeights":
-        """Return the inverse of `values`, which may have others after."""
+        """Return the inverse of `values`, after which others may follow."""
         return RunningWeights(tuple(values[:rows]), tuple(values[rows : 2 * rows]))
 
     @property
@@ -121,8 +121,8 @@ def elementwise_scores(
     """Return two neighbouring scores after what follows, as f32: together where they lie so in
     operands.
 
-    `place` is a batch, a row, and a column that may be after the last one. Where all that follows
-    is a `constant_factor`, it is left out.
+    `place` is a batch, a row, and a column that may be after the last one. If only a
+    `constant_factor` follows, it is left out.
     """
     if constant_factor(product.epilogue) is not None:
         return list(sums)

@@ -87,7 +87,7 @@ class AttentionRing(Stages):
         """Copy some queries, and the tiles of keys and values that they need, from the last on.
 
         `carried` are a stage, the parity of its phase, and that of queries. Keys of a tile come
-        before values of the one before, as they are needed.
+        before values of the previous tile, in the order of their uses.
         """
         stage, parity, queries = carried
         batch, row, *_ = place

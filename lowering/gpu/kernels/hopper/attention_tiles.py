@@ -20,8 +20,8 @@ class AttentionTiles:
     """A block has 64 queries for each of `groups` of 128 threads; one more group copies.
 
     `stages` tiles of `keys`, and of their values, are in shared memory at once. Elements of a key
-    and of a value are multiples of 64. If groups take `turns`, one multiplies while another
-    computes weights.
+    and of a value are multiples of 64. With `turns`, one group multiplies while another computes
+    weights.
     """
 
     keys: int

@@ -116,9 +116,9 @@ def multiply(
     """Add the product of two matrices to sums, to come when it is waited for.
 
     The right one is given by its descriptor, the left one too or by its fragment: registers of
-    pairs of 16 bits, where the sums of a product are (PTX ISA, "Matrix Fragments for wgmma"). Of A
-    by lines along K, of B too unless `b_by_rows`: then by lines of columns. Unless it `adds`,
-    what the sums were before does not matter.
+    pairs of 16 bits, where the sums of a product are (PTX ISA, "Matrix Fragments for wgmma"). Rows
+    of A along K, and rows of B along K too unless `b_by_rows`: then rows of columns. Unless it
+    `adds`, what the sums were before does not matter.
     """
     count = len(sums)
     depth = STEP_BYTES // {ElementKind.S8: 1, ElementKind.U8: 1}.get(numbers[0], 2)

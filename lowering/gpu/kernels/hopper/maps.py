@@ -28,7 +28,7 @@ class Boxes:
 
     @staticmethod
     def of(number: str, bytes: int, inner: Terms, outer: Terms, batches: Terms) -> "Boxes | None":
-        """Return the boxes; None where strides are none that a tensor map can have."""
+        """Return the boxes; None if a tensor map cannot have these strides."""
         if len(inner) > 1 or len(outer) > 1 or len(batches) > _MOST_BATCHES:
             return None
         (extent, step), (lines, stride) = (*inner, (1, 1))[0], (*outer, (1, 0))[0]

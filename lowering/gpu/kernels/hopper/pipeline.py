@@ -119,8 +119,8 @@ class Ring(Stages):
             a, b = (own.add(place, start) for place in (rows, columns))
             sums = self._multiply(own, a, b, sums)
             end_products(own)
-            # All products but these have ended, so that the slot of the stage before can be filled
-            # again; in the first turn there is none.
+            # All products but these have ended, so the slot of the previous stage can be filled
+            # again; the first iteration has none.
             sums = wait_for_products(own, 1, sums)
             later = own.insert(arith.CmpiOp(number, own.number(0), "ne"))
             done = own.insert(arith.AndIOp(later, first))

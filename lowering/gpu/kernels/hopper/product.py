@@ -68,9 +68,7 @@ class HopperProduct:
         )
 
     def tensor_maps(self, buffers: Sequence[SSAValue]) -> tuple[TensorMap, ...]:
-        """Return the tensor maps of A, of B, and of the result where it has one, in the entry's
-        order.
-        """
+        """Return the tensor maps of A, B, and the result if it has one, in the entry's order."""
         a, b, along_depth = self.boxes
         problem = self.plain.problem
         b_lines = self.tiles.b_columns if along_depth else a.elements

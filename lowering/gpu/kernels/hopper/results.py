@@ -73,7 +73,7 @@ class ResultTiles(Protocol):
 class Results:
     """The epilogue of a product's tiles; `boxes` if there is one result that can be copied.
 
-    With split-K, what is stored are `partial` sums.
+    With split-K, `partial` sums are stored.
     """
 
     problem: Contraction
@@ -135,7 +135,8 @@ class Results:
     def _writer(
         self, values: Mapping[SSAValue, SSAValue], scratch: Value | None, split: Value | None
     ) -> Write:
-        """Return what stores neighbouring sums: what follows of them, or a part of them."""
+        """Return the function that stores neighbouring sums: after the epilogue, or as partial
+        sums."""
         partial = self.partial
         if partial is None or scratch is None or split is None:
             return lambda code, sums, place: self.store(code, sums, place, values)

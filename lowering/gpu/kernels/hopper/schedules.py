@@ -18,8 +18,8 @@ from braid.targets.machines.machine import Machine
 _ROWS = ((64, 1), (128, 2), (256, 2))
 """Rows and groups of tiles."""
 _COLUMNS = (*range(16, 193, 16), 224, 256)
-"""The columns of tiles; others store results by many small boxes, which cost what fewer tiles
-gained."""
+"""The columns of tiles; other numbers store results by many small boxes, which cost as much as
+fewer tiles gain."""
 _OF_256_ROWS = (128,)
 """The columns of tiles of 256 rows: fewer were slower than predicted, and the sums of more do not
 fit into registers."""

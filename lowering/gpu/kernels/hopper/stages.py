@@ -1,7 +1,7 @@
 """Rings of stages: memory that one thread fills and groups of threads read, in turn.
 
-Each stage has two mbarriers, which say that it is full and that it is empty, in phases whose parity
-changes each time around: PTX ISA, "mbarrier".
+Each stage has two mbarriers, one for full and one for empty, in phases whose parity alternates: PTX
+ISA, "mbarrier".
 """
 
 from abc import ABC, abstractmethod

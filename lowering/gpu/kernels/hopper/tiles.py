@@ -8,7 +8,7 @@ from braid.targets.kernels.schedules import Schedule
 LINE = 128
 """Bytes of a line of a tile along its contiguous dim, which chunks are swizzled in."""
 STORE_ROWS = 16
-"""Rows of a box of results, which a warp has of each block of rows."""
+"""Rows of a box of results; a warp has one of each block of rows."""
 STORE_BUFFERS = 2
 WARPS = 4
 """The warps of a group of threads that multiply together."""
@@ -26,9 +26,9 @@ class HopperTiles(Schedule):
     """A block computes `rows` by `columns`, each of `groups` of 128 threads an equal share of rows.
 
     `stages` of 128 bytes along K are in shared memory at once. One more group copies. Each of
-    `splits` blocks adds up a part of K of a tile (split-K), and another entry their sums. Of A only
-    the first `filled` rows are copied, if that is not 0: what lies after them, of B, is multiplied
-    for nothing.
+    `splits` blocks adds up a part of K of a tile (split-K), and another entry their sums. If
+    `filled` is not 0, only the first `filled` rows of A are copied: bytes of B after them are
+    multiplied without effect.
     """
 
     rows: int
@@ -78,7 +78,7 @@ class HopperTiles(Schedule):
 
     @property
     def b_columns(self) -> int:
-        """Columns of B that are copied: those of whole lines."""
+        """Columns of B that are copied: whole 128-byte rows."""
         return _padded(self.columns, self.b_line) if self.b_line else self.columns
 
     @property

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * What each thread of a block knows to be done: vector clocks, which mbarriers pass on. A thread's
- * own clock counts what it has published; those of products of a warp (`wgmma`) and of mbarriers
- * count what has ended of them. Only blocks that use mbarriers have clocks: see C. Fidge,
- * "Timestamps in Message-Passing Systems That Preserve the Partial Ordering", 1988.
+ * The vector clocks of each thread of a block: the operations that it knows to be done; mbarriers
+ * pass them on. A thread's own clock counts what it has published; the clocks of a warp's products
+ * (`wgmma`) and of mbarriers count completed operations. Only blocks that use mbarriers have
+ * clocks: see C. Fidge, "Timestamps in Message-Passing Systems That Preserve the Partial Ordering",
+ * 1988.
  */
 #include "emulator.h"
 

@@ -75,7 +75,7 @@ typedef struct launch {
   int64_t block;                 /* the one that runs */
   int thread;                    /* the one that runs, -1 for the scheduler */
   int64_t live;                  /* threads that have not ended */
-  int64_t at_barrier;            /* of these, those that wait */
+  int64_t at_barrier;            /* waiting threads among these */
   uint32_t epoch;                /* counts barriers and blocks, from 1 on */
   uint32_t first_epoch;          /* of this block */
   uint32_t warp_time[MAX_WARPS]; /* counts barriers of a warp, likewise */
@@ -169,7 +169,7 @@ EMULATED void braid_gpu_reserve(const char *address, int64_t bytes);
 /* How many fences between proxies a thread has passed. */
 EMULATED uint32_t braid_gpu_fences(void);
 EMULATED uint32_t braid_gpu_fences_of(int thread);
-/* What lies in shared memory at an address of which only the last bits are known, or NULL. */
+/* The object in shared memory at an address of which only the last bits are known, or NULL. */
 EMULATED char *braid_gpu_shared_at(int64_t low, int bits);
 
 /* The stacks of fibers, one after the other. */

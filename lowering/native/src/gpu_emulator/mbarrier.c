@@ -10,7 +10,7 @@
 
 typedef struct mbarrier {
   char *address;
-  int64_t count, pending; /* arrivals of a phase, and those that have not come */
+  int64_t count, pending; /* arrivals of a phase, and pending ones */
   int64_t bytes;          /* that copies of this phase have still to bring */
   uint32_t phase;         /* how many have ended */
   uint32_t epoch;         /* when it was initialized, and by whom */

@@ -2,7 +2,7 @@
  *
  * Checks of accesses: bounds, alignment, and of shared memory races between barriers and bytes
  * that nobody has written. A byte of shared memory has a shadow that says who wrote and read it
- * last, and when; the time of a block goes on with its barriers, and that of a warp with its own.
+ * last, and when; the time of a block advances at its barriers, and the time of a warp at its own.
  */
 #include "emulator.h"
 
@@ -110,7 +110,7 @@ static void check_products(const shadow *byte, const region *in, int64_t offset)
       }
 }
 
-/* Atomics of several threads are no race among each other. */
+/* Atomics of several threads do not race with each other. */
 static void check_shared_write(shadow *byte, const region *in, int64_t offset, bool atomic) {
   check_landed(byte, in, offset, "writes");
   if (atomic)

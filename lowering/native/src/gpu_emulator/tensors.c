@@ -11,7 +11,7 @@
 
 enum { MAX_RANK = 5, CHUNK = 16, MAX_BOX = 256, SWIZZLE_128 = 128, MAP_ALIGNMENT = 64 };
 
-/* What a tensor map says, in the 128 bytes of one; extents innermost first. */
+/* The fields of a tensor map, in its 128 bytes; extents innermost first. */
 typedef struct tensor_map {
   char *base;
   int32_t element, rank, swizzle;

@@ -226,7 +226,7 @@ static int named(const sum *registers, int count) {
   return number;
 }
 
-/* The open accumulator that the registers name, or a new one with what they hold. */
+/* The open accumulator that the registers name, or a new one with their values. */
 static int accumulator_for(warpgroup *own, int first, int count) {
   int number = own->what.adds ? named(own->registers[0], count) : -1;
   if (number >= 0 && own->open[number] != NULL && own->open[number]->open)
