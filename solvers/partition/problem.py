@@ -37,12 +37,12 @@ class PartitionProblem:
         bytes: by op, the memory that it holds on the device that runs it.
         capacity: by device, bytes; may be infinite.
         colocated: sets of ops that run on one device.
-        objective: what counts.
-        runs: by op, how often it is executed, and so starts its device where a stretch begins with
-            it; empty where each is once.
-        replicas: the last devices are not devices of their own: what is on one of them is on each
-            of these others, which take turns at requests. Its seconds are what each of them takes
-            on average; they, and its bytes, count on each of them.
+        objective: the objective that is minimized.
+        runs: by op, how often it is executed, and so how often it starts its device if a stretch
+            begins with it; empty if each runs once.
+        replicas: the last devices are no separate devices: an op on one of them is on each of
+            these others, which take turns at requests. Its seconds are the average of each of
+            them; these, and its bytes, count on each of them.
     """
 
     seconds: Seconds

@@ -24,7 +24,7 @@ class ExactResult:
 
     Attributes:
         choice: per node of the residual, or None when no assignment was found.
-        bound: lower bound on assignments within the cutoff; ``inf`` when there is none.
+        bound: lower bound on assignments within the cutoff; it is ``inf`` if there is none.
     """
 
     choice: Integers | None

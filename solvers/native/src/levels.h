@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Where what two sections share can begin: between sections without room to spare, what ends there
- * and what begins there fill the bytes below it, on either side.
+ * Offsets at which an item that two sections share can begin: between full sections, the items that
+ * end there, and those that begin there, fill the bytes below it.
  */
 #ifndef BRAID_LEVELS_H
 #define BRAID_LEVELS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * What random searches share: the generator of S. Vigna, "An experimental exploration of
+ * The common part of random searches: the generator of S. Vigna, "An experimental exploration of
  * Marsaglia's xorshift generators, scrambled" (ACM TOMS 2016): xorshift64*, draws from a range,
  * and the temperatures of simulated annealing (S. Kirkpatrick, C. Gelatt, M. Vecchi, "Optimization
  * by simulated annealing", Science 1983).
