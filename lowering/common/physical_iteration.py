@@ -232,6 +232,6 @@ def _strides(map: AffineMap, operand: Operand) -> list[int]:
 
 
 def _cost(dim: int, strides: Sequence[Sequence[int]]) -> int:
-    """Return the cost of one step along `dim`; the result counts twice, as it is read and written."""
+    """Return the cost of one step along `dim`; the result is read and written, and counts twice."""
     steps = [abs(of_operand[dim]) for of_operand in (*strides, strides[-1])]
     return sum(step if step <= 1 else _STRIDED_COST for step in steps)

@@ -18,7 +18,7 @@ def part_of(module: ModuleOp, target: str | None) -> Machine | None:
 
 
 def part_name(machine: Machine) -> str:
-    """Return the name of the part in its vendor's tools. Raises BraidError if the target has none."""
+    """Return the vendor's name of the part. Raises BraidError if the target has none."""
     if not machine.part:
         raise BraidError(
             f"machine '{machine.name}' does not say which part it is",

@@ -80,7 +80,7 @@ def _divided(expression: AffineExpr) -> Iterator[tuple[int, int]]:
 
 
 def common_dims(given: Sequence[int], made: Sequence[int]) -> tuple[int, ...] | None:
-    """Return the fewest dims of which the dims of both shapes are products; None if there are none."""
+    """Return the fewest dims that refine the dims of both shapes; None if there are none."""
     one, other = ([extent for extent in shape if extent > 1] for shape in (given, made))
     found: list[int] = []
     while one and other:

@@ -198,7 +198,7 @@ class StagedContraction(ABC):
         column_block: Index,
         rows_left: Index,
     ) -> None:
-        """Compute the tiles of a block in one line of output rows, of which `rows_left` are left."""
+        """Compute the tiles of a block in one row of outputs, with `rows_left` outputs left."""
         rows, extent = self.tile.rows, self.nest.row.extent
         strides = self._kernel.nest.row.strides
 
