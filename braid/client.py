@@ -154,7 +154,7 @@ class Client:
         self._json("POST", f"/tasks/{task}/cancel")
 
     def delete(self, task: str) -> None:
-        """Forget a task and its files on the server; one that has not ended is ended first."""
+        """Delete a task and its files on the server; a running task is ended first."""
         self._read("DELETE", f"/tasks/{task}")
 
     def artifact(self, task: str) -> bytes:

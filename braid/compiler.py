@@ -18,7 +18,7 @@ def compile(source: "ModelSource", options: CompileOptions) -> Model:
     """Compile a model for a target and load it into this process.
 
     `source` is the path of an `.onnx` or `.mlir` file, the contents of one as `bytes`, an
-    `onnx.ModelProto`, or a module, which is left as it is. A model for a CPU that this one cannot
+    `onnx.ModelProto`, or a module, which is not changed. A model for a CPU that this one cannot
     stand for, or that is not to `load`, needs no devices here, and can only be saved. With
     `profile`, `Model.profile` tells how often each op ran and for how long; `Model.kernels` tells
     how many kernels had a record.
@@ -32,7 +32,7 @@ def compile(source: "ModelSource", options: CompileOptions) -> Model:
     compiler.
 
     Raises:
-        BraidError: the model cannot be read, is not valid, or needs what braid has not.
+        BraidError: the model cannot be read, is not valid, or needs an unsupported feature.
         InfeasibleError: it cannot run within the memory budget.
 
     """

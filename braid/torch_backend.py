@@ -1,9 +1,9 @@
 """The backend of `torch.compile(model, backend="braid")`, which an entry point names to PyTorch.
 
 AOTAutograd makes graphs of ATen's ops without mutation and aliases; each is compiled when it is
-first called, for all sizes where sizes are open, and compared with eager once. What cannot be
-compiled runs in eager. Where gradients are needed, the forward graph is compiled and the backward
-graph runs in eager.
+first called, for all sizes where sizes are open, and compared with eager once. Unsupported
+subgraphs run in eager mode. Where gradients are needed, the forward graph is compiled and the
+backward graph runs in eager.
 """
 
 import logging
@@ -79,7 +79,7 @@ def braid_backend(
     constants, which makes faster kernels. A `mode` is Inductor's and has no effect here.
 
     Raises:
-        BraidError: there is no such option or mode, or an option has not such a value.
+        BraidError: the option or the mode does not exist, or the option does not have this value.
 
     """
     settings = _settings({} if options is None else options)
@@ -107,7 +107,7 @@ def braid_backend(
 
 
 def _check_mode(mode: object) -> None:
-    """Raise BraidError for a mode that Inductor has not either."""
+    """Raise BraidError for a mode that Inductor does not have either."""
     modes = [*import_module("torch._inductor").list_mode_options()]
     if mode not in modes:
         similar = did_you_mean(mode, modes) if isinstance(mode, str) else None
@@ -220,7 +220,7 @@ class CompiledGraph:
         model = None
         try:
             model, results = self._compiled(inputs)
-        except Exception as error:  # the exporter, and what it calls, raise whatever they do
+        except Exception as error:  # the exporter, and its callees may raise any exception
             self._tell(error)
             results = self._eager(*inputs)
         self._models[_sizes_of(inputs) if self._by_size else ()] = model

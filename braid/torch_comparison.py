@@ -64,8 +64,8 @@ def check_export(
 ) -> None:
     """Compare a model with the module, or the program, that it was exported from.
 
-    `program` is what the exporter translated op by op. Nothing is compared where results are
-    random, or where the interpreter has not all ops.
+    `program` is what the exporter translated op by op. Nothing is compared if results are random,
+    or if the interpreter lacks some ops.
 
     Raises:
         DifferenceError: a result differs; the message names the first op that does.
@@ -108,7 +108,7 @@ _TRAINING = ("train", "training")
 def _leaves_nothing_out(node: Any) -> bool:
     """Return whether an op that may draw random numbers draws none: its share is 0, or no training.
 
-    `p` alone is the probability of ones, which are drawn.
+    `p` alone is the probability of ones, which are random.
     """
     known = node.target._schema.arguments
     given = {each.name: each.default_value for each in known if each.has_default_value()}
@@ -123,7 +123,7 @@ def _leaves_nothing_out(node: Any) -> bool:
 def first_difference(
     found: Sequence[Any], expected: Sequence[Any], operands: Sequence[Any] = ()
 ) -> str | None:
-    """Say in what results differ from those that are expected, None where they are alike.
+    """Name the first result that differs from the expected one, None if all agree.
 
     All are arrays, tensors or numbers. Floats may differ by what rounding explains, also where a
     result is what is left of `operands` that cancel; where the expected number is not finite, it
@@ -143,9 +143,9 @@ def first_difference(
 
 
 def differing_op(program: Any, proto: onnx.ModelProto, args: Sequence[object]) -> str | None:
-    """Name the first op of a program whose results are others in the model made of it.
+    """Name the first op of a program whose results differ in the model exported from it.
 
-    None where all are alike, so that it is not the exporter that errs. `args` are the inputs of
+    The result is None if all agree, so that the exporter is not at fault. `args` are the inputs of
     the program, tensors and numbers.
     """
     known = _values_of(program, args)

@@ -46,15 +46,15 @@ def from_torch(
     has its shapes and, unless others are given, its example inputs already.
 
     Unless `verify` is False, the model is interpreted once on these inputs, and compared with what
-    PyTorch computes: `torch.onnx` exports several ops to something else. Nothing is compared where
-    results are random, or where braid has not all ops of the model, of which `compile` then tells.
+    PyTorch computes: `torch.onnx` exports several ops to something else. Nothing is compared if
+    results are random, or if braid lacks ops of the model, which `compile` then reports.
 
-    Results are tensors; what is None among them is left out. A model has no effects but its
+    Results are tensors; None among them is left out. A model has no effects but its
     results: a module that writes to a buffer, a parameter or an input is refused.
 
     Raises:
         BraidError: PyTorch or onnxscript is missing, PyTorch cannot export the module, a result is
-            no tensor, an argument has not such a value, or what PyTorch exports does something
+            no tensor, an argument has another value, or the exported program computes something
             else than the module; the message names the op, the result, the argument or the buffer.
 
     """
@@ -177,7 +177,7 @@ def _of_module(
             )
     except ExportError as error:
         reason = first_line(error)
-        # What PyTorch says of results that are no tensors names nothing but their type.
+        # PyTorch's message about results that are no tensors names only their type.
         if (
             "object has no attribute 'name'" in reason
             or "in output, which is not a known" in reason
@@ -210,7 +210,7 @@ def _check_open_dims(
     try:
         bound = inspect.signature(module.forward).bind(*args, **kwargs).arguments
     except (TypeError, ValueError):
-        return  # the exporter says what is wrong with the inputs
+        return  # the exporter reports invalid inputs
     if isinstance(dynamic_shapes, dict):
         for name in cast(dict[Any, Any], dynamic_shapes):
             if name not in bound:

@@ -29,7 +29,8 @@ _NOISY = (
     *(f"torch.onnx._internal.exporter.{name}" for name in ("_registration", "_core", "_compat")),
     *("onnx_ir", "onnxscript"),
 )
-"""Loggers that tell of packages that the exporter does not find, and what it leaves as it is."""
+"""Loggers that report packages that the exporter does not find, and nodes that it does not
+change."""
 
 
 class ExportError(BraidError):
@@ -44,17 +45,18 @@ _caller_is_alone = ContextVar("caller_is_alone", default=False)
 def tracing_alone() -> Generator[None]:
     """Let no other thread trace or export meanwhile, nor TorchDynamo compile.
 
-    All of these change state of the whole process, which they put back in the order of one thread.
+    All of these change state of the whole process and restore it, which is valid for one thread at
+    a time.
     """
     with contextlib.nullcontext() if _caller_is_alone.get() else _tracing_lock():
         yield
 
 
 def in_fresh_thread(work: Callable[[], _Result]) -> _Result:
-    """Return what `work`, which traces, gives in a thread of its own, for which nothing is set.
+    """Return the result of `work`, which traces, in a new thread, which has no tracing state.
 
-    Where this thread traces already, as where TorchDynamo calls what is compiled to find constants,
-    it waits, and so the other one is alone as well.
+    If this thread is tracing already, as when TorchDynamo calls compiled code to find constants, it
+    waits for the new one, so that only one thread traces.
     """
     is_alone: bool = _tracing_lock()._is_owned()
 
@@ -160,7 +162,7 @@ def proto_of(exported: Any) -> onnx.ModelProto:
 
 
 def _unify_types(graph: onnx.GraphProto) -> None:
-    """Give ops operands of one type where the exporter mixes them, in place.
+    """Convert operands to one type in place where the exporter mixes types.
 
     It folds a BatchNorm into a Conv in f32, whatever the types of both are, and divides floats by
     counts that are integers.

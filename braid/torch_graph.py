@@ -16,7 +16,7 @@ _Finish = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Graph:
-    """A graph that computes what the whole one does, but for views and sizes.
+    """A graph that computes the whole graph's results except for views and sizes.
 
     Its inputs are those at `taken` of the whole graph's: sizes are read from tensors that have
     them. `finish` lays each of its results out as PyTorch expects it; `tail` makes the results of
@@ -100,7 +100,7 @@ def tensor_graph(
 def _tail_of(whole: Any) -> tuple[Any, list[Any]]:
     """Return the views and sizes at the end of a graph, and the nodes that these read.
 
-    They are a graph whose inputs are those of the whole one and these nodes.
+    They form a graph whose inputs are those of the whole graph and these nodes.
 
     Its inputs are those of the whole graph and the nodes returned.
     """
@@ -203,7 +203,7 @@ def _open(fake: Any) -> Any:
 
 
 def _finish(expected: Any) -> _Finish:
-    """Return a function that makes of a computed result one like `expected`, which has no data."""
+    """Return a function that gives a computed result the form of `expected`, which has no data."""
     if not is_tensor(expected):
         raise BraidError(f"it computes a {type(expected).__name__}, expected a tensor")
     sizes = [_number(size) for size in expected.shape]

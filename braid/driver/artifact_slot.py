@@ -21,7 +21,7 @@ Compile = Callable[[str | os.PathLike[str] | bytes, CompileOptions], Model]
 
 
 def slot_of(source: object, options: CompileOptions) -> "ArtifactSlot | None":
-    """Return the place of what `source` is compiled to; None where nothing may be kept of it.
+    """Return the place of the artifact of `source`; None if it must not be cached.
 
     That is where nothing says what it is compiled to: a model that is neither a file nor bytes, or
     has no key, or where code of this process adds to the compiler, or looks on. Raises BraidError
@@ -51,9 +51,9 @@ class ArtifactSlot:
     def find(self, compile: Compile) -> Model | None:
         """Return the model of the artifact there, all of whose digests hold.
 
-        The result is None where there is no artifact, or it cannot be loaded: whoever compiles it
-        says what is missing, such as a device. What the artifact does not hold is compiled again
-        where it is asked for.
+        The result is None if there is no artifact, or it cannot be loaded: compilation then reports
+        the reason, such as a missing device. Data that the artifact does not hold is compiled again
+        on request.
         """
         artifact = default_artifacts().get(self.key)
         if artifact is None:

@@ -42,7 +42,7 @@ _OTHER_FILES = {
 _NOT_KEPT = (
     "passes",  # which may do anything
     "emulate",  # what is emulated is timed, for devices that are not here
-    "kernels",  # of libraries, of which more than one version may be found
+    "kernels",  # depends on libraries that may be installed in several versions
     "untuned",
     "untuned_seconds",
     "measure_orders",
@@ -52,13 +52,13 @@ _NOT_KEPT = (
 _OF_THE_PROCESS = ("threads", "jobs", "load", "cache", "progress")
 """Options that bear on this process alone."""
 _FILES = ("parameters", "use_profile")
-"""Options that are files, of which the key has digests."""
+"""Options that are files; the key has their digests."""
 _SETTINGS = ("numerics", "precision")
 """Options that are settings, which the environment may give as well."""
 _BESIDE_OPTIONS = (*_OF_THE_PROCESS, *_FILES, *_SETTINGS)
 _MODEL, _TARGET = "model", "target"
 _EMPTY_IS_NONE = ("shapes", "dims", "constants", "shape_buckets", "shape_bounds", "pin")
-"""Options of which an empty value says nothing."""
+"""Options whose empty values have no meaning."""
 _PIECE = 2**20
 """Bytes that are read at once."""
 
@@ -88,8 +88,8 @@ class SourceState:
 def state_of(source: object, options: CompileOptions) -> SourceState | None:
     """Return the state of a model, None for what is neither a file nor bytes, or reads other files.
 
-    The result is None too for what cannot be read, since whoever compiles it says what is wrong,
-    and with any option whose effect is not told by its value.
+    The result is also None for an unreadable source, whose compilation reports the error, and with
+    options whose values do not determine their effect.
     """
     if not _given(options).keys().isdisjoint(_NOT_KEPT):
         return None
@@ -184,7 +184,7 @@ def _is_given(name: str, value: object) -> bool:
 
 
 def _plain(value: object) -> Any:
-    """Return a value of an option in a form that JSON has. Raises TypeError where there is none."""
+    """Return a value of an option in a form that JSON has. Raises TypeError if there is none."""
     if isinstance(value, Mapping):
         return dict(cast(Mapping[str, object], value))
     if isinstance(value, os.PathLike):
@@ -210,7 +210,7 @@ def _stamp(path: str | os.PathLike[str]) -> tuple[int, ...]:
 
 
 def _program(name: str) -> tuple[str, tuple[int, ...]] | None:
-    """Return the program of this name on the search path, and what the system says of it."""
+    """Return the program of this name on the search path, and its file's size and time."""
     found = shutil.which(name)
     stamps = None if found is None else _stamps({found: found})
     return None if found is None or stamps is None else (found, stamps[found])

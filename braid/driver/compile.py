@@ -1,4 +1,4 @@
-"""Compile a model, or load what was compiled of it before: the steps are those of this folder.
+"""Compile a model, or load its cached artifact: the steps are those of this folder.
 
 Nothing of the compiler is imported where an artifact is found.
 """

@@ -78,7 +78,7 @@ def emit_model(source: ModelSource, stage: str, options: CompileOptions = DEFAUL
 
 
 def _lowering(source: ModelSource, options: CompileOptions) -> Lowering:
-    """Return what lowers the model as the options say."""
+    """Return the object that lowers the model with these options."""
     context = make_context()
     read = partial(read_to_compile, context, source, options)
     return Lowering(context, read, options)
@@ -107,4 +107,4 @@ def missing_here(machine: Machine) -> str | None:
     if machine.architecture != here:
         return f"its code is for {machine.architecture}, this machine is {here}"
     missing = next((name for name in needed_features(machine) if not cpu_supports(name)), None)
-    return None if missing is None else f"its code needs '{missing}', which this CPU has not"
+    return None if missing is None else f"its code needs '{missing}', which this CPU does not have"

@@ -53,9 +53,9 @@ class Lowering:
     def within(self, budget: int | None, chosen: Sequence[ModulePass] | None) -> LoweredModel:
         """Return the model lowered by the passes `chosen`, or the default ones.
 
-        Thresholds that make a plan larger, as where fusion stored less, are left out. Where it
-        needs more than `budget` bytes, it is lowered again with recomputation, and if that is not
-        enough without kernels that want large scratch memory (Winograd's).
+        Thresholds that make a plan larger, as where fusion stored less, are left out. If it needs
+        more than `budget` bytes, it is lowered again with recomputation, and if that is not enough,
+        without kernels that need large scratch memory (Winograd's).
         """
         model = self.read()
         target = known_target(model.module)

@@ -52,7 +52,7 @@ class LoweredModel:
 
 
 def all_parameters(model: SourceModel) -> Parameters:
-    """Return the parameters of the model, and those that `@prepare` makes of them."""
+    """Return the parameters of the model, and those that `@prepare` computes from them."""
     prepared = evaluate_prepare(model.module, model.parameters)
     return chain_parameters(prepared, model.parameters)
 

@@ -35,8 +35,8 @@ SEARCH_SECONDS = "search_seconds"
 def passes_for(module: ModuleOp) -> tuple[ModulePass, ...]:
     """Return the default pipeline for this module.
 
-    Functions of one model also share what they prepare: variants, phases, and what is specialized
-    for steps of a model with a state.
+    Functions of one model (variants, phases, and specializations for steps of a model with a state)
+    also share their prepared parameters.
     """
     passes, functions = graph_passes(target_of(module)), public_functions(module)
     is_alone = (
@@ -48,7 +48,7 @@ def passes_for(module: ModuleOp) -> tuple[ModulePass, ...]:
 def graph_passes(target: Target) -> tuple[ModulePass, ...]:
     """Return the default pipeline for modules of this target.
 
-    The passes that backends ask for stand one by one, so that a crash is that of one of them.
+    The passes of backends are run one by one, so that a crash can be attributed to one of them.
     """
     passes: list[ModulePass] = []
     for pass_ in parse_pipeline(GRAPH_PIPELINE):
@@ -79,7 +79,7 @@ def with_specializations(
 ) -> tuple[ModulePass, ...]:
     """Return `passes` with code for these sizes, whose functions share what they prepare.
 
-    Raises BraidError for what are no sizes by name.
+    Raises BraidError if these are not sizes by name.
     """
     example = {"batch": 1, "sequence": 128}
     given = cast("Sequence[object]", specialize) if isinstance(specialize, list | tuple) else None
@@ -123,7 +123,7 @@ def with_variants(
 
 
 def _with_shared_parameters(passes: Sequence[ModulePass]) -> tuple[ModulePass, ...]:
-    """Return `passes`, after which functions of one model share what they prepare."""
+    """Return `passes`, after which functions of one model share their prepared parameters."""
     if any(isinstance(pass_, MergePreparedParametersPass) for pass_ in passes):
         return tuple(passes)
     return (*passes, MergePreparedParametersPass())
@@ -253,7 +253,7 @@ def as_passes(passes: object) -> tuple[ModulePass, ...]:
     """Return passes, the text of a pipeline, or texts of its parts as passes.
 
     Raises:
-        BraidError: it is none of these, or there is no such pass.
+        BraidError: it is none of these, or the pass does not exist.
 
     """
     if isinstance(passes, str):

@@ -64,8 +64,8 @@ def read_source(
 ) -> SourceModel:
     """Read a model: the path of an `.onnx` or `.mlir` file, its bytes, a `ModelProto`, or a module.
 
-    What `target` it is for, which `cpu` is its host and which architecture its GPUs have, is then
-    written on it; by default what the module says itself.
+    The `target`, the `cpu` of its host and the architecture of its GPUs are then written on it, by
+    default those that the module has.
 
     `shapes` fixes the open dims of inputs of an ONNX model, `dims` dims by name, and `constants`
     values of inputs; `buckets` and `bounds` make variants for sizes of the dims that stay open
@@ -328,7 +328,7 @@ def _in_braid(context: Context, module: ModuleOp, fixed: Fixed) -> ModuleOp:
 _BYTES = "<bytes>"
 """Locations name a model in bytes so."""
 _SHOWN_BYTES = 20
-"""Bytes of what is no model that a message shows."""
+"""Bytes of an unreadable source that a message shows."""
 _STABLEHLO = ("split-complex-numbers", "convert-stablehlo-to-braid")
 _LINALG = ("convert-linalg-to-braid",)
 _CONVERSIONS = {
@@ -381,7 +381,7 @@ def _kept_open(
             hint=f"give the sizes of its open dims, such as {option_text('dims', likely)}",
         ) from error
     if all(size == 1 for size in likely.values()):
-        return imported  # any model is valid there, which says nothing of what is likely
+        return imported  # any model is valid there, so its sizes need not be likely
     for function in imported.module.ops:
         known = dict(assumptions_of(function).symbols)
         guessed = {n: replace(known.get(n, Assumed()), likely=(likely[n],)) for n in likely}

@@ -20,8 +20,8 @@ _SELECT = "select-schedules"
 class Untuned(StrEnum):
     """The kernel that a group without a record of a search gets.
 
-    That is the default schedule; a vendor's kernel, where there is one; the fastest of these two
-    and of the coarsest space of schedules, which are measured; or what `braid tune` would find.
+    It is the default schedule; a vendor's kernel, if there is one; the fastest by measurement of
+    these two and of the coarsest space of schedules; or the schedule that `braid tune` would find.
     """
 
     DEFAULT = "default"
@@ -39,7 +39,7 @@ class UntunedPolicy:
 
     @staticmethod
     def of(options: CompileOptions) -> "UntunedPolicy":
-        """Return what the options say. Raises BraidError for what there is not."""
+        """Return the policy of the options. Raises BraidError for an unknown value."""
         untuned = options.untuned
         if untuned not in list(Untuned):
             raise BraidError(

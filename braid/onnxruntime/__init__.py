@@ -7,8 +7,8 @@ session = ort.InferenceSession("model.onnx")
 (y,) = session.run(None, {"x": x})
 ```
 
-Programs that are written for `onnxruntime` run with the import replaced. What has no meaning here
-is taken, and said at the level DEBUG of the logger `braid`; what is unknown is refused.
+Programs that are written for `onnxruntime` run with the import replaced. Settings without effect
+here are accepted, and logged at the level DEBUG of the logger `braid`; unknown ones are refused.
 """
 
 from braid.onnxruntime import capi, shared_names

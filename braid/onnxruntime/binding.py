@@ -37,7 +37,7 @@ class IOBinding:
         """Begin with nothing bound; `InferenceSession.io_binding` makes one.
 
         Raises:
-            TypeError: what is given is no session.
+            TypeError: the argument is no session.
 
         """
         if not callable(getattr(session, "get_inputs", None)):
@@ -82,7 +82,7 @@ class IOBinding:
         shape: Sequence[int] | None = None,
         buffer_ptr: int | None = None,
     ) -> None:
-        """Ask for an output, which is written to an address where one is given.
+        """Ask for an output, which is written to an address if one is given.
 
         Raises:
             RuntimeError: the model has no such output, or it is to be allocated on a GPU.

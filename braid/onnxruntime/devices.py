@@ -1,4 +1,4 @@
-"""Devices and their memory, as ONNX Runtime describes them, and what is said of allocators."""
+"""Devices and their memory, as ONNX Runtime describes them, and descriptions of allocators."""
 
 import platform
 from collections.abc import Mapping

@@ -53,7 +53,7 @@ _BY_NAME: Mapping[str, tuple[_Read, str]] = {
     "shape_buckets": (_sizes, "DIM=SIZES for each dim, such as 'batch=1,2,4;length=64'"),
     "shape_bounds": (_size, "DIM=SIZE for each dim, such as 'batch=8'"),
 }
-"""Options with a value for each name: how one is read, and what the text is expected to be."""
+"""Options with a value for each name: how one is read, and the text that is expected."""
 OWN_KEYS: Mapping[str, str] = {
     f"braid.{key}": name
     for name, option in options_of().items()
@@ -62,14 +62,14 @@ OWN_KEYS: Mapping[str, str] = {
 }
 """Keywords of the options that have a text, by the keys of their entries."""
 ABOUT_THE_MODEL = frozenset(_BY_NAME)
-"""Keywords of the options of which only a model can say whether they are right."""
+"""Keywords of the options that only a model can validate."""
 
 
 def read_entry(key: str, text: str) -> object:
     """Return the value of the option that an entry is.
 
     Raises:
-        InvalidArgument: the text is none of such a value.
+        InvalidArgument: the text is no such value.
 
     """
     name = OWN_KEYS[key]

@@ -1,4 +1,4 @@
-"""From what a session is given to a compiled model, and what the file says of it."""
+"""From the arguments of a session to a compiled model, with the file's metadata."""
 
 import os
 from collections.abc import Generator, Sequence
@@ -25,7 +25,7 @@ from braid.support.option_names import naming_entries
 
 @dataclass(frozen=True)
 class Opened:
-    """A model that can run, and what the author says of it and of its inputs and outputs."""
+    """A model that can run, and the author's metadata about it, its inputs and its outputs."""
 
     model: Model
     inputs: Sequence[NodeArg]

@@ -34,7 +34,7 @@ class NodeArg:
     type: str
 
     def __repr__(self) -> str:
-        """Return what ONNX Runtime prints of it."""
+        """Return the text that ONNX Runtime prints of it."""
         return f"NodeArg(name={self.name!r}, type={self.type!r}, shape={self.shape})"
 
 
@@ -101,7 +101,7 @@ class Header:
         ]
 
     def inputs(self, specs: Sequence[TensorSpec], kinds: Kinds) -> list[NodeArg]:
-        """Return what the model says of the inputs that it has when it is compiled."""
+        """Return the model's descriptions of the inputs that it has when it is compiled."""
         return described(specs, kinds, self.model.graph.input)
 
     def outputs(self, specs: Sequence[TensorSpec], kinds: Kinds) -> list[NodeArg]:

@@ -24,7 +24,7 @@ class OrtAllocatorType(NamedNumber):
 
 
 class OrtMemType(NamedNumber):
-    """Whose memory it is: that of the device, or of the CPU beside it."""
+    """The device whose memory it is: a GPU, or the CPU."""
 
     CPU_INPUT = -2
     CPU_OUTPUT = -1
@@ -82,7 +82,7 @@ class OrtExecutionProviderDevicePolicy(NamedNumber):
 
 
 class OrtSparseFormat(NamedNumber):
-    """Formats of sparse tensors, of which braid has none."""
+    """Formats of sparse tensors, which braid does not have."""
 
     ORT_SPARSE_UNDEFINED = 0
     ORT_SPARSE_COO = 1
@@ -91,7 +91,7 @@ class OrtSparseFormat(NamedNumber):
 
 
 class OrtCompileApiFlags(NamedNumber):
-    """The things that a `ModelCompiler` of ONNX Runtime refuses; braid has none."""
+    """Compatibility values of ONNX Runtime's `ModelCompiler`; braid has none."""
 
     NONE = 0
     ERROR_IF_NO_NODES_COMPILED = 1

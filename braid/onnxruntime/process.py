@@ -10,7 +10,7 @@ from braid.support import logs
 API_VERSION = "1.32.0"
 """The version of ONNX Runtime whose names and behaviour `braid.onnxruntime` has."""
 package_name = "onnxruntime"
-"""The package whose API this is; `get_build_info` says what runs the sessions."""
+"""The package whose API this is; `get_build_info` names the runtime of the sessions."""
 version = API_VERSION
 cuda_version = ""
 """Empty, as in ONNX Runtime's package for CPUs."""

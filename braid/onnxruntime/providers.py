@@ -1,4 +1,4 @@
-"""The execution providers of ONNX Runtime, of which braid stands for the one of the CPU."""
+"""The execution providers of ONNX Runtime; braid takes the place of the CPU's."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -81,7 +81,7 @@ def check_providers(providers: object, provider_options: object) -> None:
 
 
 def _like(name: str) -> str | None:
-    """Return a hint with the provider that is meant: all names end alike, which says nothing."""
+    """Return a hint with the intended provider: all names end alike, so the ends are ignored."""
     known = {each.removesuffix(_SUFFIX): each for each in _KNOWN}
     similar = did_you_mean(name.removesuffix(_SUFFIX), known)
     return similar.replace("'?", f"{_SUFFIX}'?") if similar else did_you_mean(name, _KNOWN, 0.9)

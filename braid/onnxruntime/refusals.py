@@ -22,9 +22,9 @@ _FIX = "Please fix either the inputs/outputs or the model."
 
 
 def refused_model(error: BraidError) -> OrtError:
-    """Return what to raise where a model cannot be compiled; it says which op or place it is.
+    """Return the exception for a model that cannot be compiled, with the op or place.
 
-    What has no place in a model is wrong with this machine.
+    An error without a place in the model is due to this machine.
     """
     if isinstance(error, OrtError):
         return error
@@ -48,7 +48,7 @@ def refused_run(
 
 
 def refused_name(what: str, name: object, known: Collection[str]) -> InvalidArgument:
-    """Return what to raise for the name of an input or output that the model has not."""
+    """Return the exception for the name of an input or output that the model does not have."""
     space = "" if what == "output" else " "  # as ONNX Runtime writes it
     return InvalidArgument(
         f"Invalid {what} name:{space}{name}",

@@ -22,7 +22,7 @@ class RunOptions(CheckedOptions):
     terminate: bool = False
 
     def add_run_config_entry(self, key: str, value: str) -> None:
-        """Take a key of ONNX Runtime, of which one lets the run give memory back.
+        """Take a key of ONNX Runtime; one of them lets the run give memory back.
 
         Raises:
             NotImplemented: there is no such key.

@@ -27,7 +27,7 @@ def without_dims(spec: TensorSpec, value: object) -> object:
         return value
     try:
         array = as_array(spec, value)
-    except BraidError:  # the run says what is wrong
+    except BraidError:  # the run reports the error
         return value
     if not isinstance(array, np.ndarray):
         return replace(array, shape=()) if math.prod(array.shape) == 1 else array

@@ -45,7 +45,7 @@ class InferenceSession(Session):
     """A model that is compiled when the session is made, unless it was before.
 
     The whole model is compiled, for the CPU unless the options say otherwise, with open dims for
-    all sizes; nothing of it is run by anything else. Sessions can be pickled and copied, and closed
+    all sizes; no other runtime runs any part of it. Sessions can be pickled and copied, and closed
     (`with`), as models can. `model` is the compiled one.
     """
 
@@ -61,9 +61,9 @@ class InferenceSession(Session):
 
         Raises:
             NoSuchFile: there is no file at the path.
-            InvalidProtobuf: what is there is no ONNX model.
+            InvalidProtobuf: the file is no ONNX model.
             InvalidGraph: the model is not valid.
-            NotImplemented: the model has an op, or the options say something, that braid has not.
+            NotImplemented: the model has an op, or the options a value, that braid has not.
             TypeError: an argument is of the wrong kind, or unknown.
             ValueError: a provider is unknown.
 

@@ -52,7 +52,7 @@ class Session:
         return [CUDA, CPU] if "cuda" in self._model.devices.values() else [CPU]
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
-        """Return the options of each provider, which has none."""
+        """Return the options of each provider, which are empty."""
         return {name: {} for name in self.get_providers()}
 
     def get_input_memory_infos(self) -> list[OrtMemoryInfo]:
@@ -85,7 +85,7 @@ class Session:
     def set_tuning_results(
         self, results: Sequence[Mapping[str, object]], *, error_on_invalid: bool = False
     ) -> None:
-        """Ignore what kernels of another runtime were chosen.
+        """Ignore the kernels that another runtime chose.
 
         Raises:
             RuntimeError: there are results, and those that do not fit are to be errors.
@@ -101,7 +101,7 @@ class Session:
             logs.log(logs.DEBUG, "tuning results of provider '%s' have no effect", provider)
 
     def set_ep_dynamic_options(self, options: dict[str, str]) -> None:
-        """Ignore options of execution providers. Raises RuntimeError where there are none."""
+        """Ignore options of execution providers. Raises RuntimeError if there are none."""
         if not isinstance(cast(object, options), dict):
             raise WrongTypeError(f"options is {options!r:.200}, expected a dict of texts")
         if not options:

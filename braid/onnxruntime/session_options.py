@@ -1,8 +1,8 @@
-"""`SessionOptions`: what has an effect, what is taken without one, and the rest.
+"""`SessionOptions`: options with an effect, options that are accepted without one, and the rest.
 
-Attributes, entries and methods that ONNX Runtime has are known. Of these the ones without a meaning
-here are taken, and said at the level DEBUG of the logger `braid`; what would change results, or is
-not known, is refused.
+Attributes, entries and methods that ONNX Runtime has are known. Options without effect here are
+accepted, and logged at the level DEBUG of the logger `braid`. Options that would change results,
+and unknown ones, are refused.
 """
 
 from collections.abc import Sequence

@@ -32,7 +32,7 @@ class OrtValueVector:
         return len(self._values)
 
     def __getitem__(self, index: int) -> OrtValue:
-        """Return a value. Raises IndexError where there is none."""
+        """Return a value. Raises IndexError if there is none."""
         return self._values[operator.index(index)]
 
     def __iter__(self) -> Iterator[OrtValue]:
@@ -48,7 +48,7 @@ class OrtValueVector:
         return self[index].__dlpack__()
 
     def to_dlpacks(self, to_tensor: Callable[[object], object] | None) -> list[Any]:
-        """Return a capsule of each value, or what a function makes of it."""
+        """Return a capsule of each value, or the result of a function for it."""
         capsules = (value.__dlpack__() for value in self)
         return list(capsules) if to_tensor is None else [to_tensor(each) for each in capsules]
 
@@ -57,8 +57,8 @@ def copy_tensors(src: Sequence[OrtValue], dst: Sequence[OrtValue], stream: objec
     """Copy values to others of the same types and sizes.
 
     Raises:
-        RuntimeError: there are none, or not as many, or one does not fit or is on a GPU.
-        TypeError: one is no value.
+        RuntimeError: their number is wrong, or one does not fit or is on a GPU.
+        TypeError: one is not a value.
 
     """
     for each in (*src, *dst):

@@ -29,7 +29,7 @@ Array = NDArray[Any]
 
 
 class OrtValue:
-    """A tensor that sessions take and give, which shares the memory of what it was made of."""
+    """A tensor that sessions take and give, which shares the memory of its source."""
 
     def __init__(self, buffer: Buffer, given: object = None) -> None:
         """Use the class methods instead; `given` is what exports memory of a GPU."""
@@ -47,8 +47,8 @@ class OrtValue:
         """Return a value that shares the array's memory, unless its elements are not in order.
 
         Raises:
-            RuntimeError: it is to be on a GPU, of which braid allocates no memory, or is no array
-                of numbers.
+            RuntimeError: it is no numeric array, or it is to be on a GPU, where braid allocates no
+            memory.
 
         """
         _on_cpu(device_type)
@@ -232,7 +232,7 @@ def value_at(
     """Return a value at an address, whose memory the caller keeps.
 
     Raises:
-        TypeError: the address or the number of the device is no number, or a size is none.
+        TypeError: the address, the number of the device, or a size is not an integer.
         RuntimeError: no memory can be there, or a size is negative.
 
     """

@@ -1,6 +1,6 @@
 """Find the option of a session that is to blame where its model is not compiled.
 
-The compiler says what is wrong wherever it finds it. An option is wrong if a model that does
+The compiler reports the error wherever it finds it. An option is wrong if a model that does
 nothing is not compiled with it either; of those that are about the model, if the model can be read
 without them, or is refused for another reason then.
 """

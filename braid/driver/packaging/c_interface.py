@@ -251,7 +251,7 @@ class CInterface:
         return lines
 
     def _extents(self, spec: TensorSpec, dim: str = "dims->{}") -> list[str]:
-        """Return text of the size of each dim; `dim` is that of an open one."""
+        """Return text of the size of each dim; `dim` is the name of an open dim."""
         names = spec.dims or ("",) * len(spec.bound)
         return [
             dim.format(self._dim_names[name]) if name else str(bound)

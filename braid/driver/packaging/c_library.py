@@ -94,7 +94,7 @@ def write_c_library(
 def _runtime_for(triple: str) -> tuple[list[Path], list[Path]]:
     """Return the runtime for machines of this triple, and where its sources find their headers.
 
-    It is the archive that braid was built with, or for another architecture the sources of it.
+    It is the archive of this braid, or its sources for another architecture.
     """
     architecture = triple.partition("-")[0]
     if architecture == cpu_machine(NATIVE).architecture:

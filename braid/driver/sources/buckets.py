@@ -28,10 +28,10 @@ def read_bucketed(
     """Read an ONNX model with a variant for each combination of sizes of its open dims.
 
     `buckets` gives the sizes by the names of the dims; other sizes below them are padded up where
-    that provably gives the same results. `bounds` gives the largest size: the buckets are then
-    the powers of two below it and itself, and padding must be possible. What else is known of
-    inputs is `fixed`. Dims that can only be equal are one dim, and sizes at which the model is
-    not valid are left out; remarks say which.
+    that provably gives the same results. `bounds` gives the largest size: the buckets are then the
+    powers of two below it and itself, and padding must be possible. `fixed` has the other known
+    values of inputs. Dims that can only be equal are one dim, and sizes at which the model is not
+    valid are left out; remarks say which.
 
     Raises:
         BraidError: the model cannot be read, a dim is unknown, left open or given twice, a size

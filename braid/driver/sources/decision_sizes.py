@@ -24,7 +24,7 @@ def decision_sizes(context: Context, module: ModuleOp) -> dict[str, int]:
 def bind_decision_sizes(
     context: Context, module: ModuleOp, asked: Mapping[str, int] | None = None
 ) -> None:
-    """Put numbers in place of the symbols of a module: those of `asked`, or of decisions.
+    """Replace the symbols of a module by numbers: `asked`, or those of decisions.
 
     Raises:
         BraidError: the module has no such symbol, or is impossible at these sizes.

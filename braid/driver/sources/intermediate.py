@@ -22,11 +22,11 @@ _INTERMEDIATE = {
     APPENDED: ("appends to a state in place", "append-in-place"),
     DIM_ORDER: ("appends to a state in place", "append-in-place"),
 }
-"""Attributes of functions and their ports that passes write: what they mean, and which pass."""
+"""Attributes of functions and their ports that passes write: their meaning, and the pass."""
 
 
 def refuse_intermediate(module: ModuleOp) -> None:
-    """Refuse what passes make of functions: what their attributes say is not checked again.
+    """Refuse attributes that passes write on functions: their claims are not checked again.
 
     Raises:
         UnsupportedError: there is such an attribute.
@@ -46,7 +46,7 @@ def refuse_intermediate(module: ModuleOp) -> None:
 
 
 def drop_size_checks(module: ModuleOp) -> None:
-    """Drop what a file says of checks that were made: memory depends on them."""
+    """Drop a file's claims about past checks: memory safety depends on them."""
     for op in module.walk():
         for name in (SIZE_CHECKS, BRANCH_SIZE_CHECKS):
             op.attributes.pop(name, None)

@@ -28,7 +28,7 @@ class OpenModel:
     """A model whose open dims are named, by the model or as `x[0]` after the input."""
 
     def __init__(self, source: OnnxSource, fixed: Fixed = NOTHING_FIXED) -> None:
-        """Read what the inputs are; some of them, and some dims, are `fixed`.
+        """Read the types of the inputs; some of them, and some dims, are `fixed`.
 
         Raises:
             BraidError: the source is not a valid ONNX model, or does not have what is fixed.

@@ -57,7 +57,7 @@ def read_mlir(context: Context, text: str, file: str) -> ModuleOp:
         except MLIRSyntaxError as other:
             if other.location is None or other.location.file != UPSTREAM_FILE:
                 raise
-            # It is a place in what upstream has printed, which nobody has seen.
+            # The location is in text that upstream has printed, which the user never sees.
             raise MLIRSyntaxError(other.message, location=place, hint=other.hint) from error
         except EndedError as ended:
             raise MLIRSyntaxError(
@@ -73,7 +73,7 @@ def read_mlir(context: Context, text: str, file: str) -> ModuleOp:
 
 def _read_by_upstream(text: str, file: str) -> ModuleOp | None:
     has_stablehlo = _STABLEHLO.search(text) is not None and has_bindings_of_stablehlo()
-    # Exporters write functions for what they reuse; braid's models have one.
+    # Exporters write functions for reuse; braid's models have a single one.
     request = Request(text, _pipeline(text) if has_stablehlo else "", stablehlo=has_stablehlo)
     try:
         printed = upstream_text(request)
@@ -136,7 +136,7 @@ _ARITH_ATTRIBUTES = Dialect(Arith.name, [ConstantOp], list(Arith.attributes))
 
 
 def _register_scalars(module: ModuleOp) -> None:
-    """Make ops of `arith` on scalars those of xDSL, which knows no others."""
+    """Replace ops of `arith` on scalars by xDSL's, which has no others."""
     known = {op.name: op for op in Arith.operations}
     for op in list(module.walk()):
         op_type = known.get(_name(op)) if isinstance(op, UnregisteredOp) else None

@@ -26,7 +26,8 @@ def entry_of(module: ModuleOp) -> FuncOp:
     """Return the function that is the model, the only public one.
 
     Raises:
-        BraidError: there is none, or more than one, or it has no body or branches between blocks.
+        BraidError: the module has no public function or several, or it has no body or branches
+        between blocks.
 
     """
     functions = [op for op in module.ops if isinstance(op, FuncOp) and op.sym_visibility is None]
@@ -101,8 +102,8 @@ def check_model(module: ModuleOp) -> None:
 
     Raises:
         BraidError: there is none, or more than one that is not a variant of the others, or one has
-            no body or branches between blocks, or takes or returns something else than tensors,
-            or two of one name; or one parameter has two types.
+            no body or branches between blocks, or takes or returns other values than tensors, or
+            two of the same name; or one parameter has two types.
 
     """
     functions = public_functions(module)

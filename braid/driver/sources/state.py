@@ -16,7 +16,7 @@ from braid.support.option_names import option_text
 def mark_state(module: ModuleOp, state: object) -> None:
     """Write on the function of a model which inputs take the values of which outputs.
 
-    Without a `state` it is what the function says already, which is checked.
+    Without a `state` it is the state that the function declares, which is checked.
 
     Raises:
         BraidError: a name or pattern matches nothing, an input and its output differ in element

@@ -97,7 +97,7 @@ class _Parameters(Mapping[str, Array]):
         self._homes: dict[str, tuple[Mapping[str, Array], str]] = {}
 
     def add(self, function: FuncOp, parameters: Mapping[str, Array], suffix: str) -> None:
-        """Take over what the function uses; its keys change where another value has them."""
+        """Copy the parameters that the function uses; a key changes if another value has it."""
         for op in function.walk():
             if isinstance(op, ParameterOp):
                 key = op.key.data
