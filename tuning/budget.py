@@ -16,7 +16,7 @@ LEAST = 5.0
 
 @dataclass
 class PausedClock:
-    """`clock`, which stands still while somebody is asked."""
+    """`clock`, which stops while the user is asked."""
 
     clock: Callable[[], float] = time.monotonic
     paused: float = 0.0
@@ -65,8 +65,8 @@ class Budget:
     def part(self, number: int) -> Callable[[], bool]:
         """Return whether what the kernel of this number may take is spent, counted from now.
 
-        That is its part of the time that is left, for itself and those after it: what others
-        before did not need is theirs.
+        That is its share of the remaining time, so unused time of earlier kernels goes to later
+        ones.
         """
         now = self.clock()
         weight, rest = self.weights[number], sum(self.weights[number:])

@@ -1,8 +1,8 @@
 """Measures this machine: what a core computes and moves in a second, and what starts cost.
 
-What is measured are facts of `Machine` and those that `targets/machines/calibration.py` names. The
-figures of one core are those of kernels in a process of their own, taken in turns in several
-rounds, of which the best counts: whatever else the machine does only makes a figure worse.
+What is measured are facts of `Machine` and those that `targets/machines/calibration.py` names.
+Figures of one core come from kernels in a separate process, which run in turns in several rounds.
+The best round counts, since other load only makes figures worse.
 """
 
 import os
@@ -41,7 +41,7 @@ Notify = Callable[[str], None]
 
 @dataclass(frozen=True)
 class _Level:
-    """A memory: the fact about it, what people call it, and the bytes that are copied in it."""
+    """A memory: the fact about it, its name for people, and the bytes that are copied in it."""
 
     fact: str
     name: str
@@ -51,8 +51,8 @@ class _Level:
 def calibrate(machine: Machine, notify: Notify = lambda text: None) -> Calibration:
     """Return what is measured of `machine`, on which this process runs; takes less than a minute.
 
-    `notify` is called with what comes next. What cannot be measured, such as types that LLVM has no
-    code for here, or threads where there is one core, is left out.
+    `notify` is called with what comes next. Facts that cannot be measured, such as types without
+    code for this CPU, or threads on a single core, are left out.
     """
     facts: dict[str, float] = {}
     details: dict[str, str] = {}

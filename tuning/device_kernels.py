@@ -103,7 +103,7 @@ def runs_alone(task: KernelTask) -> bool:
 
 @dataclass
 class DeviceKernels:
-    """A `KernelMeter` of one task, which compiles its kernels itself and runs them on the device.
+    """A `KernelMeter` of one task, which compiles its kernels and runs them on the device.
 
     Operands are copied to the device before each run, so that those that fit its last cache may
     lie there.

@@ -22,7 +22,7 @@ TOLERANCES = {2: 2e-2, 4: 1e-4, 8: 1e-10}
 
 @dataclass(frozen=True)
 class RunRequest:
-    """A compiled kernel, its operands as stored, and its results as they are before it runs."""
+    """A compiled kernel, its operands as stored, and the initial contents of its results."""
 
     object_code: bytes
     symbol: str
@@ -50,7 +50,8 @@ def run_kernel(request: RunRequest) -> tuple[Array, ...]:
 class Reference:
     """Random operands of a group and its results by the numpy semantics, both as stored.
 
-    What is made of sums by steps, as quantized numbers are, may lie between `least` and `most`.
+    Values that are computed from sums by steps, such as quantized numbers, may lie between `least`
+    and `most`.
     """
 
     operands: tuple[Array, ...]
@@ -83,7 +84,7 @@ class Reference:
 
 
 def _least(arrays: Sequence[Array]) -> Array:
-    """Return the first one where another is NaN."""
+    """Return the first value if the other one is NaN."""
     return reduce(lambda a, b: np.where(b < a, b, a), arrays)
 
 

@@ -42,9 +42,9 @@ class KernelTask:
 
     `key` and `body` are its `schedule_key` and `body_key`; `default` is how it is made without a
     record; `seconds` are what all its expected runs in one run of the model are predicted to take.
-    It runs on `device`; `counters` are what a profile counts each of its groups under.
-    `library` are the kernels of a vendor's library that could stand in its place; `spaces` say what
-    is searched beside, or not at all.
+    It runs on `device`; `counters` are what a profile counts each of its groups under. `library`
+    are the kernels of a vendor's library that could stand in its place; `spaces` has the spaces to
+    search in addition, or None to skip the search.
     """
 
     key: str
@@ -108,7 +108,7 @@ def kernel_tasks(
     """Return the kernels that families make and somebody measures, those that take the most first.
 
     These are the host's, and those of devices whose backend has a meter (`meter_of`). `target` is
-    by default that of the module, `spaces` say what is searched. Groups with open dims, and those
+    by default the module's; `spaces` has the spaces to search. Groups with open dims, and those
     whose operands lie in their results, are left out.
     """
     target, counts = target or target_of(module), ExecutionCounts.of(module)

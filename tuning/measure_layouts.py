@@ -45,7 +45,7 @@ def measure_layouts(
 ) -> MeasuringReport:
     """Time the kernels of all groups of `module` in all layouts, and all reorders.
 
-    What is recorded already is not measured again. The choices of a group are recorded together
+    Recorded kernels are not measured again. The choices of a group are recorded together
     or not at all, since a measurement and a prediction are not compared fairly; groups whose
     kernels are predicted to take longest come first. After `time_limit` seconds no further group
     is begun.

@@ -51,11 +51,11 @@ def measured_seconds(runs: Sequence[Run]) -> list[float]:
 class MeasureOrderPass(ModulePass):
     """Searches as `search-order`, then times the best orders of every subgraph on this machine.
 
-    In: what `search-order` reads in the default pipeline. Out: `braid.order`, where the order of
+    In: the input of `search-order` in the default pipeline. Out: `braid.order`, where the order of
     a subgraph with at least two is the one of up to `candidates` that runs fastest: the one found
     by the search, and others of the least peak memory. Only one that is clearly faster replaces
     it. With `streams`, threads of the pool of `target`, it searches as `assign-inter-op-streams`
-    instead; what is timed are its schedule and those of list scheduling, each on this many threads,
+    instead; it times its schedule and those of list scheduling, each on this many threads,
     and `braid.inter_op_stream` is written as well.
 
     Subgraphs are not begun after `time_limit` seconds; those with control flow, and functions with

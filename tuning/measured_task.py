@@ -37,8 +37,8 @@ _TOGETHER = 8
 class MeasuredTask:
     """Kernels of one task: compiled a few at once, in the order of the space, and measured.
 
-    `made` is what `meter` has made of them, None for what cannot be; `refused` says why schedules
-    do not count.
+    `made` is the kernel that `meter` compiled for them, None for a failure; `refused` says why
+    schedules do not count.
     """
 
     task: KernelTask
@@ -57,7 +57,7 @@ class MeasuredTask:
         yield from points
 
     def seconds(self, point: KernelSchedule) -> float | None:
-        """Return the seconds of one run of the kernel by `point`; None where there is none, or it
+        """Return the seconds of one run of the kernel by `point`; None if there is none, or it
         crashes or hangs.
         """
         if point not in self.made:
@@ -70,7 +70,7 @@ class MeasuredTask:
         return seconds
 
     def library_seconds(self) -> float | None:
-        """Return the seconds of the library's fastest correct kernel; None where there is none."""
+        """Return the seconds of the library's fastest correct kernel; None if there is none."""
         times: dict[LibraryKernel, float] = {}
         for kernel in self.task.library:
             request = kernel.request()
@@ -127,8 +127,8 @@ class MeasuredTask:
         return replace(kernel, library=library, keeps_library=keeps, vendor=vendor)
 
     def _in_turns(self, points: Sequence[KernelSchedule]) -> dict[KernelSchedule, list[float]]:
-        """Return times of these kernels and of the library's, measured in turns on a machine in one
-        state.
+        """Return times of these kernels and of the library's, measured in turns, on a machine in
+        one state.
         """
         library = () if self.library is None else (LIBRARY_SCHEDULE,)
         times: dict[KernelSchedule, list[float]] = {point: [] for point in (*points, *library)}
@@ -146,7 +146,7 @@ class MeasuredTask:
         """Let layouts be chosen by the library's time, where it wants weights stored otherwise.
 
         Times of layouts are predictions mostly: the library's is that of the default schedule, by
-        as much less as was measured. One that is not kept has none, and none of before.
+        as much less as was measured. A result that is not kept has none, and none from before.
         """
         library, choice = self.library, self.task.choice
         if library is None or kernel.library is None or library.choice == choice:

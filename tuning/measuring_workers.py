@@ -25,7 +25,7 @@ class MeasuringWorker(Protocol):
 
 
 class LostWorkerError(Exception):
-    """A worker is gone, and with it what it has measured so far."""
+    """A worker is gone, and its measurements with it."""
 
 
 Search = Callable[[int, MeasuringWorker], None]

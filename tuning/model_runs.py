@@ -36,7 +36,7 @@ class Program:
 
 @dataclass(frozen=True)
 class TurnsRequest:
-    """The number of turns of the programs of these numbers, each loaded anew."""
+    """The number of turns of these programs, each loaded anew."""
 
     programs: tuple[int, ...]
     turns: int
@@ -44,7 +44,7 @@ class TurnsRequest:
 
 @dataclass
 class Turns:
-    """Seconds of one run in each turn: of all, and of kernels by the names of their ops."""
+    """Seconds of one run in each turn: in total, and of kernels by the names of their ops."""
 
     seconds: list[float] = field(default_factory=list[float])
     kernels: dict[str, list[float]] = field(default_factory=dict[str, list[float]])

@@ -42,13 +42,13 @@ class ModelRule:
     """The rule by which a space is searched.
 
     At most `trials` points are measured, `first` of them before there is a model, and then `batch`
-    at a time. Of these the part `explored` is taken at random, and the part `varied` from what
-    differs in one entry from one of the best `parents`. Where a space does not begin with its best
-    guesses (`is_ordered`), powers of two in the middle are the first: extremes of tiles, threads
-    and unrolls are rarely good, nor are sizes that widths of machines do not divide. `asked` is of
-    how many points the model is asked each time, and `models` how many it averages. After
-    `patience` batches in which nothing better was found, and nothing is predicted to be, the search
-    ends.
+    at a time. The fraction `explored` of these is chosen at random, and the fraction `varied` among
+    points that differ in one entry from one of the best `parents`. Where a space does not begin
+    with its best guesses (`is_ordered`), powers of two in the middle are the first: extremes of
+    tiles, threads and unrolls are rarely good, nor are sizes that widths of machines do not divide.
+    `asked` is of how many points the model is asked each time, and `models` how many it averages.
+    After `patience` batches in which nothing better was found, and nothing is predicted to be, the
+    search ends.
     """
 
     trials: int
@@ -128,9 +128,9 @@ def _table(points: Sequence[P], row: Callable[[P], Row]) -> _Table[P]:
 class ModelSearch(Generic[P]):
     """A search under way: `times` are the seconds of what was measured, None where it failed.
 
-    `space` are all points, `entries` what a point consists of, by which it is varied, `features`
-    what the model sees of it. `known` are rows and logarithms of times of other searches, relative
-    to those of `scale`.
+    `space` has all points, `entries` are the components of a point, which are varied, and
+    `features` are the model's inputs. `known` are rows and logarithms of times of other searches,
+    relative to those of `scale`.
     """
 
     space: Sequence[P]
@@ -295,7 +295,7 @@ class ModelSearch(Generic[P]):
 
 @lru_cache(maxsize=1 << 16)
 def numeric_features(entries: Row) -> Row:
-    """Return what trees cannot make of single entries, beside these.
+    """Return features that trees cannot derive from single entries.
 
     Sums and differences of logarithms, which are products and ratios, and the powers of two that
     divide entries and their products: widths of vectors, lines of caches and banks are such.

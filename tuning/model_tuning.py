@@ -25,7 +25,7 @@ _ENOUGH = 1 << 12
 _TRIALS = 200
 """Schedules of a kernel that are measured where nothing else is said."""
 _ABSENT = -1.0
-"""The entry of a schedule whose family has none of that name."""
+"""The entry of a schedule whose family has no such entry."""
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 Kernels are timed by themselves, with arguments that lie in no cache of the core. In the model their
 operands may have just been written, their weights may come from memory, and the layouts that they
-were chosen with may cost others more. So the model is run in turns as it was before and with what
-was found, with the time of each kernel in it. Kernels that take longer there are taken back, and
-what is left stays if the model as a whole is not slower by it.
+were chosen with may cost others more. So the model runs in turns with the old and the new
+schedules, and each kernel in it is timed. Schedules of kernels that take longer there are reverted,
+and the others stay if the model as a whole is not slower with them.
 """
 
 import statistics
@@ -17,7 +17,7 @@ from braid.tuning.model_runs import Turns
 from braid.tuning.turns import MOST_TURNS, TURNS, is_faster, noise, ratio, ratios
 
 MODEL_KIND = "model"
-"""Records of what was compared of a model, and what of it was kept."""
+"""Records of comparisons of whole models: the new schedules, and those that were kept."""
 LEAST_GAIN = 0.005
 """Part of a model's time by which no two runs of the same program differ in the median of turns,
 wherever its code and its arena lie."""
@@ -66,7 +66,7 @@ class Verdict:
 
     @staticmethod
     def of(fields: Mapping[str, Any]) -> "Verdict | None":
-        """Return what `fields` of a verdict say; None where they are of none."""
+        """Return the verdict in `fields`; None if it is invalid."""
         try:
             before, after, gain, found, noise = (
                 float(fields[name]) for name in ("before", "after", "gain", "found", "noise")
@@ -117,8 +117,8 @@ def judge(
 ) -> Verdict:
     """Return what stays of the kernels `changed`.
 
-    That is all of them, or those that do not take longer in the model, whichever is the fastest
-    model, as far as it does not take longer than the one before; else none.
+    They are all schedules, or those that do not take longer in the model, whichever makes the model
+    faster; none if both make it slower than before.
     """
     nothing: Changed = frozenset()
     before, found = _in_turns((nothing, changed), measure, clock)

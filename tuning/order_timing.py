@@ -25,7 +25,7 @@ def prepare_on_host(module: ModuleOp) -> Run:
     often as is expected. Raises BraidError for what cannot be compiled.
     """
     parameters, lengths = synthetic_parameters(module), synthetic_lengths(module)
-    with collect_remarks():  # those of a model of which nothing stays
+    with collect_remarks():  # the measurements of a model that keeps no new schedule
         passes = parse_pipeline(AFTER_ORDER)
         model = compile_source(module, CompileOptions(passes=passes, parameters=parameters))
     inputs = synthetic_inputs(model.inputs, lengths)

@@ -39,7 +39,7 @@ class Trial:
 def order_trials(problem: MemoryProblem, first: Trial, count: int) -> list[Trial]:
     """Return up to `count` different orders: `first`, then those of the least estimated memory.
 
-    They are chosen among all orders where there are few, otherwise among the classical ones.
+    They are chosen among all orders if these are few, otherwise among the classical ones.
     """
     graph = problem.graph
     few = len(graph) <= COUNTED_OPS and count_orders(graph, ENUMERATED_ORDERS) is not None

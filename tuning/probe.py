@@ -1,11 +1,10 @@
 """Tries the ops of a model on the devices of a target, and keeps what came of it.
 
 Each distinct op is compiled for each device and run there on its own: whether that works is how the
-device's support is known, and how long it takes how fast it is. Where a device runs kernels, the
-model as a whole runs there besides, and each of its groups is timed in it: only there it finds
-caches as they are in models. All of it happens in a process that may crash, hang or take all
-memory, which is a failure of what was tried and of nothing else. Devices that are alike are tried
-once.
+device's support is known, and how long it takes how fast it is. If a device runs kernels, the model
+as a whole also runs there, and each of its groups is timed in it: only then the caches are as they
+are in models. All of it happens in a separate process that may crash, hang or take all memory; that
+counts as a failure of the tried op only. Devices that are alike are tried once.
 """
 
 from collections.abc import Callable, Mapping
@@ -152,7 +151,7 @@ class _Trials:
     def run(
         self, ops: Mapping[str, Operation], path: Path, options: CompileOptions
     ) -> DeviceReport:
-        """Try all of it, and keep what was found."""
+        """Try all of it, and keep the results."""
         report = DeviceReport(self.device.name)
         if self.device.backend not in backend_names():
             report.absent = f"no installed package has backend '{self.device.backend}'"

@@ -81,7 +81,7 @@ class GroupTimes:
 class Outcome:
     """The seconds of each run on the device, and those of its groups.
 
-    `message` says why it failed, if it did; `at_load` that the code was made, and not taken: the
+    `message` is the reason of a failure; `at_load` that the code was made, and not taken: the
     device may be missing.
     """
 

@@ -1,7 +1,7 @@
 """Kernels whose time says what a core does in a second: multiply-adds in registers, and copies.
 
 They are written in upstream dialects and compiled as the kernels of models are, so that what is
-measured is what these can reach. What is computed does not matter, only that it is.
+measured is what these can reach. The computed values do not matter.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Programs whose time says what starting a kernel costs, and running one on several threads.
+"""Programs whose times give the cost of starting a kernel, and of running it on several threads.
 
 They are models, compiled and run as all are.
 """
@@ -12,7 +12,7 @@ from braid.driver.compile_source import compile_source
 from braid.driver.options import CompileOptions
 
 _PIPELINE = "outline-kernels"
-"""Every group as it is: what decides about groups would join them."""
+"""Every group stays unchanged: passes that decide about groups would merge them."""
 
 _MOVED = 1 << 19
 """Elements of f32 that are read, and written, before the small kernels: twice 2 MiB push what
@@ -26,7 +26,7 @@ Run = Callable[[], None]
 
 @dataclass(frozen=True)
 class Program:
-    """A model that is run as it is timed; `kernels` of it are what is asked about."""
+    """A model that is run as it is timed; the request concerns `kernels` of it."""
 
     run: Run
     kernels: int

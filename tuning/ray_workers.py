@@ -214,7 +214,7 @@ def _look_for(address: str) -> None:
 
 
 def _actors(ray: Any) -> Iterator[Any]:
-    """Return one actor for each node, which keeps a CPU of it."""
+    """Return one actor for each node, which reserves a CPU of it."""
     strategies: Any = import_module("ray.util.scheduling_strategies")
     actor = ray.remote(MeasuringActor)
     for node in ray.nodes():

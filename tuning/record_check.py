@@ -31,8 +31,8 @@ _OF_THIS_PROCESSOR = frozenset({CALIBRATION, COST})
 def unused_records(records: Iterable[Record]) -> Iterator[tuple[Record, Reason]]:
     """Yield the records that nothing uses, with the reason.
 
-    Those that a later record of the same key has replaced are left out, and so are those that
-    another processor measured of itself.
+    Records that were replaced by later ones of the same key are left out, and so are facts that
+    another processor measured about itself.
     """
     versions = family_versions()
     last = {(record.kind, record.key): record for record in records}
@@ -118,7 +118,7 @@ _HOLDS: Mapping[str, Callable[[Record], bool]] = {
     PROBE: lambda record: probe_of(record.value) is not None,
     TRIALS: lambda record: trials_of(record.value) != ([], []),
 }
-"""A check for each kind of record, which returns whether one says what it should."""
+"""A check for each kind of record, which returns whether a record is valid."""
 
 _OF_A_VERSION = frozenset({COST, PROBE})
 """Kinds whose keys name the version of braid."""

@@ -1,8 +1,8 @@
 """Random operands of a group that its ops take, on which kernels are compared with the semantics.
 
-Of other operands a right kernel may compute anything: of a count of bits that its type does not
-have, an index outside of the tensor, two updates of one element. Scales are such that quantized
-numbers fill their range, since most errors do not show where all are cut off.
+With other operands even a right kernel has undefined results: a shift by more bits than the type
+has, an index out of bounds, two updates of one element. Scales are such that quantized numbers fill
+their range, since most errors do not show where all are cut off.
 """
 
 import math
@@ -47,7 +47,7 @@ _QUANTIZED = 100
 
 
 def random_values(group: FusedOp, seed: int) -> Values | None:
-    """Return the arrays for the arguments of a group, and what its ops compute of them.
+    """Return the arrays for the arguments of a group, and the results of its ops on them.
 
     None for a group with ops that say no numpy semantics, or with indices that no operands make
     valid.
@@ -122,7 +122,7 @@ def _restricted(group: FusedOp) -> dict[SSAValue, Operation]:
     for op in reversed(ops_of(group)):
         reader = next((found[result] for result in op.results if result in found), None)
         if isinstance(reader, QuantizeOp | RequantizeOp) and not isinstance(op, _MOVEMENTS):
-            reader = None  # what a scale is computed of may be any number
+            reader = None  # the operand of a scale's computation may be any number
         wanted = op.operands if reader is not None else _restricted_operands(op)
         found.update(dict.fromkeys(wanted, op if reader is None else reader))
     return found
@@ -139,7 +139,8 @@ def _restricted_operands(op: Operation) -> Sequence[SSAValue]:
 
 
 def _scales(group: FusedOp) -> dict[SSAValue, float]:
-    """Return the largest value of each operand of a product whose result is an operand of another.
+    """Return the largest value of each operand of a product whose result is an operand of another
+    product.
 
     Sums then stay as large as what they are of (He et al., "Delving deep into rectifiers", 2015),
     and do not leave the numbers of a type however many there are.
@@ -172,7 +173,7 @@ def _reach(value: SSAValue) -> float:
 
 
 def _integers(value: SSAValue, generator: np.random.Generator) -> Array:
-    """Return all numbers of a type of up to 8 bits; of wider ones `_WIDE` on either side of 0.
+    """Return all numbers of a type with up to 8 bits; for wider ones `_WIDE` on either side of 0.
 
     Where they may be equal, so few that some are.
     """
@@ -222,7 +223,7 @@ def _computed(op: Operation, values: Values, generator: np.random.Generator) -> 
 def _fit_scale(op: Operation, values: Values, generator: np.random.Generator) -> None:
     """Choose the scale of quantized numbers by what it is applied to.
 
-    Where it is an argument, that no op before has used.
+    If it is an argument that no earlier op has used.
     """
     if not isinstance(op, QuantizeOp | RequantizeOp):
         return

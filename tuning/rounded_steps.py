@@ -1,8 +1,9 @@
 """Find results that may differ by the order of sums: those of ops that make steps of floats.
 
-A sum of floats is another one in another order, by a few units in the last place. What is rounded
-to an integer, compared or searched may then be the next integer, the other answer or another
-place: few of many, and each within what the op makes of the sum a little below and above.
+A sum of floats is another one in another order, by a few units in the last place. A value that is
+rounded to an integer, compared or searched may then be the next integer, the other answer or
+another index. This may concern few elements of many, and each must be within the op's results for
+sums slightly below and above.
 """
 
 from collections.abc import Sequence
@@ -36,13 +37,13 @@ _KEEPING = (
     TransposeOp,
 )
 _ULPS = 2
-"""Units in the last place by which a number of a narrow type may be another one."""
+"""The difference, in units in the last place, that a number of a narrow type may have."""
 
 
 def stepped(group: FusedOp, values: Values, tolerance: float, direction: int) -> Values:
     """Return what the ops of a group compute where steps are made of sums that are a little off.
 
-    `values` are what they compute of exact ones, `direction` is 1 or -1. Sums are off by units in
+    `values` are the results for exact operands, `direction` is 1 or -1. Sums are off by units in
     the last place of the narrowest type after them, and by `tolerance` of the largest one.
     """
     found, changed, units = dict(values), set[SSAValue](), _units(group, values)
@@ -63,9 +64,7 @@ def stepped(group: FusedOp, values: Values, tolerance: float, direction: int) ->
 
 
 def _results(op: Operation, operands: Values, off: Values, direction: int) -> Sequence[Array]:
-    """Return what an op computes of operands the first of which are larger by `off`, others
-    smaller.
-    """
+    """Return the results of an op whose first operands are larger by `off`, others smaller."""
     assert isinstance(op, TensorOp)
     if isinstance(op, ArgReduceOp) and off:
         return [_place(op, operands[op.input], off[op.input], direction)]
@@ -85,8 +84,8 @@ def _makes_steps(op: Operation) -> bool:
 def _units(group: FusedOp, values: Values) -> dict[SSAValue, float]:
     """Return a unit in the last place of the floats that kernels may compute otherwise.
 
-    That of the narrowest type after them. Whole numbers of steps are as they are, and so is one
-    sum or product of numbers that are: there is one right way to round it.
+    It is that of the narrowest type after them. Integer multiples of steps are exact, and so is a
+    single sum or product of exact numbers: there is one right way to round it.
     """
     units: dict[SSAValue, float] = {}
     once: list[SSAValue] = []
@@ -113,7 +112,7 @@ def _largest(array: Array) -> float:
 
 
 def _place(op: ArgReduceOp, x: Array, off: Array, direction: int) -> Array:
-    """Return the first place of what may be the extreme, or the last one."""
+    """Return the first index that may be the extreme, or the last one."""
     dim, wide = op.dim.value.data, x.astype(np.float64)
     near = wide + off >= (wide - off).max(dim, keepdims=True)
     if op.kind.data == "min":

@@ -78,7 +78,7 @@ class LevelResult:
     """One level: of `size` points, `tried` were measured and `failed` of these gave no time.
 
     The last `spared` ones promised too little. `best` are the seconds of the fastest so far, None
-    where all failed, and `ratio` is baseline ÷ best. `stop` is None where the search went on.
+    where all failed, and `ratio` is baseline ÷ best. `stop` is None if the search continued.
     """
 
     level: int
@@ -109,7 +109,7 @@ class LevelResult:
 
     @staticmethod
     def of(fields: Mapping[str, Any]) -> "LevelResult | None":
-        """Return the one of these fields; None where they are others."""
+        """Return the result with these fields; None if they are invalid."""
         try:
             stop, ratio = fields["stop"], fields["ratio"]
             known: dict[str, Any] = dict(fields)
@@ -139,8 +139,8 @@ class Found(Generic[P]):
 class Turn(Generic[P]):
     """The state of a search between levels: `points` are those that `level` would look at next.
 
-    `threshold` is that of the next level, `step` the last one, None before the first. Its `stop`
-    is what the rule says, which `Order` may overrule.
+    `threshold` is that of the next level, `step` the last one, None before the first. Its `stop` is
+    the decision of the rule, which `Order` may overrule.
     """
 
     level: int
@@ -154,7 +154,7 @@ class Order(Generic[P]):
     """The orders of the user between levels; without any, the rule decides.
 
     `threshold` holds for the level just searched, and for those to come; `level` is the next one,
-    whatever the rule says; of its space only `points` are looked at, where they are given.
+    whatever the rule decides; of its space only `points` are searched, if they are given.
     """
 
     stop: bool = False
@@ -269,7 +269,7 @@ class _LevelSearch(Generic[P]):
         return replace(step, stop=stop)
 
     def _asked(self, level: int, step: LevelResult | None) -> Order[P]:
-        """Return what the user says, who is not asked where nothing can follow."""
+        """Return the user's answer; the user is not asked if nothing can follow."""
         if self.steer is None or (step is not None and step.stop is Stop.BUDGET):
             return Order()
         offered = self.space(level) if level < self.rule.levels else ()

@@ -1,4 +1,4 @@
-"""Spaces of schedules as data: what of a family's space is searched, and what beside it.
+"""Spaces of schedules as data: the searched part of a family's space, and additions to it.
 
 ```toml
 [gemm]                        # of the family's schedules those alone with one of these values
@@ -11,8 +11,8 @@ rows = [5, 7]
 schedules = [{rows = 3, vectors = 4}]
 ```
 
-With `mode = "replace"` there are none but these. JSON has the same tables. A file is one's own, or
-that of an installed package, which has an entry point of the group `braid.spaces`: a `Path`.
+With `mode = "replace"`, only these are searched. JSON has the same tables. A file is the user's
+own, or that of an installed package with an entry point of the group `braid.spaces`: a `Path`.
 """
 
 import math
@@ -53,9 +53,10 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True)
 class FamilySpace:
-    """The content of a table; `values` are what an entry may have, `locations` where that is said.
+    """The content of a table; `values` are the values that an entry may have, `locations` their
+    places in the file.
 
-    `schedules` are whole, or lack entries that are as by default. What is added is in `level`.
+    `schedules` are whole, or lack entries that are as by default. Additions are in `level`.
     """
 
     family: str
@@ -163,7 +164,7 @@ def _heads(lines: Sequence[str]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class _Table:
-    """The table `name` of a file, whose `lines` say where what stands; `start` is its first one."""
+    """The table `name` of a file; `lines` has the line of each key; `start` is its first one."""
 
     path: str
     lines: Sequence[str]

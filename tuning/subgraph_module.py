@@ -20,8 +20,8 @@ from braid.tuning.order_trials import Trial
 def subgraph_module(block: BlockGraph, trial: Trial) -> ModuleOp | None:
     """Return a module whose `@main` runs some ops of `block`, as `trial` says.
 
-    What they read of others are its inputs, and what others read of them its results. None where
-    that is not a tensor of a known shape, and for control flow.
+    Values that they read from others are its inputs, and values that others read from them its
+    results. None where that is not a tensor of a known shape, and for control flow.
     """
     ops = [block.ops[number] for number in trial.order]
     members = set(ops)

@@ -53,7 +53,7 @@ class TimedKernels:
         )
 
     def _objects(self, kernels: Sequence[Kernel]) -> Iterator[bytes | None]:
-        """Compile all at once; where one cannot be compiled, one after the other."""
+        """Compile all at once; if one fails, compile one after the other."""
         try:
             yield from compile_kernels(kernels, jobs=self.jobs)
         except BraidError:

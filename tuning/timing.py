@@ -62,8 +62,8 @@ def time_kernel(request: TimingRequest, clock: Clock = time.thread_time) -> floa
     """Return the seconds of one run: the first quartile of at least 3, after one that is not
     counted.
 
-    The time is that of the CPU for this thread: what other processes take does not count, and
-    what they push out of the caches only makes a run longer.
+    The time is that of the CPU for this thread: the time of other processes does not count, and if
+    they evict data from caches, a run only becomes longer.
     """
     kernel = LoadedKernel(
         request.object_code,

@@ -70,7 +70,7 @@ class TuningReport:
     own: set[str] = field(default_factory=set[str])
     """The tasks that were searched."""
     whole: Sequence[Verdict] = ()
-    """The verdicts on what of them stays, as far as the model as a whole was compared."""
+    """The verdicts on which schedules stay, if the model as a whole was compared."""
 
     def add(self, other: "TuningReport") -> None:
         """Count what `other` does of the same model's other kernels."""
@@ -98,11 +98,11 @@ class Tuning:
     """The settings of a search for kernels, with a limit in `seconds` for all together, by `clock`.
 
     `rule` says when the search of one stops, between whose levels `steer` is asked; `by_model` all
-    levels are one space. `jobs` processes compile. What was searched through as many levels is left
-    as it is, unless `again`. `spaces` say what is searched, and `model_class` what first: one of
-    `CLASSES`, None for what families have. `say` gets a line for each step, the last one of a
-    kernel when the result is recorded; `progress` gets how many kernels are done, of how many, and
-    the seconds that are left for them. `ray` is the address of a cluster that measures. With
+    levels are one space. `jobs` processes compile. Kernels that were searched through as many
+    levels are skipped, unless `again`. `spaces` say what is searched, and `model_class` what first:
+    one of `CLASSES`, None for what families have. `say` gets a line for each step, the last one of
+    a kernel when the result is recorded; `progress` gets how many kernels are done, of how many,
+    and the seconds that are left for them. `ray` is the address of a cluster that measures. With
     `whole_model`, kernels that do not make the model as a whole faster are taken back.
     """
 
@@ -131,15 +131,15 @@ def tune_kernels(
 ) -> TuningReport:
     """Search the kernels of `module`, as the pass `selecting` sees it, and record them.
 
-    By default that pass is `select-schedules`, which sees decided layouts and storage; others are
-    those of backends that make other groups (`Backend.groups`).
+    By default that pass is `select-schedules`, which sees decided layouts and storage; other passes
+    are those of backends that form groups themselves (`Backend.groups`).
 
     Kernels that are predicted to take the most of a run come first, and those that compute the same
-    are searched once. Of the time each gets its part of what all that are left are predicted to
-    take; after that nothing of it is compiled any more. A kernel that another process searches
-    meanwhile is left to that. Raises BraidError where the store cannot be written, the kernels are
-    for another CPU than this one, or spaces do not fit. `report` is that of a round before, with
-    other layouts, of whose kernels none is searched `again`.
+    are searched once. Each kernel gets its share of the time by the predicted seconds of all
+    remaining ones; after that it is not compiled any further. A kernel that another process
+    searches meanwhile is left to that. Raises BraidError where the store cannot be written, the
+    kernels are for another CPU than this one, or spaces do not fit. `report` is that of a round
+    before, with other layouts, of whose kernels none is searched `again`.
     """
     # A library's kernels are measured beside those that are generated.
     settings = replace(settings_of(module), kernels=Kernels.GENERATED, library_on_miss=False)
@@ -215,7 +215,7 @@ class _Meters:
     def of(
         target: Target, attribute: TargetAttr, tasks: Sequence[KernelTask], tuning: Tuning
     ) -> "Generator[_Meters]":
-        """Raise BraidError where kernels of the host are for another CPU than this one."""
+        """Raise BraidError if kernels of the host are for a CPU other than this one."""
         devices = dict.fromkeys(task.device for task in tasks)
         with ExitStack() as ending:
             meters: dict[Device, KernelMeter] = {}
@@ -255,7 +255,7 @@ class _Meters:
         """Return what was searched through as many levels; by predictions does not count where it
         runs.
 
-        Where it does not, predictions are no reason to search again what was measured.
+        Otherwise predictions are no reason to repeat measurements.
         """
         tuned, found = load_tuned(), set[str]()
         for task in tasks:
@@ -313,7 +313,8 @@ class _KernelSearch:
     is_spent: Callable[[], bool]
 
     def recorded(self) -> TunedKernel | None:
-        """Return what was found, which is in the store once it is said; None where nothing was."""
+        """Return the schedules that were found, which are in the store once this returns; None
+        without any."""
         measured, task, say = self.measured, self.measured.task, self.tuning.say
         say(str(task))
         if measured.meter.quantity != MEASURED:

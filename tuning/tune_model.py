@@ -62,8 +62,8 @@ def tune_model(
     compute the same uses it. `tuning` says how. Layouts are chosen again with the times that were
     found, and the kernels in other layouts are searched as well, until no kernel is another or
     `MOST_ROUNDS` are over; then the same for layouts that a library's kernels are chosen with
-    (`kernels="best"`). At last the model is run as a whole, before and now in turns, and what does
-    not make it faster is taken back (`WholeModel`).
+    (`kernels="best"`). Finally the model runs as a whole, with old and new schedules in turns, and
+    schedules that do not make it faster are reverted (`WholeModel`).
 
     Raises:
         BraidError: as `compile`, or what is found cannot be kept.
@@ -143,9 +143,7 @@ def _tuned_in_rounds(
 
 
 def _unmeasured(module: ModuleOp, target: Target) -> Iterator[str]:
-    """Yield what chooses the schedules of devices that `module` runs on, and that nobody
-    measures.
-    """
+    """Yield the passes that choose schedules for devices of `module` without a meter."""
     groups = (op for op in module.walk() if isinstance(op, FusedOp))
     for device in dict.fromkeys(device_of(group, target) for group in groups):
         if (reason := backend_of(device).analytic_scheduling) is not None:

@@ -17,12 +17,12 @@ from braid.tuning.tune_kernels import SELECT_SCHEDULES, Tuning, tune_kernels
 class TuneSchedulesPass(ModulePass):
     """Searches as `braid tune` does, then writes `braid.schedule` as `select-schedules`.
 
-    In: what `select-schedules` reads in the default pipeline. Groups that have a record of a search
-    through as many levels keep it. After `time_limit` seconds no further search is begun, and what
-    is left has the default. `jobs` processes compile. Layouts stay as they are: `braid tune`
-    chooses them again. Out: `braid.schedule`, and records; one remark says how many. `selecting` is
-    the pass in whose place it stands, where a backend has one of its own for what it makes kernels
-    of.
+    In: the input of `select-schedules` in the default pipeline. Groups that have a record of a
+    search through as many levels keep it. After `time_limit` seconds no further search is begun,
+    and the remaining kernels have the default schedule. `jobs` processes compile. Layouts stay as
+    they are: `braid tune` chooses them again. Out: `braid.schedule`, and records; one remark with
+    their number. `selecting` is the pass that it replaces, if a backend has its own pass that forms
+    groups.
 
     ```mlir
     %y = braid.fused(%x, %w) {braid.schedule = {family = "gemm", schedule = {rows = 4, …}}} : …

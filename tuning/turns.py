@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from braid.tuning.search import LEAST_GAIN
 
 TURNS, MOST_TURNS = 7, 35
-"""Measurements in turns before one of two is called faster; the most of them, where one seems to
+"""The least number of turns before one of two is called faster, and the most turns if one seems to
 be."""
 
 
@@ -16,8 +16,8 @@ def is_faster(
 ) -> bool:
     """Return whether times are shorter, turn by turn, by more than the noise of these quotients.
 
-    What slows the machine down for longer than a turn, as its clock or its neighbours do, slows
-    both of a turn, and is no noise of theirs.
+    Effects that last longer than a turn, such as the clock rate or other load, slow both
+    measurements of a turn, and are no noise in their ratio.
     """
     quotients = ratios(times, than)
     if len(quotients) < TURNS:

@@ -55,7 +55,7 @@ _TRIAL_SECONDS = 20.0
 class Snapshot:
     """The records of kernels from before a search that stayed in some model as a whole.
 
-    What a search that was interrupted has left, say, does not count. `confirmed` are the keys of
+    Results of an interrupted search, for example, do not count. `confirmed` are the keys of
     those that are as they were left in models, by whose kernels these had.
     """
 
@@ -123,7 +123,7 @@ class WholeModel:
     """A model whose kernels were searched, which `read` gives, and `jobs` processes compile.
 
     `decided` gives the module that `select-schedules` sees with some kernels; `keys` are its
-    kernels, of which `own` were searched now, and `before` is what was known then.
+    kernels, `own` those that were searched now, and `before` their earlier results.
     """
 
     context: Context
@@ -184,7 +184,8 @@ class WholeModel:
 
 @dataclass(frozen=True)
 class _Trial:
-    """The results for one kind of kernels, `found` by key, of which `changed` are others now."""
+    """The results for one kind of kernels: `found` by key, of which `changed` differ from
+    before."""
 
     model: WholeModel
     kernels: Kernels
@@ -240,7 +241,7 @@ class _Trial:
 
     @contextmanager
     def running(self) -> Generator[Callable[[Sequence[Changed], int], list[Turns]]]:
-        """Measure programs in a process of its own, which gets each of them once."""
+        """Measure programs in a separate process, which gets each of them once."""
         lengths, numbers = self._lengths(), dict[Changed, int]()
         with worker_process(_WORKER) as worker:
 
