@@ -1,4 +1,4 @@
-"""The commands of `braid`, and what it says when one of them ends badly."""
+"""The commands of `braid`, and the diagnostics if one of them fails."""
 
 import sys
 import traceback
@@ -90,10 +90,10 @@ def _run(arguments: Sequence[str], to: Reporter) -> int:
     try:
         with checked_output(), rare_collections(), naming_flags(), reporting(to):
             status = app(list(arguments) or ["--help"], prog_name="braid", standalone_mode=False)
-        if status == INTERRUPTED:  # which is what some versions of typer make of Ctrl-C
+        if status == INTERRUPTED:  # the status that some versions of typer return for Ctrl-C
             return _interrupted(to)
         return status if isinstance(status, int) else 0
-    except typer.Abort:  # which is what others make of it
+    except typer.Abort:  # the exception of other versions
         return _interrupted(to)
     except BrokenPipeError:
         return 1  # the reader has seen enough

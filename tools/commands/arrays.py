@@ -213,10 +213,11 @@ def random_inputs(
 def at_likely_sizes(
     specs: Sequence[TensorSpec], given: Mapping[str, Array], likely: Mapping[str, int]
 ) -> list[TensorSpec]:
-    """Return inputs of which all open dims have sizes, those of one name the same.
+    """Return inputs whose open dims have sizes, equal for equal names.
 
-    What is `given` has its own. Others are as `likely` says by name. Else the first of two dims or
-    more is a batch, of 1, the last two of four are sides, of 224, and others are sequences, of 128.
+    Inputs in `given` keep their sizes. Other dims have the sizes in `likely`, by name. By default
+    the first of two or more dims is a batch of 1, the last two of four dims are image sides of 224,
+    and other dims are sequences of 128.
     """
     sizes = dict(likely)
     for spec in specs:
@@ -248,7 +249,7 @@ def random_array(
 ) -> Array:
     """Return a random value for an input; see `random_inputs`.
 
-    Raises BraidError where there is not enough memory for it.
+    Raises BraidError if there is not enough memory for it.
     """
     dtype = numpy_dtype(spec.dtype)
     try:

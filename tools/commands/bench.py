@@ -26,7 +26,7 @@ StreamOption = Annotated[
 ]
 KernelsOption = Annotated[
     bool,
-    typer.Option("--by-kernel", help="Show the kernels that take most, and what is between them."),
+    typer.Option("--by-kernel", help="Show the slowest kernels, and the time between kernels."),
 ]
 TraceEventsOption = Annotated[
     Path | None,
@@ -71,15 +71,14 @@ def bench(
     """Measure the latency and the memory of a model.
 
     Inputs that are not given are random. Shown are the median and p90 latency, the size of the
-    arena, and by how much the resident memory grew. What grows beside the arena, the outputs and
-    pages of files (weights that are read for the first time) is shown as "anything else". With
-    --stream, N requests run as a stream too: shown are requests per second, and for each stage how
-    often it ran, how long that took, what was expected, and which part of the time it was busy.
-    With --by-kernel, the model is compiled with counters, and the ten kernels that take most are
-    shown: their times and what is between kernels add up to that of a run.
-    A run of a model with a state (--state, or that with which it was compiled) is a step: one new
-    element is appended to a state of 1,024, or of the sizes of --at. Requests of a stream are steps
-    that go on from each other.
+    arena, and by how much the resident memory grew. Growth of memory besides the arena, the outputs
+    and pages of files (weights that are read for the first time) is shown as "anything else". With
+    --stream, N requests run as a stream too: it shows requests per second and, for each stage, its
+    runs, their measured and expected time, and the fraction of time in which it was busy. With
+    --by-kernel, the model is compiled with counters, and the ten kernels that take most are shown:
+    their times and what is between kernels add up to that of a run. A run of a model with a state
+    (--state, or that with which it was compiled) is a step: one new element is appended to a state
+    of 1,024, or of the sizes of --at. Requests of a stream are steps that go on from each other.
     """
     import numpy as np
 

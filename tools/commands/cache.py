@@ -44,7 +44,7 @@ def _with_errors(command: Callable[[], Answer]) -> Callable[[], Answer]:
 def show() -> Answer:
     """Print how many entries of each kind there are, and their bytes.
 
-    Where nothing can be kept in the directory, it says why.
+    If nothing can be kept in the directory, it shows the reason.
     """
     from braid.support.cache_files import cache_directory, unusable_reason
     from braid.support.records.record_store import default_store

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """The options say what is written, and where."""
+    """The options that say which output is written, and where."""
 
     output: OutputOption = None
     emit: EmitOption = None
@@ -46,7 +46,7 @@ class OutputOptions:
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """The options say what is measured and checked besides, and what is told."""
+    """The options that say which measurements, checks and reports are made."""
 
     measure_layouts: MeasureLayoutsOption = None
     memory_report: MemoryReportOption = False

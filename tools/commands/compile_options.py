@@ -102,7 +102,7 @@ def what_to_emit(
     if emit not in known:
         raise BraidError(
             f"--emit is '{emit}', expected one of {', '.join(known)} for target '{target}'",
-            hint="braid compile --help says what each is",
+            hint="braid compile --help describes each of them",
         )
     return emit
 

@@ -31,7 +31,7 @@ _OPTIONS = (
 Shared = Annotated[CompileOptions, only(*_OPTIONS)]
 OtherArgument = Annotated[
     Path | None,
-    typer.Argument(metavar="[B]", help="What it is compared with; by default MODEL."),
+    typer.Argument(metavar="[B]", help="The model that it is compared with; by default MODEL."),
 ]
 
 
@@ -91,7 +91,7 @@ def diff(
     "--numerics strict"'. Shown are settings, bytes and kernels that differ: their ops, layouts,
     schedules, devices and times. Times are those that decisions are made by, or measured. Of
     artifacts, kernels are not known. The page of --html has all kernels side by side, those that
-    moved most first, with what each side says of the choice of the other one.
+    changed most first, with each side's predictions for the choice of the other one.
     """
     sides = _sides(model, other, options, a, b)
     from braid.tools.comparison.compiled_difference import CompiledDifference
@@ -199,7 +199,7 @@ def _read_options(reader: typer.Typer, side: str, words: list[str]) -> CompileOp
 
 
 def _artifact(side: _Side, directory: Path) -> "Artifact":
-    """Return the artifact of a side, which is compiled where it is none."""
+    """Return the artifact of a side, compiled if it is a model."""
     from braid.runtime.artifact import read_artifact
     from braid.tools.commands.models import compile_model
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ViewOptions:
-    """The options that say what is shown, and where."""
+    """The options that say which reports are shown, and where."""
 
     why: Annotated[
         str | None,
@@ -125,7 +125,7 @@ Explained = Annotated[
 
 @dataclass(frozen=True)
 class Section:
-    """Lines of text and a table, which may have a title, about one decision."""
+    """Lines of text and a table, optionally with a title, about one decision."""
 
     about: str
     lines: tuple[str, ...]
@@ -247,7 +247,7 @@ def _with_page(
     page = explain_model(known, bound, model.name, asked, circuits, history)
     walk = page.walk
     if is_open(module):
-        # What was decided about sizes is said of the module that has them.
+        # Decisions about sizes are reported for the module that has them.
         walk = walk_through(
             known,
             module,

@@ -29,9 +29,9 @@ def inspect(
 ) -> Answer:
     """Show the inputs, outputs, ops and weights of a model.
 
-    Operations are weighted by their cost, an addition being 1; bytes are those that every op
-    reads and writes on its own. What runs several times counts as often as it is expected to. Where
-    dims are open, ops are shown at sizes that are likely for them; --dim gives others.
+    Operations are weighted by their cost, an addition being 1; bytes are those that every op reads
+    and writes on its own. Ops that run several times count as often as they are expected to run.
+    If dims are open, ops are shown at their likely sizes; --dim gives others.
     """
     if model.suffix.lower() == ARTIFACT_SUFFIX:
         manifest = _manifest(model)

@@ -17,7 +17,7 @@ class Figures:
     """Seconds of one of `runs` runs, and by how many bytes the resident memory grew at most.
 
     Of these, `mapped_bytes` are pages of files, such as weights that are read for the first time;
-    `output_bytes` is what the results of one run take.
+    `output_bytes` is the memory of the results of one run.
     """
 
     runs: int

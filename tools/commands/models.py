@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
 _OF_COMPILATIONS = ("gpu_arch", "numerics", "precision")
-"""Options that say nothing of what is not compiled."""
+"""Options about parts of the model that are not compiled."""
 
 
 def open_model(path: Path, options: CompileOptions, *, interpret: bool) -> Model:
@@ -146,7 +146,7 @@ def _refuse_stream(path: Path) -> None:
         with open_regular(path) as file:
             is_stream = file.read(len(MAGIC)) == MAGIC
     except OSError:
-        return  # Whoever reads it says what is wrong.
+        return  # Its reader reports the error.
     if is_stream:
         raise BraidError(
             f"'{path}' is an instruction stream, which only a chip can run",

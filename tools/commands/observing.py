@@ -1,4 +1,4 @@
-"""Runs that are watched: what one of them did when, and what the hardware counted."""
+"""Observed runs: the timeline of one of them, and hardware counters."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from braid.runtime.traces import Trace, TraceEvent
 
 _TRACED = 3
-"""Runs that are traced, of which the one that takes the median time is kept."""
+"""Traced runs; the one with the median time is kept."""
 _COUNTED = 3
 
 
 @dataclass(frozen=True)
 class Observations:
-    """What one run did when, and what the hardware counted under each profile counter."""
+    """The timeline of one run, and the hardware counters of each profile counter."""
 
     timeline: tuple[Span, ...] = ()
     counted: Counted = field(default_factory=Counted)

@@ -35,8 +35,8 @@ def only(*names: str) -> Only:
 def grouped(command: Callable[..., _Result]) -> Callable[..., _Result]:
     """Return `command` with the signature that typer is to see.
 
-    Fields have the types and defaults of options; those without a default are required. Of
-    `CompileOptions`, these are the options of commands that it says, or `only` some of them.
+    Fields have the types and defaults of options; those without a default are required. Return the
+    options of `CompileOptions` for commands, or `only` some of them.
 
     ```python
     @dataclass(frozen=True)

@@ -52,10 +52,10 @@ def record(
 
     Inputs that are not given are random. The file says how often each kernel ran, for how long in
     all, and the quartiles over the runs; the same of the model as a whole, by the clock, so that
-    what is between kernels is known too. Runs after these are watched: the file has when each
-    kernel of one of them ran on which thread, and what the hardware counted where this machine
-    lets it. --use-profile of braid compile and braid explain takes the file. A run of a model with
-    a state is a step, as in braid bench.
+    what is between kernels is known too. Later runs are observed: the file has the times and
+    threads of the kernels of one of them, and hardware counters if this machine permits it.
+    --use-profile of braid compile and braid explain takes the file. A run of a model with a state
+    is a step, as in braid bench.
     """
     import numpy as np
 
@@ -119,7 +119,7 @@ def merge(
         Path, typer.Option("-o", "--output", metavar="FILE", help="Where to write the sum.")
     ],
 ) -> Answer:
-    """Write one profile that says what several say together.
+    """Merge several profiles into one.
 
     Counts and seconds of an op add up. Profiles of runs on other shapes, or of a model that was
     compiled in another way, are refused.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _SHOWN = 10
 _FENCE = 1.5
 _FEWEST = 8
-"""Runs of which quartiles say something of others."""
+"""The least number of runs for which quartiles are meaningful."""
 BETWEEN = "between kernels"
 
 
@@ -111,7 +111,8 @@ def _quartiles(seconds: Sequence[float], runs: int) -> tuple[float, float, float
 
 
 def table_of(profile: ProfileRecord) -> Table:
-    """Return the kernels that take most, and what is between them, in one run of the model."""
+    """Return the kernels that take most time, and the time between them, in one run of the
+    model."""
     whole = profile.runs
     assert whole is not None and whole.seconds is not None
     runs, seconds = whole.count, whole.seconds
@@ -140,7 +141,7 @@ def kernel_rows(profile: ProfileRecord) -> list[dict[str, object]]:
 
 
 def lines_of(profile: ProfileRecord) -> Iterator[str]:
-    """Yield what the hardware counted in one run of the model, and why it did not count others."""
+    """Yield the hardware counters of one run of the model, and reasons for missing ones."""
     counted = profile.counted
     if not counted.runs:
         return

@@ -57,7 +57,7 @@ def _show(found: "Mapping[tuple[str, str, str], int]") -> None:
 @records.command()
 def best(
     steps: Annotated[
-        bool, typer.Option("--steps", help="Print how each was searched, and what was refused.")
+        bool, typer.Option("--steps", help="Print the search of each, with refused schedules.")
     ] = False,
 ) -> Answer:
     """Print what each kernel is best made by, those with the largest gain first, then models."""
@@ -131,8 +131,8 @@ def gc() -> Answer:
 def check() -> Answer:
     """List the records that this braid does not use, and why.
 
-    Damaged ones, and those of kernel families that are gone or make other code. The exit status is
-    1 if there are any. Records of other machines are counted, and nothing is removed.
+    Damaged records, and those of kernel families that are gone or make different code. The exit
+    status is 1 if there are any. Records of other machines are counted, and nothing is removed.
     """
     from braid.support.records.record_store import default_store
     from braid.tuning.record_check import is_of_other_machine, unused_records

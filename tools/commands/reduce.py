@@ -29,15 +29,15 @@ def reduce(
     ] = None,
     match: Annotated[
         str | None,
-        typer.Option(metavar="REGEX", help="What the output must contain to be the same failure."),
+        typer.Option(metavar="REGEX", help="Pattern of the same failure's output."),
     ] = None,
     timeout: Annotated[float, seconds_option("End a run of the command after so long.")] = 120.0,
 ) -> Answer:
     """Shrink a model to the ops that make a command fail.
 
     A smaller model counts if the command ends with the same status as on the whole one and, with
-    --match, prints what matches. Ops are left out one by one and in groups: what they computed
-    becomes inputs. Branches and loops are replaced by what is in them.
+    --match, prints matching text. Ops are left out one by one and in groups: their results become
+    inputs. Branches and loops are replaced by what is in them.
     """
     from braid.tools.commands.diagnostics import counting
     from braid.tools.reduction.command import Command, symptom_of

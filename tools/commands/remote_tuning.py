@@ -69,7 +69,7 @@ def _answer(client: "Client", task: str) -> None:
 def order_of(line: str) -> str:
     """Return a line as servers take it, of printable ASCII.
 
-    The search says what is wrong with other lines. An empty line goes on, and the end of the input
+    The search reports other invalid lines. An empty line goes on, and the end of the input
     ends the search, as without a server.
     """
     if not line:

@@ -34,7 +34,7 @@ def reset_peak() -> None:
 
 
 def resident_memory() -> ResidentMemory:
-    """Read the counters; without /proc, the largest size the process ever had is all of them."""
+    """Read the counters; without /proc, the peak resident size is the only one."""
     try:
         lines = _STATUS.read_text().splitlines()
     except OSError:

@@ -179,7 +179,7 @@ def _write(
 
 
 def _trace_to(path: Path, model: "Model") -> None:
-    """Let circuits write waveforms. Raises BraidError where the model has none."""
+    """Let circuits write waveforms. Raises BraidError if the model has none."""
     import os
 
     from braid.support.errors import BraidError
@@ -243,7 +243,7 @@ def _profile_json(model: Path, inputs: "Mapping[str, NDArray[Any]]", opened: "Mo
     if not entries:
         raise BraidError(
             f"'{model}' has no profile counters",
-            hint="braid compile --profile adds them; the interpreter has none",
+            hint="braid compile --profile adds counters; the interpreter has none",
         )
 
     def record(entry: "ProfileEntry") -> OpRecord:
@@ -287,7 +287,7 @@ def _show_devices(opened: "Model") -> None:
 
 
 def _summary(name: str, array: "NDArray[Any]") -> dict[str, Any]:
-    """Return what is shown of an output; numbers of an empty one are None."""
+    """Return the summary of an output; statistics of an empty one are None."""
     numbers = array.astype("float64")
     values = (
         [float(v) for v in (numbers.min(), numbers.mean(), numbers.max())] if array.size else []

@@ -28,7 +28,7 @@ serve.add_typer(token)
 _MOST_CONNECTIONS = 512
 _LARGEST_HEAD = 1 << 18
 """Bytes of the head of a request, in which the options of a task are, a space among them."""
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="What the token is called.")]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the token.")]
 
 
 @dataclass(frozen=True)

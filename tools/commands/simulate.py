@@ -42,8 +42,8 @@ def simulate(
 ) -> Answer:
     """Simulate an instruction stream and print the time of every unit.
 
-    A model is lowered first, its ops in the order in which they stand; braid compile for a chip
-    finds better ones.
+    A model is lowered first, with its ops in the given order; braid compile for a chip finds better
+    orders.
     """
     from braid.lowering.npu.lower_to_instructions import encoded
     from braid.targets.machines.load import load_target

@@ -20,12 +20,12 @@ class Runs:
     def __init__(self, model: Model, values: Arrays) -> None:
         """Run the model on these inputs."""
         self.streamed: Model | StateSession = model
-        """What a stream of such runs is opened of."""
+        """The model and the arguments with which a stream of such runs is opened."""
         self.arrays = bind_inputs(model.inputs, (), values, drawn=model.drawn)
         self._run = model.run_numbers
 
     def begin(self) -> None:
-        """Do what comes before a run, and is no part of it."""
+        """Do the work before a run that is not part of it."""
 
     def run(self) -> Sequence[NDArray[Any]]:
         """Run, and return what the caller of the model gets."""

@@ -14,7 +14,7 @@ from braid.runtime.state_session import StateSession
 class StageFigures:
     """A stage of a stream: runs, seconds of one, expected ones (0: unknown), part of time busy.
 
-    Of devices that take turns, it is the part of all of them; `device` names them.
+    For devices that take turns, it is the fraction of all of them; `device` names them.
     """
 
     name: str

@@ -40,8 +40,8 @@ def show(
 ) -> Answer:
     """Show devices, machines, links and units of a target, and every rate.
 
-    Rates stand beside each other as shipped and as measured by 'braid targets calibrate', which
-    counts where it is there.
+    Shows rates as shipped next to rates as measured by 'braid targets calibrate', which take
+    precedence.
     """
     from braid.targets.costs.tried_ops import ops_tried
     from braid.targets.machines.figures import figures_of
@@ -103,7 +103,7 @@ def calibrate(
         typer.Option(
             metavar="SECONDS",
             min=1.0,
-            help="What hangs longer has failed: an op; of the model as a whole, ten times that.",
+            help="Time limit of an op; the model as a whole gets ten times as long.",
         ),
     ] = 60.0,
 ) -> Answer:
@@ -133,7 +133,7 @@ def _calibrate_machine() -> Answer:
     from braid.targets.machines.load import load_target
     from braid.tuning.calibrate import calibrate as measure
 
-    default_store().append(())  # Where nothing can be kept, this says so before it takes a minute.
+    default_store().append(())  # If nothing can be kept, it reports that before it takes a minute.
     machine = cpu_machine(NATIVE)
     keep_calibration(machine, measure(machine, reporter().tell))
     host = load_target()

@@ -42,8 +42,8 @@ LeastGainOption = Annotated[
     typer.Option(
         metavar="PART",
         min=0.0,
-        help="End a level where its rest is not expected to be faster than the library by this "
-        "part of the time, as the spread of what was measured has it; 0 measures all of it.",
+        help="End a level if its remaining schedules are not expected to be faster than the "
+        "library by this fraction, by the spread of measurements; 0 measures all of them.",
     ),
 ]
 TrialsOption = Annotated[
@@ -116,7 +116,7 @@ ServerOption = Annotated[
 ]
 TokenOption = Annotated[
     str | None,
-    typer.Option(metavar="TOKEN", envvar="BRAID_TOKEN", help="What the server knows its users by."),
+    typer.Option(metavar="TOKEN", envvar="BRAID_TOKEN", help="Token that identifies a user."),
 ]
 OutputOption = Annotated[
     Path | None,
@@ -127,7 +127,7 @@ OutputOption = Annotated[
 
 
 def steps_teller() -> Callable[[str], None]:
-    """Return what says the steps of a search: they are printed unless only results are wanted."""
+    """Return the reporter of a search's steps: they are printed unless only results are wanted."""
     to = reporter()
     if to.is_json or to.verbosity < 0:
         return lambda _: None
@@ -165,7 +165,7 @@ class SearchOptions:
         if self.interactive and reporter().is_json:
             raise BraidError("--interactive asks on standard output, where --json prints")
         if self.interactive and self.search == "model":
-            raise BraidError("--interactive asks between levels, and --search=model has none")
+            raise BraidError("--interactive asks between levels; --search=model has none")
         if self.interactive and self.ray is not None:
             raise BraidError("--interactive asks of one kernel at a time; --ray searches several")
 
@@ -229,14 +229,14 @@ def tune(
 ) -> Answer:
     """Search schedules of a model's kernels, or of one, on this machine.
 
-    Kernels that take most of a run come first. Those of the CPU are timed, as are those of a device
-    that this machine has; else backends say how fast they are: a static model predicts it of GPUs,
-    and what a chip with instructions runs at once is simulated. The baseline of a kernel is a
+    Kernels that take most of a run come first. Kernels of the CPU, and of devices that this machine
+    has, are timed. For other devices the backend gives the time: a static model predicts GPU
+    kernels, and streams of chips with instructions are simulated. The baseline of a kernel is a
     vendor's (the faster of oneDNN, with the extra onednn, and OpenBLAS, with openblas), or its
     default schedule. Every later compilation on this machine uses what was found; a schedule is
     only taken if its results are right, and it is faster than the default by more than the noise of
-    the measurements. Best run while the machine does nothing else. With --server, what is found is
-    kept, and used, on the server's machine.
+    the measurements. Best run while the machine does nothing else. With --server, results are kept,
+    and used, on the server's machine.
     """
     how.check()
     if elsewhere.server is not None:

@@ -100,17 +100,16 @@ def verify(
     """Compare a model, op by op, with a reference.
 
     The reference is ONNX Runtime for ONNX models where it is installed, and else the interpreter;
-    it is the interpreter for ops inside branches and loops, of which the last iteration counts,
-    and for models that ONNX Runtime does not load. What is verified is the code that this
-    model gets: a kernel family hides the structure of the ops that it computes.
-    With --per-cluster, clusters are those that the model has without that, and the reference is the
-    interpreter on what the clusters before have computed, so that each is judged alone; where a
-    cluster declares a tolerance, since its device computes in another type, that is allowed. Inputs
-    that are not given are random. A model with open dims is compiled for any sizes and compared at
-    those of --at, or at likely ones. The status is 1 if an op differs.
-    With a state (--state, or what the module says), --steps steps are compared: one at the sizes of
-    --at or likely ones, and then such of one new element. Each side goes on from its own state,
-    which begins empty where no --input gives it.
+    it is the interpreter for ops inside branches and loops, of which the last iteration counts, and
+    for models that ONNX Runtime does not load. What is verified is the code that this model gets: a
+    kernel family hides the structure of the ops that it computes. With --per-cluster, clusters are
+    those that the model has without this option. The reference is the interpreter on the results of
+    earlier clusters, so that each is judged alone. A cluster whose device computes in another type
+    may declare a tolerance. Inputs that are not given are random. A model with open dims is
+    compiled for any sizes and compared at those of --at, or at likely ones. The status is 1 if an
+    op differs. With a state (--state, or the module's own), --steps steps are compared: one at the
+    sizes of --at or at likely sizes, then steps with one new element each. Each side goes on from
+    its own state, which begins empty where no --input gives it.
     """
     from functools import partial
 
@@ -129,7 +128,8 @@ def verify(
     if no_families:
         options = replace(options, kernels=Kernels.GENERIC)
     known = make_context()
-    # Where clusters are compared, they are those of the target; else ops are, as they were read.
+    # If clusters are compared, they are those of the target; otherwise the ops are compared as they
+    # were read.
     reading = options if per_cluster else replace(options, target=None, gpu_arch=None)
     source = read_to_compile(known, model, reading)
     likely = decision_sizes(known, source.module)
@@ -308,7 +308,8 @@ def _expected(
 ) -> "tuple[Arrays, str]":
     """Return the expected values of these outputs, and the words for the reference.
 
-    ONNX Runtime knows those of its graph, the interpreter the others, as far as they have run.
+    ONNX Runtime computes the values of its graph, the interpreter the others, as far as they have
+    run.
     """
     from braid.tools.comparison.nested_results import has_run
 

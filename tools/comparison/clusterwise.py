@@ -28,8 +28,8 @@ from braid.tools.comparison.layerwise import expose_results
 class ExposedClusters:
     """A model of which what leaves each cluster is an output.
 
-    `order` are the names of all outputs in the order in which the ops stand, `placements` the
-    clusters of those that one makes.
+    `order` are the names of all outputs in the order of the ops, `placements` the clusters of those
+    that a cluster computes.
     """
 
     module: ModuleOp
@@ -45,8 +45,9 @@ class ExposedClusters:
 class SingleClusters:
     """A model whose clusters read what others should have computed as further inputs.
 
-    So that the error of one is not that of those behind it. `given` are the names of these inputs
-    by the output that each stands for, `tolerances` those that the ops behind an output declare.
+    So the error of one cluster does not include that of earlier ones. `given` are the names of
+    these inputs by the output that each stands for, `tolerances` those that the ops behind an
+    output declare.
     """
 
     module: ModuleOp

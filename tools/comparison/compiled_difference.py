@@ -1,4 +1,4 @@
-"""In what two compiled models differ: what was decided, what it takes, and each kernel."""
+"""The differences between two compiled models: decisions, resources, and each kernel."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ class Change(Generic[_T]):
 class CompiledDifference:
     """The differences, and `kernels_alike`, the number of kernels with all decisions alike.
 
-    `kernels` is None where the kernels of one model are not known, as of artifacts. `seconds` are
+    `kernels` is None if the kernels of one model are unknown, as for artifacts. `seconds` are
     those of one run: measured, or else the sum over kernels.
     """
 

@@ -15,7 +15,7 @@ from braid.tools.comparison.decided_kernels import DecidedKernel, decided_kernel
 
 @dataclass(frozen=True)
 class CompiledFacts:
-    """A model as it was compiled; `kernels` is None where only the artifact is known.
+    """A model as it was compiled; `kernels` is None if only the artifact is known.
 
     `contents` are digests of what bytes count: code, and each weight by its name.
     """
@@ -27,7 +27,7 @@ class CompiledFacts:
 
     @staticmethod
     def of_artifact(artifact: Artifact) -> "CompiledFacts":
-        """Return what an artifact says of itself. Raises BraidError where it is damaged."""
+        """Return the facts that an artifact holds. Raises BraidError where it is damaged."""
         manifest = artifact.manifest
         return CompiledFacts(_settings(manifest), _bytes(artifact), _contents(artifact), None)
 

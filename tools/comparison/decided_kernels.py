@@ -35,9 +35,8 @@ MEASURED = "measured here"
 class DecidedKernel:
     """A kernel, named after the model's ops that it computes.
 
-    `schedule` is that of a kernel family, empty where none makes it. `seconds` are what its `runs`
-    in one run of the model are expected to take together, as `source` says, or took where they
-    were measured.
+    `schedule` is that of a kernel family, empty where none makes it. `seconds` is the time of all
+    its `runs` in one run of the model, expected or measured as `source` says.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What one run of an op is predicted to cost, and what else was weighed for it."""
+"""The predicted cost of one run of an op, and the alternatives."""
 
 from collections.abc import Iterator, Sequence
 
@@ -77,7 +77,7 @@ def _reason(choices: Sequence[tuple[LayoutChoice, Cost]], taken: Cost) -> str:
     if least.seconds >= taken.seconds * (1 - _NEGLIGIBLE):
         return f"because: the cheapest of {len(choices)} choices of layouts by itself"
     saved = format_seconds(taken.seconds - least.seconds)
-    return f"because: `{best}` would save {saved} here, and what is around it decides"
+    return f"because: `{best}` would save {saved} here, and the surrounding ops decide"
 
 
 def _listed(parts: Sequence[str]) -> str:

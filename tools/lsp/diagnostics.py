@@ -1,4 +1,4 @@
-"""What is wrong with a text, as editors show it."""
+"""The errors of a text, as editors show them."""
 
 from lsprotocol.types import (
     Diagnostic,

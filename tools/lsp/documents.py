@@ -83,7 +83,7 @@ class Documents:
             version.hurry.set()
 
     async def _run(self, uri: str, version: _Version) -> Analysis | None:
-        """Return the analysis of a version, None where another one came first."""
+        """Return the analysis of a version, None if another one came first."""
         pause = min(PAUSE + _PAUSE_OF_A_CHARACTER * len(version.text), _LONGEST_PAUSE)
         await _first(version.hurry.wait(), pause)
         if version.is_stopped:

@@ -92,7 +92,7 @@ def _of_value(part: Part, value: SSAValue, name: str) -> str:
 
 
 def _origin(value: SSAValue) -> str:
-    """Say what defines `value`."""
+    """Describe the definition of `value`."""
     if isinstance(value, BlockArgument):
         around = value.owner.parent_op()
         of = f" of `{around.name}`" if around is not None else ""
@@ -126,7 +126,7 @@ def _bytes_of(type: AnyTensor) -> str:
 
 
 def _of_op(op: Operation) -> Iterator[str]:
-    """Yield a heading, what the class says of the op, its results, and what is decided on it."""
+    """Yield a heading, the documentation of the op, its results, and the decisions about it."""
     names = ", ".join(f'"{name}"' for name in names_of(op))
     yield f"`{op.name}`{f' {names}' if names else ''}"
     function_type = op.properties.get("function_type")

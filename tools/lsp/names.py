@@ -54,7 +54,7 @@ class Names:
         return next((use for use in uses if use.place.holds(position)), None)
 
     def definition_of(self, use: Use) -> Definition | None:
-        """Return what a name means where it stands, None where nothing defines it."""
+        """Return the meaning of a name at its position, None if nothing defines it."""
         known = self._definitions.get(_plain(use.name), ())
         if (itself := next((each for each in known if each.place == use.place), None)) is not None:
             return itself

@@ -44,7 +44,7 @@ def references_at(
 
 
 def highlights_at(analysis: Analysis, position: int) -> list[DocumentHighlight]:
-    """Return where that of which the name is at `position` is written and read."""
+    """Return the definition and uses of the value whose name is at `position`."""
     found = _definition(analysis, position)
     if found is None:
         return []
@@ -66,7 +66,7 @@ def renamed_at(analysis: Analysis, uri: str, position: int, name: str) -> Worksp
     None where no name is, or nothing defines it.
 
     Raises:
-        BraidError: it is no name, or another definition has it where this one is visible.
+        BraidError: it is no name, or another definition with this name is visible here.
 
     """
     found = _definition(analysis, position)

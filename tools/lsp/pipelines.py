@@ -63,7 +63,7 @@ def _end_of_word(text: str, start: int) -> int:
 def completions_in_comment(prefix: str) -> list[Completion] | None:
     """Return what may stand after `prefix`, a line up to the cursor.
 
-    None where that is no comment that runs `braid-opt`.
+    The result is None if that is no comment that runs `braid-opt`.
     """
     if (comment := _COMMENT.match(prefix)) is None:
         return None

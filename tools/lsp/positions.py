@@ -30,7 +30,7 @@ class TextPositions:
         return Position(line, self._units(self._text[start:offset]))
 
     def range(self, place: TextRange, start: int = 0) -> Range:
-        """Return what an editor calls `place`, which counts from `start`."""
+        """Return the editor's name of `place`, which counts from `start`."""
         return Range(self.position(start + place.start), self.position(start + place.end))
 
     def line_start(self, line: int) -> int:

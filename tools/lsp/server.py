@@ -52,7 +52,7 @@ class BraidServer(LanguageServer):
         super().__init__("braid-lsp", __version__)  # pyright: ignore[reportUnknownMemberType]
         self.documents = Documents(self._analyze, self._publish)
         self.context = make_context()
-        """For completion; the worker has others."""
+        """For completion; the worker has another instance."""
 
     def _analyze(self, text: str, uri: str, stop: Stop) -> Analysis:
         """Return the analysis of any text, on the worker's thread."""
@@ -190,7 +190,7 @@ def _add_edits(server: BraidServer) -> None:
 
 def serve() -> int:
     """Answer an editor on standard input and output until it ends the session."""
-    # What is printed by accident must not stand between the messages.
+    # Accidental prints must not come between the messages.
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     sys.stdout = sys.stderr

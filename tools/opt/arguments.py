@@ -130,7 +130,7 @@ def _conflict(namespace: Mapping[str, Any]) -> str | None:
 
 
 def _unrecognized(arguments: Sequence[str], known: Collection[str]) -> str:
-    """Say which arguments are none, with the flag or pass that is most like the first of them."""
+    """Report unknown arguments, with the flag or pass most similar to the first of them."""
     message = f"unrecognized arguments: {' '.join(arguments)}"
     name = arguments[0].lstrip("-").partition("=")[0]
     similar = did_you_mean(f"--{name}", (f"--{each}" for each in known))

@@ -31,7 +31,7 @@ from braid.tools.opt.round_trip import verify_round_trip
 
 @dataclass
 class ChunkProcessor:
-    """Runs a pipeline on chunks of one file; `passes` is None for that of a reproducer.
+    """Runs a pipeline on chunks of one file; `passes` is None to use those of a reproducer.
 
     The text of the latter goes to `sources`, by the name that diagnostics have for it.
     """

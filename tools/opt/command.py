@@ -1,4 +1,4 @@
-"""The command `braid-opt`, and what it says when it ends badly."""
+"""The command `braid-opt`, and its messages when it fails."""
 
 import sys
 import traceback

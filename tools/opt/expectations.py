@@ -23,7 +23,7 @@ _EXPECTATION = re.compile(
 
 @dataclass(frozen=True)
 class Expectation:
-    """A diagnostic that has to come; `line` is None where it has no location."""
+    """A diagnostic that has to come; `line` is None if it has no location."""
 
     severity: Severity
     line: int | None
@@ -51,7 +51,7 @@ def check_diagnostics(
     """Return errors for diagnostics that are not expected, and for expectations not met.
 
     `text` begins after `line_offset` lines of `file`. A note of an error counts on its own, and
-    every expectation is used once. With `only_expected`, others may be emitted as well.
+    every expectation is used once. With `only_expected`, other diagnostics may be emitted as well.
     """
     pending, problems = parse_expectations(text, file, line_offset)
     for severity, message, location in _flatten(emitted):

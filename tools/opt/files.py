@@ -12,7 +12,7 @@ from braid.tools.terminal.outputs import STANDARD_OUTPUT, write_files, write_sta
 
 
 def stored_pipeline(parsed: ParsedFile, file: str) -> str:
-    """Return the pipeline that a reproducer holds. Raises `BraidError` where there is none."""
+    """Return the pipeline that a reproducer holds. Raises `BraidError` if there is none."""
     pipeline = parsed.external_resources.get("mlir_reproducer", {}).get("pipeline")
     if not isinstance(pipeline, str):
         raise BraidError(

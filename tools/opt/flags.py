@@ -21,7 +21,7 @@ from braid.tools.opt.output_flags import (
 from braid.tools.opt.reports import list_dialects, list_passes
 
 IF_BARE = {"split-input-file": SPLIT_MARKER, "verify-diagnostics": "all"}
-"""The values that flags stand for without one, although they take one."""
+"""The default values of flags whose value may be omitted."""
 
 _DESCRIPTION = (
     "Reads MLIR, runs a pipeline of passes on it and prints the result. A flag of the name of a "

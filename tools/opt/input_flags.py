@@ -1,4 +1,4 @@
-"""The flags of `braid-opt` that say what is read and checked, and what happens on errors."""
+"""The flags of `braid-opt` about reading, verification, and reactions to errors."""
 
 import argparse
 from pathlib import Path
@@ -23,7 +23,7 @@ def add_flags_of_input(parser: argparse.ArgumentParser) -> None:
         "--output-split-marker",
         default=SPLIT_MARKER,
         metavar="MARKER",
-        help="what stands between the results of such parts",
+        help="separator between the results of such parts",
     )
     flag("--allow-unregistered-dialect", help="accept ops of unknown dialects")
     group.add_argument(
@@ -45,7 +45,7 @@ def add_flags_of_input(parser: argparse.ArgumentParser) -> None:
 
 
 def add_flags_of_checks(parser: argparse.ArgumentParser) -> None:
-    """Add flags that say what is verified."""
+    """Add flags about verification."""
     group = parser.add_argument_group("checking")
     flag = flag_adder(group)
     flag("--verify-roundtrip", help="verify that the input is read back as it is printed")
@@ -77,7 +77,7 @@ def add_flags_of_checks(parser: argparse.ArgumentParser) -> None:
         "--mlir-very-unsafe-disable-verifier-on-parsing",
         dest="verify_input",
         action="store_false",
-        help="do not verify the input, but what passes make of it",
+        help="do not verify the input, only the results of passes",
     )
     flag(
         "--mlir-disable-threading",
@@ -86,7 +86,7 @@ def add_flags_of_checks(parser: argparse.ArgumentParser) -> None:
 
 
 def add_flags_of_errors(parser: argparse.ArgumentParser) -> None:
-    """Add flags that say what happens on errors, and what reproduces them."""
+    """Add flags about reactions to errors, and their reproducers."""
     group = parser.add_argument_group("errors")
     flag = flag_adder(group)
     flag(

@@ -18,7 +18,7 @@ _NO_IDENTIFIER = re.compile(r"[^\w$.-]", re.ASCII)
 
 @dataclass(frozen=True)
 class PrintFormat:
-    """The format that the printing flags give. Limits are None where nothing is left out."""
+    """The format that the printing flags give. Limits are None to print everything."""
 
     generic: bool = False
     debuginfo: bool = False
@@ -58,7 +58,7 @@ class FormattedPrinter(CachingPrinter):
         super().print_attribute(cast(Attribute, attribute))
 
     def _short_elements(self, dense: DenseIntOrFPElementsAttr) -> str | None:
-        """Return what is printed in place of many elements, None where all of them are."""
+        """Return the text that replaces many elements, None to print all of them."""
         most, plain = self._format.most_elements, self._format.most_plain_elements
         if (most is None and plain is None) or dense_is_splat(dense):
             return None

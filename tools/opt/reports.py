@@ -61,7 +61,7 @@ def _entry(name: str, text: str) -> str:
 
 def _first_line(pass_class: type[ModulePass]) -> str:
     documentation = inspect.cleandoc(pass_class.__doc__ or "")
-    # A dataclass without a docstring gets its signature as one, which says nothing new.
+    # A dataclass without a docstring gets its signature as one, which adds nothing.
     if documentation.startswith(f"{pass_class.__name__}("):
         return ""
     return documentation.partition("\n")[0]

@@ -12,7 +12,7 @@ def verify_round_trip(context: Context, module: ModuleOp, file: str) -> None:
     """Print a module in its custom and its generic form, and read each back.
 
     Raises:
-        BraidError: one cannot be read, or is another module.
+        BraidError: one cannot be read, or is a different module.
 
     """
     for form, print_format in (
@@ -40,9 +40,9 @@ def verify_round_trip(context: Context, module: ModuleOp, file: str) -> None:
 
 
 def _share_resources(module: ModuleOp, again: ModuleOp) -> None:
-    """Give resources of `again` the names of those of `module`.
+    """Give resources of `again` the names that they have in `module`.
 
-    What is read once more into a context gets new ones.
+    A module that is read again into the same context gets new names.
     """
     for op, other in zip(module.walk(), again.walk(), strict=False):
         for ours, theirs in ((op.attributes, other.attributes), (op.properties, other.properties)):

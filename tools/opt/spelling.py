@@ -24,7 +24,7 @@ def plain_arguments(
     """Write flags of these names with two dashes, and `switches` among them without a value.
 
     A switch that is false is left out, or becomes `--no-…` where that is one of `names`. Flags of
-    `if_bare` get the value there if they have none.
+    `if_bare` get the value there if they are given without one.
 
     Raises:
         BraidError: a switch is given something else than true, false, 1 or 0.

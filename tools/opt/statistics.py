@@ -22,7 +22,7 @@ class PassCounts:
     removed: int = 0
 
     def add(self, other: "PassCounts") -> None:
-        """Count what another run of the pass did as well."""
+        """Add the counts of another run of the pass."""
         self.found += other.found
         self.made += other.made
         self.removed += other.removed

@@ -15,7 +15,7 @@ PLACE = "{}"
 
 @dataclass(frozen=True)
 class Failure:
-    """The status of a command, and what it wrote to both streams; None: it ran too long."""
+    """The status of a command, and the output to both streams; None: it ran too long."""
 
     status: int | None
     output: str
@@ -65,7 +65,7 @@ class Symptom:
 
 
 def symptom_of(command: Command, file: Path, pattern: str | None) -> Symptom:
-    """Return what goes wrong on the whole model.
+    """Return the failure on the whole model.
 
     Raises:
         BraidError: nothing does, or the output does not match `pattern`.

@@ -1,4 +1,4 @@
-"""A function with some of its ops: what they read becomes inputs, what nobody reads results."""
+"""A function with some of its ops: missing operands become inputs, unused values results."""
 
 from collections.abc import Iterator, Sequence
 

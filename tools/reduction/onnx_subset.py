@@ -1,4 +1,4 @@
-"""An ONNX model with some of its nodes: what they read is given, what nobody reads returned."""
+"""An ONNX model with some of its nodes: missing operands become inputs, unused values outputs."""
 
 from collections.abc import Sequence
 

@@ -94,7 +94,7 @@ def _reduce_module(path: Path, oracle: _Oracle) -> Reduction:
     context = make_context()
     module = read_source(context, path).module
     name = module.attributes.get(PARAMETERS)
-    if isinstance(name, StringAttr):  # the candidates stand in another directory
+    if isinstance(name, StringAttr):  # the candidates are in another directory
         _bring(path_beside(path, name.data), oracle.file.parent / name.data)
     before = len(module_subset.removable(module))
     _check(oracle.fails(_content(context, module)), path)
@@ -112,7 +112,7 @@ def _bring(weights: Path, to: Path) -> None:
     to.parent.mkdir(parents=True, exist_ok=True)
     try:
         os.link(os.path.realpath(weights), to)
-    except OSError:  # of another file system, or of another user
+    except OSError:  # on another file system, or of another user
         shutil.copyfile(weights, to)
 
 

@@ -53,7 +53,8 @@ _LARGEST_ORDER = 1 << 14
 class Order(BaseModel):
     """An answer of the user between levels, such as go, stop, quit or threshold X.
 
-    The others are level N and space NAME=V,V … The service asks again for what is none of these.
+    The others are level N and space NAME=V,V … The service repeats its question after any other
+    answer.
     """
 
     line: str = Field(pattern=r"^[ -~]+$", max_length=1000)

@@ -10,7 +10,7 @@ from braid.tools.service.storage import TaskQueue
 
 
 class Metrics(Collector):
-    """Counts of one server; the states of tasks are those of the queue."""
+    """Counters of one server; the states of tasks are those of the queue."""
 
     def __init__(self, queue: TaskQueue) -> None:
         self._queue = queue

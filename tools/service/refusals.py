@@ -16,11 +16,11 @@ class Problem(BaseModel):
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return what OpenAPI says of answers with these statuses."""
+    """Return the OpenAPI descriptions of answers with these statuses."""
     what = {
         400: "The body cannot be read, or a run of it fails, or uses more than it may.",
         401: "No valid token.",
-        404: "There is no such task, or it has none.",
+        404: "There is no such task, or it has no such file.",
         409: "The task is in another state.",
         413: "The body is too large.",
         429: "Too many wait already.",

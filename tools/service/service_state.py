@@ -18,8 +18,8 @@ from braid.tools.service.usage import Usage
 class Limits:
     """Resource limits of the server.
 
-    `upload` is the size of a request body in bytes, `queue` the number of waiting tasks, `user`
-    that of tasks of one token that wait or run, `run` the resources of one run, `runs` and
+    `upload` is the size of a request body in bytes, `queue` the number of waiting tasks, `user` the
+    number of waiting or running tasks of one token, `run` the resources of one run, `runs` and
     `waiting_runs` the numbers of concurrent and waiting runs.
     """
 

@@ -34,7 +34,7 @@ def open_service(
     """Yield the service on this user's queue, which no other server works off meanwhile.
 
     Raises:
-        BraidError: another one does, or its directory cannot be written.
+        BraidError: another server does, or its directory cannot be written.
 
     """
     directory = own_cache_directory() / _FOLDER
@@ -42,7 +42,7 @@ def open_service(
     beside = database.with_name(f"{database.name}.serve")  # not with the models: caches may differ
     try:
         private_directory(directory)
-        directory.chmod(DIRECTORY_MODE)  # made by an older version, which let others read it
+        directory.chmod(DIRECTORY_MODE)  # made by an older version, which let other users read it
         lock = open_private(beside)
     except OSError as error:
         raise BraidError(f"cannot write to '{error.filename}': {error.strerror}") from error

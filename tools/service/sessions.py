@@ -1,4 +1,4 @@
-"""Processes in sessions of their own, which end with all that they have started."""
+"""Processes in new sessions, which end with all processes that they have started."""
 
 import contextlib
 import os

@@ -81,7 +81,7 @@ class Tokens:
             return [(row.name, row.created) for row in rows]
 
     def remove(self, name: str) -> None:
-        """Remove a token, which then gives no access. Raises BraidError where there is none."""
+        """Remove a token, which then gives no access. Raises BraidError if there is none."""
         with Session(self.engine) as session, session.begin():
             row = session.get(TokenRow, name)
             if row is None:
@@ -135,7 +135,7 @@ class TaskQueue:
             return _task(row)
 
     def get(self, identity: str) -> Task | None:
-        """Return the task of this name, None where there is none."""
+        """Return the task of this name, None if there is none."""
         with Session(self.engine) as session:
             row = session.scalar(select(TaskRow).where(TaskRow.id == identity))
             return None if row is None else _task(row)
@@ -200,7 +200,7 @@ class TaskQueue:
             return True
 
     def remove(self, identity: str) -> bool:
-        """Forget a task that has ended, and what happened to it; False where it has not."""
+        """Forget a task that has ended, and what happened to it; it is false if it has not."""
         with Session(self.engine) as session, session.begin():
             row = _held(session, identity)
             if row is None or not State(row.state).is_final:
@@ -210,7 +210,7 @@ class TaskQueue:
             return True
 
     def happened(self, identity: str, events: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-        """Add events (kind, data), and what they say of the task."""
+        """Add events (kind, data), and update the task by them."""
         with Session(self.engine) as session, session.begin():
             row = _held(session, identity)
             if row is None:
@@ -235,7 +235,7 @@ class TaskQueue:
             ]
 
     def resume(self) -> int:
-        """Queue what a server left running that is no more; how many tasks those were."""
+        """Queue tasks that a dead server left running; return their number."""
         with Session(self.engine) as session, session.begin():
             rows = list(session.scalars(select(TaskRow).where(TaskRow.state == State.RUNNING)))
             for row in rows:

@@ -1,4 +1,4 @@
-"""The tables of the service, beside those of the records; revision r0003 makes them."""
+"""The tables of the service, next to those of the records; revision r0003 makes them."""
 
 from typing import Any, ClassVar
 

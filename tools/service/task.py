@@ -57,7 +57,7 @@ def _texts(option: str, description: str) -> Any:
 
     def with_pattern(schema: dict[str, Any]) -> None:
         schema["items"]["pattern"] = _PATTERNS[option]
-        schema["uniqueItems"] = True  # and each name once, which a schema cannot say
+        schema["uniqueItems"] = True  # and each name once, which a schema cannot express
 
     return Field([], description=description, json_schema_extra=with_pattern)
 
@@ -112,7 +112,7 @@ class TaskOptions(BaseModel):
         description="Name of a machine that the server knows; by default its own.",
     )
     on_miss: Literal["default", "library", "probe", "tune"] = Field(
-        "tune", description="What a kernel gets of which no search is recorded."
+        "tune", description="The policy for kernels without a recorded search."
     )
     seconds: float = Field(
         600.0, ge=0, le=86400, description="Budget of the search: no further kernel after so long."
@@ -143,7 +143,7 @@ class TaskOptions(BaseModel):
         True, description="Run the model as found and as before, and take back what is not faster."
     )
     space: str | None = Field(
-        None, max_length=1 << 16, description="What is searched: the text of a file of spaces."
+        None, max_length=1 << 16, description="The spaces to search: the text of a file of spaces."
     )
     space_format: SpaceFormat = "toml"
     shapes: SizeTexts = _texts("shapes", "Shapes of inputs with open dims: x=1,3,224,224.")
@@ -188,7 +188,7 @@ class TaskOptions(BaseModel):
         return name
 
     def compile_options(self) -> CompileOptions:
-        """Return those of them that say what is compiled."""
+        """Return those options that describe the compilation."""
         sizes: dict[str, Any] = {
             name: _READERS[name](getattr(self, name)) or None for name in _SIZES
         }
@@ -230,7 +230,7 @@ class Kernel(BaseModel):
 
     what: str
     ops: list[str] = Field(
-        default_factory=list[str], description="The model's ops in it, of each place where it is."
+        default_factory=list[str], description="The model's ops in it, with the place of each."
     )
     schedule: str | None = None
     library: float | None = None
@@ -245,14 +245,14 @@ class Task(BaseModel):
     id: str
     options: TaskOptions
     given: dict[str, Any] = Field(
-        default_factory=dict[str, Any], description="Those of the options that are not as usual."
+        default_factory=dict[str, Any], description="Options that differ from their defaults."
     )
     state: State
-    step: str = Field("", description="What is being done, for people.")
+    step: str = Field("", description="The present step, for people.")
     error: str | None = None
     diagnostics: list[TaskDiagnostic] = Field(
         default_factory=list[TaskDiagnostic],
-        description="What passes warned of and, of a task that failed, why.",
+        description="Warnings of passes and, for a failed task, the reason.",
     )
     asks: bool = Field(False, description="The search waits for an order.")
     created: float
@@ -264,7 +264,7 @@ class Task(BaseModel):
     has_explanation: bool = False
     owner: str = Field("", description="The name of the token that queued it.")
     done: int = Field(0, description="Kernels of this step that are over.")
-    total: int = Field(0, description="Kernels of this step; 0 where it has none.")
+    total: int = Field(0, description="Kernels of this step; 0 if it has none.")
     ends: float | None = Field(None, description="When the search ends at the latest.")
 
 

@@ -100,7 +100,7 @@ class TaskRunner:
         return done
 
     async def remove(self, identity: str) -> bool:
-        """End a task where it has not, and forget it and its files; False where there is none."""
+        """End a task that is running, and delete it and its files; it is false if there is none."""
         await self.cancel(identity)
         while identity in self._running:  # its process is gone, and is cleared away right now
             await self.bell.wait(_CLEARING)

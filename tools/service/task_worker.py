@@ -1,8 +1,8 @@
 """The process that works on one task: searches its kernels, compiles it and explains it.
 
 Its argument is the directory of the task. It writes what happens as JSON lines to standard output,
-and reads the user's orders, a line each, from standard input; where that ends, the server is gone,
-and so is this process with all that it has started.
+and reads the user's orders, a line each, from standard input; when that ends, the server is gone,
+and this process ends with all processes that it has started.
 """
 
 import json
@@ -83,7 +83,7 @@ class Diagnostics:
         self._said: list[dict[str, Any]] = []
 
     def add(self, diagnostic: Diagnostic) -> None:
-        """Tell what a pass says."""
+        """Report a remark of a pass."""
         self._said.append(self._plain(diagnostic))
         self._report("diagnostics", diagnostics=self._said)
 
@@ -218,7 +218,7 @@ def _names(model: Path, options: TaskOptions) -> frozenset[str]:
 def _kernels(report: "TuningReport", names: frozenset[str]) -> list[Kernel]:
     """Return the kernels that have a record, those that take longest first.
 
-    They are called by the model's ops, of which `names` are all.
+    They are called by the model's ops, all of which are in `names`.
     """
     from braid.targets.costs.schedule_records import load_tuned
     from braid.tools.explain.model_names import joined, model_ops

@@ -11,7 +11,7 @@ from braid.support.errors import BraidError, SourceLocation
 
 
 def _print_nothing() -> None:
-    """Print nothing: what was written to files says enough."""
+    """Print nothing: the written files are the result."""
 
 
 @dataclass(frozen=True)

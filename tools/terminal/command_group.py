@@ -115,7 +115,7 @@ class CommandGroup(typer.Typer):
             self.callback()(_do_nothing)  # what gives the group itself the common options
 
     def command(self, *args: Any, **how: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Register a function as a command; it is left as it is."""
+        """Register a function as a command; the function does not change."""
         register = super().command(*args, **how)
         return _registering(register)
 

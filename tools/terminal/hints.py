@@ -15,8 +15,8 @@ _ZIP = b"PK\x03\x04"
 def with_way_out(error: BraidError) -> BraidError:
     """Return the error with a hint, made of why the system does not read a file, or of the file.
 
-    Errors that have one are left as they are, and so are those of which nothing is known; but a
-    file that is no ONNX model may be something else, which says more than any hint.
+    Errors with a hint, and unknown ones, do not change. But a file that is no ONNX model may be of
+    another kind, and then the message names that.
     """
     location, notes = error.location, error.notes
     cause = error.__cause__ or error.__context__

@@ -40,8 +40,8 @@ def _is_pythons() -> bool:
 def ended_by_interrupts(is_program: bool) -> Generator[None]:
     """Let Ctrl-C end the process with `INTERRUPTED` while a program imports its modules.
 
-    Otherwise it would be an exception in any line of any module, some of which lose it. Where it
-    does something else than Python has it do, that stays.
+    Otherwise it would be an exception in any line of any module, some of which lose it. A handler
+    other than Python's default is kept.
     """
     if not is_program or not _is_pythons():
         yield

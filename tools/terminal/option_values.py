@@ -72,7 +72,7 @@ def _parse_size(option: str, name: str, text: str) -> int | None:
 
 
 def _require_size(option: str, name: str, text: str) -> int:
-    """Return the size that `text` is. Raises BraidError where it is none."""
+    """Return the size that `text` is. Raises BraidError if it is invalid."""
     size = _parse_size(option, name, text)
     if size is None:
         raise BraidError(

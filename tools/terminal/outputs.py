@@ -16,7 +16,7 @@ STANDARD_OUTPUT = Path("-")
 
 
 def check_outputs(*paths: Path | None, model: Path | None = None) -> None:
-    """Find what will keep outputs from being written; None stands for one that nobody wants.
+    """Find reasons why outputs cannot be written; None is an output that is not wanted.
 
     Raises:
         BraidError: a file cannot be written, two outputs are the same file, or one is the file of

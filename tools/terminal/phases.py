@@ -50,8 +50,8 @@ def shown_progress(what: str) -> Generator[Callable[[str], None]]:
     """Show a line on standard error while the block runs, with the steps of what it compiles.
 
     `what` is shown before the first step. The function that is given replaces that text, where no
-    step is counted. Nothing is left of the line afterwards, and nothing is shown where standard
-    error is no terminal.
+    step is counted. The line is erased afterwards, and is not shown if standard error is no
+    terminal.
     """
     from rich.console import Console  # a model that was compiled before does without
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeRemainingColumn

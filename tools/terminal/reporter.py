@@ -22,7 +22,7 @@ QUIET, NORMAL, VERBOSE, DEBUG = -1, 0, 1, 2
 
 @dataclass
 class Reporter:
-    """The wishes of the user, and what was said so far."""
+    """The user's output options, and the messages so far."""
 
     is_json: bool = False
     verbosity: int = NORMAL
@@ -47,7 +47,7 @@ class Reporter:
         return self.verbosity == NORMAL and not self.is_json and sys.stderr.isatty()
 
     def tell(self, text: str) -> None:
-        """Say a line of text that is no result."""
+        """Print a line of text that is no result."""
         if self.verbosity > QUIET and not self.is_json:
             print(text, file=sys.stderr, flush=True)
 
@@ -56,7 +56,7 @@ class Reporter:
         return document(__version__, self.command, result, status, self.diagnostics)
 
     def print_document(self, result: Mapping[str, object] | None, status: int) -> None:
-        """Print the document of `--json`, of which there is one."""
+        """Print the single document of `--json`."""
         print(self.document(result, status), end="", flush=True)
         self.said_status = status
 

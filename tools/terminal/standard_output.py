@@ -1,7 +1,7 @@
 """Standard output: what is wrong with it is said, unless its reader has only seen enough.
 
-A process may begin without any of its three standard files. The next files that it opens would be
-these then, and what libraries and compilers say would be written into them.
+A process may begin without any of its three standard files. The next files that it opens would then
+get these numbers, and output of libraries and compilers would be written into them.
 """
 
 import errno
@@ -48,7 +48,7 @@ def _hold_places() -> None:
             os.fstat(descriptor)
         except OSError:
             os.open(os.devnull, os.O_RDONLY)  # gets the lowest number that is free, this one
-    # Python has None for what was closed when it began.
+    # Python sets streams to None that were closed when it began.
     sys.stdin = sys.stdin or TextIOWrapper(FileIO(0, closefd=False))
     sys.stdout = sys.stdout or TextIOWrapper(FileIO(1, "w", closefd=False))
     sys.stderr = sys.stderr or TextIOWrapper(FileIO(os.devnull, "w"))

@@ -21,7 +21,7 @@ _COMMANDS = ("go", "stop", "quit", "threshold", "level", "space", "help")
 
 
 class _UnclearError(Exception):
-    """A line is none of the commands."""
+    """A line is not one of the commands."""
 
 
 def steering(
@@ -77,7 +77,7 @@ def _values(points: "Sequence[KernelSchedule]") -> dict[str, list[int]]:
 
 
 def parse_order(line: str, turn: "Turn[KernelSchedule]") -> "Order[KernelSchedule] | None":
-    """Return what a line says, None where it asks for help. Raises _UnclearError."""
+    """Return the command of a line, None if it asks for help. Raises _UnclearError."""
     from braid.tuning.search import Order
 
     command, *words = line.split() or ["go"]
