@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).parents[1]
 FOLDER = "braid/support/mlir"
-"""The place of the bindings in the wheel, one of their own, since others may be installed."""
+"""The place of the bindings in the wheel: a separate one, since others may be installed."""
 _EXTENSIONS = ("_mlir", "_mlirDialectsLLVM", "_mlirRegisterEverything", "_stablehlo")
 """The modules in C that `braid.support.mlir_bindings` loads, and what `_mlir_libs` itself does."""
 _REQUIREMENT = re.compile(r"^Requires-Dist: torch-mlir==(?P<version>\d+)\n", re.MULTILINE)

@@ -38,8 +38,8 @@ def platform_tag(arch: str) -> str:
 def build(project: Path, arch: str, pythons: Sequence[str], output: Path) -> list[Path]:
     """Build the wheels of a project for an architecture; returns their paths in `output`.
 
-    That of the compiler brings upstream MLIR, and is for one version of Python or for all from one
-    on, as MLIR's bindings are.
+    The compiler's wheel contains upstream MLIR, and is for one version of Python, or for all from
+    one on, as MLIR's bindings are.
 
     Raises:
         CalledProcessError: one cannot be built, or needs more than its tag promises.
