@@ -76,7 +76,7 @@ class ArtifactCache:
     def opened(self, key: str) -> Artifact:
         """Open the artifact under `key`, without that key.
 
-        Raises BraidError if there is no valid one, or it has another key.
+        Raises BraidError if there is no valid artifact, or it has another key.
         """
         path, mark = self._path(key), _mark(key)
         try:
@@ -92,8 +92,8 @@ class ArtifactCache:
     def put(self, key: str, write: Callable[[Path], object]) -> bool:
         """Store what `write` writes under `key`, then remove old artifacts beyond the limit.
 
-        Returns whether it is kept: not if it is larger than the limit, or cannot be written, of
-        which one warning is given.
+        Returns whether it is kept: not if it is larger than the limit, or cannot be written, which
+        is reported by one warning.
         """
         path, is_kept = self._path(key), False
         half = path.with_name(f".{path.name}.{os.urandom(6).hex()}")

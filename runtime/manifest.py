@@ -139,7 +139,7 @@ class DeviceCodeSpec:
     `kind` is the kind of code, such as `stream`. `seconds` is how long it takes of a run of the
     model, as estimated when it was compiled; negative where nothing is known. Code that functions
     are launched with lies in the shared object, and nowhere else: `in_code` says that the offset is
-    one of that. `interval` is the time in seconds from one input of a stream to the next, negative
+    in the code. `interval` is the time in seconds from one input of a stream to the next, negative
     where nothing is known, and `resources` what the code takes of the device.
     """
 

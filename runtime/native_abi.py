@@ -145,7 +145,7 @@ class CValueSize(ctypes.Structure):
 
 
 class COpen(ctypes.Structure):
-    """`braid_open_v1`, of which Python reads the sizes in inputs."""
+    """`braid_open_v1`, of which Python reads only the sizes that are in inputs."""
 
     value_count: int
     values: Sequence[CValueSize]
@@ -291,7 +291,7 @@ def find_headers() -> Path:
     """Return the directory of the native runtime's C headers, which lie beside the Python code.
 
     Raises:
-        BraidError: there are none.
+        BraidError: it has none.
 
     """
     places = [Path(directory) / "native" / "include" for directory in braid.runtime.__path__]
@@ -307,7 +307,7 @@ def find_runtime(name: str) -> Path:
     """Return the path of a file of the native runtime.
 
     Raises:
-        BraidError: there is none.
+        BraidError: it has none.
 
     """
     return find_built(name, braid.runtime.__path__)

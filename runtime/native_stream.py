@@ -48,7 +48,7 @@ class StageTimes:
     """A stage of a stream: its function and device, and how often and long it has run.
 
     `expected_seconds` is what one run was taken to be when the model was compiled, 0 for unknown.
-    `replicas` are the devices that take turns with `device`; what they ran counts as well.
+    `replicas` are the devices that take turns with `device`; their runs count as well.
     """
 
     name: str
@@ -124,7 +124,7 @@ class NativeStream:
         self._finalizer = weakref.finalize(self, _close, handle, self._under_way, model, totals)
 
     def prepare(self, inputs: Sequence[Buffer], *, copy: bool) -> list[Array]:
-        """Return inputs as a request takes them, of its own where `copy` is wanted.
+        """Return inputs in the form that a request takes, copied if `copy` is set.
 
         Raises:
             BraidError: a wrong number of arrays, dtype or shape, or sizes at which the model does

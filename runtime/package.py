@@ -17,7 +17,7 @@ AnyPath = str | os.PathLike[str]
 class Package:
     """The contents that files are written from: `link` makes a shared object of `objects`.
 
-    `weights` are the bytes that the code reads; the manifest says what lies where in them.
+    `weights` are the bytes that the code reads; the manifest has the layout of these bytes.
     `link_c_library` writes manifest, objects and weights as a shared object for C at a path.
     """
 
@@ -41,14 +41,14 @@ class Package:
 
 @dataclass(frozen=True)
 class KeptArtifact:
-    """An artifact that stands for what was compiled; `package` is what it was written from."""
+    """An artifact that represents a compiled model; `package` is what it was written from."""
 
     artifact: Artifact
     package: Callable[[], Package]
 
     @property
     def manifest(self) -> Manifest:
-        """That of the artifact."""
+        """The name of the artifact."""
         return self.artifact.manifest
 
     def write(self, path: str | os.PathLike[str]) -> None:

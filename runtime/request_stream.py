@@ -43,7 +43,7 @@ class RequestStream(Protocol):
 
 
 class InterpretedStream:
-    """Runs each request when it is handed in, and keeps what came of it."""
+    """Runs each request when it is submitted, and keeps its result."""
 
     capacity = 1
 

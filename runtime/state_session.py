@@ -109,7 +109,7 @@ class StateSession:
     def stream(
         self, requests: Requests, *, return_errors: bool = False, copy: bool = True
     ) -> Stream:
-        """Run a step on one request after the other: `for y in session.stream(xs)`.
+        """Run a step for each of several requests: `for y in session.stream(xs)`.
 
         Requests and results are as those of `Model.stream`, without the state. Each step needs the
         state that the one before it left, so that they never overlap: a request is taken, and its
@@ -229,8 +229,8 @@ class StateSession:
         """Begin anew: with an empty state, or with arrays by the names of all inputs of the state.
 
         Raises:
-            BraidError: an array is missing, one is given for an input that is no state, or what is
-                given is no array of its dtype and rank.
+            BraidError: an array is missing, one is given for an input that is no state, or one has
+            another dtype or rank.
 
         """
         if not isinstance(cast(object, state), Mapping | None):
@@ -257,7 +257,7 @@ class StateSession:
     def fork(self) -> "StateSession":
         """Return a session that goes on from this state, as beams of a search do.
 
-        Nothing is copied before both go on, and then what the second one has.
+        Nothing is copied until both continue, and then only the state of the second one.
         """
         other = StateSession(self._model, self._outputs, self._capacity)
         other._state = dict(self._state)
@@ -312,7 +312,7 @@ def _shape_of(value: Any) -> tuple[int, ...]:
     try:
         return cast(tuple[int, ...], np.shape(value))
     except ValueError:
-        return ()  # the call says what is wrong
+        return ()  # the call reports the error
 
 
 def _outermost(shape: Sequence[int], order: Sequence[int]) -> int:
@@ -372,7 +372,8 @@ def matched_state(
 
 
 def _star(pattern: str, name: str) -> str | None:
-    """Return what `*` stands for in a name, "" without one; None where the name is another."""
+    """Return the part of a name that `*` matches, "" without `*`; None if the name does not
+    match."""
     before, star, after = pattern.partition("*")
     if not star:
         return "" if name == pattern else None

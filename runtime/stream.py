@@ -232,5 +232,5 @@ def check_deadline(deadline: object) -> None:
         return
     raise BraidError(
         f"deadline is {deadline!r}, expected a positive number of seconds",
-        hint="None stands for no deadline",
+        hint="None means no deadline",
     )

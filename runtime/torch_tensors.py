@@ -77,7 +77,7 @@ def tensor_of(array: Array) -> Any:
         return torch.from_numpy(array.view(integers)).view(getattr(torch, name))
     except (TypeError, AttributeError) as error:
         raise BraidError(
-            f"an output is {name}, which PyTorch has not as an element type",
+            f"an output is {name}, which is no element type of PyTorch",
             hint="give the inputs as numpy arrays, so that the outputs are such as well",
         ) from error
 
@@ -112,7 +112,7 @@ def array_to_write(what: str, tensor: Any) -> Array:
 
 
 def written(given: object, array: Array) -> Any:
-    """Return what a caller gave for an output, of which `array` is the part that was filled."""
+    """Return the caller's object for an output; `array` is the filled part of it."""
     if not is_tensor(given):
         return array
     tensor = cast(Any, given)

@@ -1,4 +1,4 @@
-"""Traces of runs, and what the hardware counted meanwhile: `braid/trace.h` in Python."""
+"""Traces of runs, and hardware counters during them: `braid/trace.h` in Python."""
 
 import ctypes
 import os
@@ -84,9 +84,9 @@ class EventKind(Enum):
 class TraceEvent:
     """Something that took from `begin` to `end`, in seconds of the system's monotonic clock.
 
-    `name` has the names of the ops of a kernel (and of what one thread did of it, a part), the
-    function of a launch or of a stage; it is empty of a run. `place` is the device of a launch,
-    else the system's number of the thread. `request` is the number of a stage's request.
+    `name` is the names of a kernel's ops (also for one thread's part of it), or the function of a
+    launch or a stage; it is empty for a run. `place` is the device of a launch, else the system's
+    number of the thread. `request` is the number of a stage's request.
     """
 
     kind: EventKind
@@ -105,7 +105,7 @@ class TraceEvent:
 
 @dataclass(frozen=True)
 class Observed:
-    """What watches the runs of a context; None for nothing."""
+    """The observer of the runs of a context; None for none."""
 
     trace: "Trace | None" = None
     counters: "HardwareCounters | None" = None
@@ -114,7 +114,7 @@ class Observed:
         """Let the next runs of the context with this handle be observed.
 
         Raises:
-            BraidError: it is of another model.
+            BraidError: it belongs to another model.
 
         """
         library = tracing_library()
@@ -133,7 +133,7 @@ class Observed:
 
 
 class Trace:
-    """What runs of one model did when; attached by `Model.traced`.
+    """The timelines of runs of one model; attached by `Model.traced`.
 
     Kernels are recorded of a model that was compiled with `profile=True`; runs, launches on
     devices and stages of streams of any.
@@ -201,7 +201,7 @@ class CounterReport:
 
 
 class HardwareCounters:
-    """What `perf_event_open` counts while kernels of one model run; attached by `Model.counted`."""
+    """The `perf_event_open` counters of the kernels of one model; attached by `Model.counted`."""
 
     def __init__(self, model: "NativeModel") -> None:
         """Open them for the threads that there are.

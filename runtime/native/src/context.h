@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * What runs of a model use.
+ * Resources of a model's runs.
  */
 #ifndef BRAID_CONTEXT_H
 #define BRAID_CONTEXT_H

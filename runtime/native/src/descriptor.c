@@ -177,8 +177,8 @@ static bool is_replica(const braid_model_v2 *descriptor, const braid_stage_v1 *s
   return same;
 }
 
-/* Whether `stage` reads only buffers that earlier stages wrote (`written` says that of each
- * buffer), and writes only others. */
+/* Whether `stage` reads only buffers that earlier stages wrote (marked in `written`), and writes
+ * only other buffers. */
 static bool check_stage(const braid_model_v2 *descriptor, const braid_stage_v1 *stage,
                         int64_t buffers, bool *written) {
   if (stage->function < 0 || stage->function >= descriptor->function_count ||

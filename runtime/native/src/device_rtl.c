@@ -7,7 +7,7 @@
  *   const double braid_rtl_clock;      cycles per second
  *   int64_t braid_rtl_launch(const void *const *inputs, void *const *outputs, const char *trace);
  *
- * of which the last returns the number of cycles, or -1 where the circuit has not ended. `trace` is
+ * the last returns the number of cycles, or -1 if the circuit did not end. `trace` is
  * the name of a file for the waveforms, or NULL: that of the environment variable BRAID_RTL_TRACE,
  * which a model with several functions finds with their names in front.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * What watches the runs of a context. A context has one observer, which all its environments refer
+ * The observer of a context's runs. A context has one observer, which all its environments refer
  * to: those of its own code, of devices, and of phases.
  */
 #ifndef BRAID_OBSERVER_H

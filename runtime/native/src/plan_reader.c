@@ -66,7 +66,7 @@ void braid_plan_place(plan_reader *in, plan_place *place, plan_space last) {
   place->offset = braid_plan_number(in, 0, INT64_MAX, "an offset is negative");
 }
 
-/* Bytes of the memory that a place is in; -1 where there is none. */
+/* The size of the memory in which an operand lies; -1 if it does not exist. */
 static int64_t memory_bytes(const plan_reader *in, const plan_place *place) {
   const braid_function_v1 *function = in->function;
   switch (place->space) {

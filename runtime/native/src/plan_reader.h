@@ -26,8 +26,8 @@ typedef struct plan_place {
   int64_t space, number, offset;
 } plan_place;
 
-/* What is read, and how far. `failed` once it has ended too soon, or is malformed: numbers are then
- * the least that are allowed. */
+/* The bytes to read, and the position. `failed` once it has ended too soon, or is malformed:
+ * numbers are then the least that are allowed. */
 typedef struct plan_reader {
   const uint8_t *at, *end;
   const braid_model_v2 *model;
@@ -41,7 +41,7 @@ typedef struct plan_reader {
 
 void braid_plan_fail(plan_reader *in, const char *what);
 
-/* Reads a number; 0 where there is none. */
+/* Reads a number; returns 0 if there is none. */
 int64_t braid_plan_word(plan_reader *in);
 
 /* Reads a number of `least` to `most`, or fails with `what`. */
@@ -62,8 +62,8 @@ void braid_plan_place(plan_reader *in, plan_place *place, plan_space last);
 /* Fails where bytes at a place lie outside of the memory of the function that is read. */
 void braid_plan_check_inside(plan_reader *in, const plan_place *place, int64_t bytes);
 
-/* The number of the function of the reader's device with this name; the number of the model's
- * functions where there is none. */
+/* The index of the function of the reader's device with this name, or the number of the model's
+ * functions if there is none. */
 int64_t braid_plan_function(const plan_reader *in, const char *name);
 
 #endif /* BRAID_PLAN_READER_H */

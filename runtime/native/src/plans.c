@@ -133,7 +133,7 @@ static bool place_buffers(const braid_plans *plans, const int64_t *dims, const i
          braid_fail_at(model, dims, "the model's arena would exceed 64 bits");
 }
 
-/* Without the dims' sizes, and what points to them. */
+/* The bytes of a plan without the dims' sizes and the arrays to which it points. */
 static braid_plan *new_plan(const braid_model_v2 *model) {
   size_t count = (size_t)(model->dim_count + model->open->result_count);
   count += (size_t)model->open->buffer_count;

@@ -17,8 +17,8 @@ typedef struct braid_plan {
   int64_t arena_bytes;
   const int64_t *dims;          /* sizes of the model's dims, for which it was made */
   const int64_t *sizes;         /* as `sizes` of braid_env */
-  const int64_t *output_shapes; /* `rank` sizes of each output, one output after the other */
-  int64_t numbers[];            /* what the others point to */
+  const int64_t *output_shapes; /* `rank` sizes of each output, output by output */
+  int64_t numbers[];            /* the arrays to which the others point */
 } braid_plan;
 
 /* The plans of one model that were asked for last. */
@@ -54,7 +54,7 @@ typedef struct braid_lifetimes {
   int32_t *by_first, *by_last; /* the orders in which they begin and end; from one malloc */
   int32_t *others;             /* those that are live with each buffer at some time; from malloc,
                                 * NULL where they are too many */
-  int64_t *starts;             /* where those of each buffer begin in `others`, and the end */
+  int64_t *starts;             /* the start of each buffer's entries in `others`, and the end */
   int64_t orders;              /* how many of the orders by size there is time to try */
 } braid_lifetimes;
 
@@ -72,11 +72,11 @@ typedef struct braid_placement {
 
 void braid_sort_placements(braid_placement *placements, int64_t count);
 
-/* What packing uses meanwhile. */
+/* Scratch memory of packing. */
 size_t braid_packing_bytes(int64_t count);
 
-/* Places buffers of these bytes, so that those that are live at one time do not overlap, and says
- * how many bytes that takes. `room` has braid_packing_bytes, for integers. False where these are
+/* Places buffers of these bytes such that buffers that are live at the same time do not overlap,
+ * and returns the total bytes. `room` has braid_packing_bytes, for integers. False where these are
  * more than 63 bits; buffers of 0 bytes are anywhere. */
 bool braid_pack(const braid_lifetimes *lifetimes, const int64_t *bytes, void *room,
                 int64_t *offsets, int64_t *total);

@@ -82,7 +82,8 @@ static bool is_seat(const braid_seat *mail) {
 }
 
 static void sleep_until_mail(braid_worker *worker) {
-  /* In one order with what callers do: they see that it sleeps, or it sees their mail. */
+  /* Sequentially consistent with the callers' accesses: they see that it sleeps, or it sees their
+   * mail. */
   atomic_store(&worker->asleep, 1);
   while (atomic_load(&worker->asleep) == 1 && !is_seat(atomic_load(&worker->mail)) &&
          !atomic_load(&closing))
@@ -108,7 +109,7 @@ static braid_seat *await_mail(braid_worker *worker) {
   }
 }
 
-/* Moves the calling thread from a CPU to another one that it may use, if it is there; whether it
+/* Moves the calling thread to another CPU that it may use, if it is on this one; returns whether it
  * was moved. A thread that wakes up while all CPUs are taken often finds itself on that of its
  * caller. */
 static bool leave_cpu(int cpu) {
@@ -245,8 +246,8 @@ static void wake(braid_worker *worker) {
 }
 
 /* When the process ends, and when the library leaves it, whose code the workers run. Then no run is
- * in progress and all of them are free; but a process may end during runs, also in a handler of a
- * signal that interrupted one, and those who are in that are left to the system. */
+ * in progress and all of them are free; but a process may also end during runs, for example in a
+ * signal handler that interrupted one, and then the system ends the busy threads. */
 __attribute__((destructor)) static void close_pool(void) {
   if (!is_of_this_process(atomic_load(&page.owner)))
     return;

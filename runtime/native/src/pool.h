@@ -2,10 +2,10 @@
  *
  * The threads of the runtime: workers, which sit idle until a caller gathers a team of them.
  *
- * A caller reserves idle workers, offers each a seat, works itself, takes back the seats of those
- * that have not come, and waits for the others. It never waits for a thread that has not begun,
- * and a worker that has begun waits for nobody, so that teams inside of teams and teams of
- * several callers cannot block each other.
+ * A caller reserves idle workers, offers each a seat, works itself, withdraws the seats of workers
+ * that have not started, and waits for the others. It never waits for a thread that has not
+ * started, and a started worker waits for no other thread. So nested teams, and teams of several
+ * callers, cannot block each other.
  */
 #ifndef BRAID_POOL_H
 #define BRAID_POOL_H
@@ -38,7 +38,7 @@ struct braid_team {
   int size;                      /* seats, with the caller's */
   int cpu;                       /* that the caller ran on when it offered the seats */
   unsigned float_mode;           /* the caller's */
-  bool must_come;                /* seats are not taken back, and nobody declines one */
+  bool must_come;                /* seats are not withdrawn, and workers do not decline them */
   _Alignas(64) atomic_uint left; /* workers that are not done, and whether the caller sleeps */
   atomic_int homeless;           /* workers that found no CPU but the caller's */
   atomic_int preempted;          /* workers that lost their CPU while the caller waited for them */
@@ -49,7 +49,7 @@ struct braid_team {
  * seats. Every team that is gathered must be started. */
 void braid_team_gather(braid_team *team, int64_t wanted);
 
-/* Offers the seats. What is in them and in the team must not be changed from here on. */
+/* Offers the seats. Their contents, and those of the team, must not change from here on. */
 void braid_team_start(braid_team *team);
 
 /* Returns when no worker is or will be at the team. The caller has done its own share. */

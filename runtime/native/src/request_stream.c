@@ -198,7 +198,7 @@ static bool must_be_waited_for(const braid_stream_t *stream, uint64_t now) {
 
 int braid_stream_close(braid_stream_t *stream) {
   if (stream == NULL || getpid() != stream->owner)
-    return 0; /* a child has none of the threads, and what they held stays */
+    return 0; /* a child has none of the threads, and the locks that they held stay locked */
   pthread_mutex_lock(&stream->lock);
   stream->closing = true;
   for (int64_t i = 0; i < stream->worker_count; ++i)
@@ -256,8 +256,8 @@ static void hand_in(braid_stream_t *stream, void *const *inputs, void *const *ou
     pthread_cond_signal(&stream->workers[i].wake);
 }
 
-/* Whether there is what must be read of a request at once; false and the error set where not. What
- * is in the lists, a run of the model as a whole checks. */
+/* Whether there is what must be read of a request at once; false and the error set where not. A run
+ * of the whole model checks the contents of the lists. */
 static bool has_lists(const braid_model_v2 *model, void *const *inputs, void *const *outputs,
                       const int64_t *const *shapes) {
   if ((inputs == NULL && model->input_count > 0) || (outputs == NULL && model->output_count > 0)) {

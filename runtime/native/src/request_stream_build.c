@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * What a stream is made of. */
+ * The parts of which a stream is built. */
 #define _GNU_SOURCE
 #include "request_streams.h"
 
@@ -96,8 +96,8 @@ static bool reads(const braid_model_v2 *model, int64_t stage, int64_t buffer) {
   return false;
 }
 
-/* What stage `number` waits for: who writes what it reads, and who reads what it writes. The first
- * pass, without room, counts. */
+/* The other stages for which stage `number` waits: the writers of its operands and the readers of
+ * its results. The first pass, without room, counts. */
 static int64_t list_needs(const braid_model_v2 *model, int64_t number, braid_need *needs) {
   const braid_stage_v1 *stage = &model->stages[number];
   const braid_function_v1 *function = &model->functions[stage->function];

@@ -108,7 +108,8 @@ static void collect_context(braid_stream_t *stream, braid_context_t *context) {
   }
 }
 
-/* With the lock: takes over what a worker's run of a stage has counted; nobody else runs there. */
+/* Called with the lock: adds the counters of a worker's run of a stage, where no other thread
+ * runs. */
 static void collect(braid_stream_t *stream, const braid_stream_worker *worker, int64_t index) {
   const braid_model_v2 *model = stream->model->descriptor;
   int64_t number = stream->stages[index].functions[worker - stream->workers];

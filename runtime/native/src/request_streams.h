@@ -28,7 +28,7 @@ typedef struct braid_request {
   char error[BRAID_STREAM_ERROR];
 } braid_request;
 
-/* What must be true of another stage for one to begin with request i. */
+/* The condition on another stage for one to begin with request i. */
 typedef struct braid_need {
   int64_t stage;
   int64_t lag; /* it has ended with request i - lag */
@@ -56,10 +56,10 @@ typedef struct braid_stream_worker {
 struct braid_stream {
   braid_model_t *model;
   braid_context_t *context;
-  braid_context_t *host; /* of stages that the host runs; NULL where there are none */
+  braid_context_t *host; /* of stages that the host runs; NULL if there are none */
   pid_t owner;
   int64_t stage_count, worker_count, capacity;
-  braid_stage_state *stages; /* of a model without any: one, which is the model */
+  braid_stage_state *stages; /* a model without stages counts as one */
   braid_stream_worker *workers;
   uint64_t *counts, *times; /* of the profile's counters, under the lock */
   char **slots;             /* of each channel, one after the other */
@@ -87,14 +87,14 @@ static inline size_t braid_slot_stride(const braid_channel_v1 *channel) {
 }
 
 /* Makes requests, stages, workers (without threads) and slots; false and the error set where there
- * is no memory. What was made is freed by the other. */
+ * is no memory. Frees the parts that were made. */
 bool braid_stream_build(braid_stream_t *stream);
 void braid_stream_free(braid_stream_t *stream);
 
 /* What the threads of workers do; the argument is a worker. */
 void *braid_stream_serve(void *worker);
 
-/* With the lock: gives one reference up, and the lock. */
+/* Called with the lock: gives up one reference, and the lock. */
 void braid_stream_release(braid_stream_t *stream);
 
 /* With the lock: requests that have passed all stages. */

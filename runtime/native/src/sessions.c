@@ -324,9 +324,8 @@ static bool begin(braid_session_t *session, const braid_context_t *context) {
   return true;
 }
 
-/* The buffer that the step writes state `i` to, which takes so many bytes: that of the state, or
- * another one where it is too short or a fork has gone on in it. NULL and the error set without
- * memory. */
+/* The buffer to which the step writes the `i`-th state, of so many bytes: the state's own, or a new
+ * one if that is too short or a fork has appended to it. NULL and the error set without memory. */
 static braid_state_buffer *appended(const braid_session_t *session, int64_t i, size_t bytes) {
   const state *own = &session->states[i];
   braid_state_buffer *buffer = own->buffer;
@@ -344,8 +343,8 @@ static braid_state_buffer *appended(const braid_session_t *session, int64_t i, s
   return buffer;
 }
 
-/* The buffer that the step writes state `i` to, which is handed on: that of another state with the
- * same output, or a new one. NULL and the error set without memory. */
+/* The buffer to which the step writes the `i`-th state, which replaces the old one: the buffer of
+ * another state with the same output, or a new one. NULL and the error set without memory. */
 static braid_state_buffer *handed(const braid_session_t *session, int64_t i, size_t bytes) {
   for (int64_t other = 0; other < session->count; ++other)
     if (other != i && session->next[other].buffer != NULL &&
@@ -359,7 +358,7 @@ static braid_state_buffer *handed(const braid_session_t *session, int64_t i, siz
   return buffer;
 }
 
-/* Chooses the buffers of the next states, first of those that grow, which others may share. False
+/* Chooses the buffers of the next states, first of growing states, which others may share. False
  * and the error set where there is no memory, or the model does not run at these shapes. */
 static bool choose_buffers(braid_session_t *session, braid_context_t *context) {
   for (int grows = 1; grows >= 0; --grows)

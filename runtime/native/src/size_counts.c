@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * Space-Saving (Metwally, Agrawal, El Abbadi: "Efficient Computation of Frequent and Top-k Elements
- * in Data Streams", ICDT 2005): where there is no room for other sizes, they take the place of
- * those that ran least, with their count, which is how much too high the new count may be. Sizes of
- * more than one in BRAID_MOST_PROFILED_SIZES runs are never lost.
+ * in Data Streams", ICDT 2005): if the table is full, new sizes replace those with the least count
+ * and inherit it, so the new count may be too high by that. Sizes of more than one in
+ * BRAID_MOST_PROFILED_SIZES runs are never lost.
  */
 #include "size_counts.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * Sizes as lists of steps: what `support/sizes/program.py` makes of size expressions. The numbers
- * of operations, and what each step does, are those of that file.
+ * of operations, and the computation of each step, are defined there.
  */
 #ifndef BRAID_SIZES_H
 #define BRAID_SIZES_H
@@ -11,7 +11,7 @@
 
 typedef struct braid_size_step {
   int64_t operation;
-  int64_t a, b, c; /* numbers of earlier steps, or what the operation says */
+  int64_t a, b, c; /* indices of earlier steps, or values as the operation says */
 } braid_size_step;
 
 typedef struct braid_size_program {

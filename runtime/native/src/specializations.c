@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * A specialization is an open model of its own, whose dims are those of the whole model without the
- * ones that have one size in it. Its context is made when it runs first.
+ * A specialization is a separate open model, whose dims are those of the whole model without the
+ * ones that it fixes. Its context is made when it runs first.
  */
 #include "specializations.h"
 

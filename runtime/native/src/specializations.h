@@ -7,7 +7,7 @@
 
 #include "internal.h"
 
-/* The specializations of one context, those that have run. */
+/* The specializations of one context that have run. */
 typedef struct braid_specializations braid_specializations;
 
 /* How many a model has: descriptors before version 15 do not say. */
@@ -24,7 +24,8 @@ bool braid_specializations_load(braid_model_t *model);
 /* NULL is allowed for what was not loaded. */
 void braid_specializations_unload(braid_model_t *model);
 
-/* For a context of `model`, none of which have run. NULL and the error set without memory. */
+/* Creates the table for a context of `model`; none of them have run. NULL and the error set without
+ * memory. */
 braid_specializations *braid_specializations_create(const braid_model_t *model);
 
 /* The context of specialization `index`; NULL for one that has not run. */

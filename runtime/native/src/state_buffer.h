@@ -15,7 +15,7 @@ typedef struct braid_state_buffer {
   atomic_int references;
 } braid_state_buffer;
 
-/* A buffer with one reference, of which `taken` bytes are taken. NULL without memory. */
+/* A buffer with one reference, `taken` bytes of which are used. NULL without memory. */
 braid_state_buffer *braid_state_buffer_create(size_t bytes, size_t taken);
 
 void braid_state_buffer_retain(braid_state_buffer *buffer);
@@ -23,8 +23,8 @@ void braid_state_buffer_retain(braid_state_buffer *buffer);
 /* NULL is allowed. */
 void braid_state_buffer_release(braid_state_buffer *buffer);
 
-/* Takes the bytes up to `end` if those up to `before` are taken; whether it did. Of several threads
- * one does. With the numbers exchanged it gives them back. */
+/* Takes the bytes up to `end` if those up to `before` are taken; whether it did. If several threads
+ * try, one of them succeeds. With the numbers exchanged it gives them back. */
 bool braid_state_buffer_take(braid_state_buffer *buffer, size_t before, size_t end);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Whether what a descriptor says of states is right. */
+ * Whether the states in a descriptor are valid. */
 #include "sessions.h"
 
 enum { FIRST_VERSION = 16 };

@@ -1,7 +1,7 @@
 """Runs models that braid has compiled: `braid_runtime.load("model.braid")`.
 
-What runs them is the package `braid`: the compiler's where that is installed, else the part of it
-that came with this package.
+The package `braid` runs them: the compiler's if that is installed, else the part that is included
+here.
 """
 
 import sys

@@ -24,8 +24,8 @@ extern "C" {
 
 /* ---- Traces --------------------------------------------------------------------------------
  *
- * A trace belongs to one model and may be attached to several contexts and streams of it, whose
- * threads write to it at the same time. It is read when none of them runs.
+ * A trace belongs to one model. Several contexts and streams of the model may write to it at the
+ * same time. It is read when none of them runs.
  */
 typedef struct braid_trace braid_trace_t;
 

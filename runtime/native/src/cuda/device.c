@@ -5,9 +5,9 @@
  * Two threads serve a GPU. The feeder takes launches in their order and copies inputs into pinned
  * memory. It starts the copy to the device, the function (as one graph), and the copy of its
  * results to pinned memory, in three streams that events chain. The drainer waits for what was
- * started and copies results out. Each model has two slots of pinned memory, so that the copies of
- * one launch overlap the kernels of another. Inputs and outputs that are in the GPU's memory
- * already are used where they are.
+ * started and copies results out. Each model has two slots of pinned memory, so that copies of one
+ * launch overlap with kernels of another. Inputs and outputs that are in the GPU's memory already
+ * are used where they are.
  *
  * CUDA does not survive fork: in a child, launches fail.
  */

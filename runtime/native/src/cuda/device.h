@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * What the files of the device plugin `cuda` share: a GPU that is open, its models, and the
- * launches that are under way.
+ * The common definitions of the device plugin `cuda`: an open GPU, its models, and the launches in
+ * progress.
  */
 #ifndef BRAID_CUDA_DEVICE_H
 #define BRAID_CUDA_DEVICE_H

@@ -35,7 +35,7 @@ bool braid_cuda_best_code(const cuda_gpu *gpu, const braid_device_v1 *device,
 bool braid_cuda_load_module(const cuda_gpu *gpu, const braid_device_v1 *device,
                             const braid_code_v1 *code, cuda_module *module, char *error,
                             size_t size);
-/* The plan of the launches of a code, or of a device that has none; NULL where it is missing. */
+/* The plan of the launches of a code, or of a device without code; NULL where it is missing. */
 const braid_code_v1 *braid_cuda_find_plan(const braid_device_v1 *device, const braid_code_v1 *code);
 
 /* ---- Programs (program.c) ---- */
