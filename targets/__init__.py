@@ -1,1 +1,1 @@
-"""Answer what a pass asks of a machine: what it has, what it costs, who makes its kernels."""
+"""Answer the questions of passes about a machine: its features, its costs, its kernels."""

@@ -26,7 +26,7 @@ The class is called with that name. The compiler calls its methods in this order
 A backend for GPUs emits PTX for each kernel in `emit`, needs no scratch memory for what is shared
 memory on the device, and links functions to one module with a launch for each kernel. A backend for
 FPGAs has no kernels: its `emit` needs nothing, and `link` turns a function, whose decided order and
-buffers it finds on the ops, into one design. It says itself which ops it does not support
+buffers it finds on the ops, into one design. It decides which ops it does not support
 (`unsupported_reason`).
 
 All other methods have defaults. A backend whose kernels are not timed on the host's processor
@@ -126,7 +126,7 @@ class KernelMeter(Protocol):
 class BackendGroup:
     """A group that a backend forms itself and compiles to one kernel.
 
-    `group` is a copy, in a block of its own, of ops in `block` of the model; records know it by
+    `group` is a copy, in a separate block, of ops in `block` of the model; records identify it by
     `machine`, on which it runs.
     """
 
@@ -259,7 +259,7 @@ class Backend(ABC):
     def families(self, device: Device, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:
         """Return the kernel families for the machine of `device`, in order of preference.
 
-        The order decides among equally fast ones. They include those of other packages,
+        The order decides among equally fast families. They include those of other packages,
         `installed`, usually first.
         """
 
@@ -294,8 +294,8 @@ class Backend(ABC):
     def groups(self, function: FuncOp, job: Job) -> Iterable[BackendGroup]:
         """Return the groups that the backend forms itself, as the pass `schedule_pass` sees them.
 
-        An example are streams of instructions, each of all that a chip runs at once. Where
-        `schedule_pass` is empty, kernels are those of the groups that fusion makes.
+        An example are streams of instructions, each of all that a chip runs at once. If
+        `schedule_pass` is empty, kernels are those of the groups that fusion forms.
         """
         return ()
 

@@ -1,4 +1,4 @@
-"""The backends by name: those of all installed packages, braid's own among them."""
+"""The backends by name: those of all installed packages, including braid's."""
 
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
@@ -31,8 +31,8 @@ from braid.targets.machines.target import Device, Target
 def backend(name: str, settings: Settings = DEFAULTS) -> Backend:
     """Return the backend that makes code under this name, see `targets/backend.py`.
 
-    Where the `settings` say so, that of the host's stand-in if no installed package has it.
-    Raises `BraidError` where there is none, two have it, or it cannot be loaded.
+    Depending on `settings`, the result is the host's stand-in if no installed package has the
+    backend. Raises `BraidError` if no package has it, two packages have it, or it cannot be loaded.
     """
     return _checked(EMULATED if _is_stood_for(name, settings) else name)
 
@@ -48,7 +48,7 @@ def backend_names() -> tuple[str, ...]:
 
 
 def has_all_backends(target: Target) -> bool:
-    """Return whether there are the backends of all its devices, stand-ins among them."""
+    """Return whether the backends of all its devices exist, including stand-ins."""
     known = set(backend_names())
     return target.settings.emulate or {d.backend for d in target.devices} <= known
 
@@ -56,7 +56,7 @@ def has_all_backends(target: Target) -> bool:
 def is_launched(target: Target, devices: Iterable[str]) -> bool:
     """Return whether a model that runs on `devices` launches functions, and is not one program.
 
-    What the host stands for is launched: such a device is as slow as its target says.
+    A device that the host stands in for is launched: it is as slow as its target says.
     """
     names = set(devices)
     return target.is_launched(names) or any(
@@ -69,13 +69,13 @@ def kernel_families(device: Device) -> tuple[KernelFamily, ...]:
     preference.
 
     Those that installed packages add to it (entry points `braid.kernel_families.NAME`) stand
-    first. There are none where the settings of the device say `generic`. Raises `BraidError` as
+    first. The result is empty if the settings of the device say `generic`. Raises `BraidError` as
     `backend`, and where a family cannot be loaded.
     """
     if device.settings.kernels is Kernels.GENERIC:
         return ()
     if _is_stood_for(device.backend, device.settings):
-        # What packages add to a backend that is not here need not fit what stands for it.
+        # Extensions of a missing backend need not fit its stand-in.
         return tuple(backend_of(device).families(device, ()))
     return _families(device, device.machine)
 

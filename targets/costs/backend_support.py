@@ -40,8 +40,9 @@ _LONG = 3
 def require_supported(ops: Iterable[Operation], backend: BackendDescription) -> None:
     """Check that `backend` runs each of `ops`, or for a group what is in it.
 
-    What takes no instruction, such as a slice, runs everywhere. Raises BraidError where the mapping
-    list names an op that braid has not, and UnsupportedError for the first op that does not run.
+    Ops that take no instruction, such as a slice, run everywhere. Raises BraidError where the
+    mapping list names an op that braid has not, and UnsupportedError for the first op that does not
+    run.
     """
     require_known_operations(backend)
     if any(entry.takes_every_op for entry in backend.operations):
@@ -57,7 +58,7 @@ def require_supported(ops: Iterable[Operation], backend: BackendDescription) -> 
 
 
 def require_known_operations(backend: BackendDescription) -> None:
-    """Raise BraidError where the mapping list names an op that braid has not."""
+    """Raise BraidError if the mapping list names an op that braid does not have."""
     for entry in backend.operations:
         if entry.operation.startswith("braid.") and entry.operation not in _KNOWN:
             raise BraidError(
@@ -129,7 +130,7 @@ def entry_for(op: Operation, backend: BackendDescription) -> MappingEntry | None
 
 
 def measure(op: Operation, name: str) -> Sequence[float]:
-    """Return the values of `op` that `name` stands for, empty where it has none of this name.
+    """Return the values of the operand or result `name` of `op`, empty if it has no such name.
 
     `rank` of its first operand, `elements` of its largest tensor, `bytes` that it reads and writes,
     `kernel`, the extents of its window, and `dim0`, `dim1`, … of its first operand; otherwise its

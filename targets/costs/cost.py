@@ -1,4 +1,4 @@
-"""Describe what something costs, and which source knew."""
+"""Describe a cost, and the source from which it comes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,8 +8,9 @@ from enum import StrEnum
 class Source(StrEnum):
     """The source that knew a figure.
 
-    `CORRECTED` ones are predictions, by a family or the roofline, times what others of their kind
-    took for what they were predicted to. `UNKNOWN` ones count as 0: the resource has no costs.
+    `CORRECTED` costs are predictions, by a family or the roofline, times the ratio of measured to
+    predicted times of other ops of their kind. `UNKNOWN` ones count as 0: the resource has no
+    costs.
     """
 
     DECLARED = "declared"
@@ -22,10 +23,10 @@ class Source(StrEnum):
 
 @dataclass(frozen=True)
 class Cost:
-    """One run: seconds, bytes moved, scalar operations, and what is declared of other resources.
+    """One run: seconds, bytes moved, scalar operations, and declared uses of other resources.
 
     `source` knew the seconds; `family` makes the kernel, empty where none does. With `started`, the
-    seconds count what starting the kernel takes, as declared times and those of profiles do.
+    seconds include the start of the kernel, as declared times and profiled ones do.
     """
 
     seconds: float

@@ -14,7 +14,8 @@ from braid.support.records.record_store import Fields, Record, RecordStore, defa
 from braid.targets.machines.identity import processor_name
 
 COST = "cost"
-"""The kind of these records: `seconds` of one run, and `what` was measured, for people."""
+"""The kind of these records: `seconds` of one run, and a description of `what` was measured, for
+people."""
 
 
 def load_records(store: RecordStore | None = None) -> Mapping[str, float]:
@@ -28,8 +29,8 @@ def append_records(
 ) -> None:
     """Add measured seconds by `record_key` to a store, by default the user's.
 
-    `details` say to people, by key, what was measured. Where the store cannot be written, a
-    warning says that the measurements are lost.
+    `details` describe each measurement to people, by key. If the store cannot be written, a warning
+    says that the measurements are lost.
     """
     machine = processor_name()
     rows = [

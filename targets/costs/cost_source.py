@@ -1,9 +1,9 @@
 """Find what one run of an op costs on a device, from the first source that knows: only here.
 
-In order: what is declared on the op, what was measured (a profile of the op, or a record of its
-kernel), what the kernel family predicts that would make it, and the roofline of the device: the
-larger of the time to move and the time to compute. Seconds are those of one core where a device
-has several, without what starting a kernel costs (`DeviceRates.launch_seconds`).
+The sources, in order, are the op's declared cost, measurements (a profile of the op, or a record of
+its kernel), the prediction of the kernel family that would make it, and the roofline of the device:
+the larger of the time to move and the time to compute. If a device has several cores, seconds are
+those of one core, without the start of a kernel (`DeviceRates.launch_seconds`).
 
 This file knows the devices of a target, `device_costs.py` asks the sources on one of them, and
 `device_rates.py` turns amounts into seconds.
@@ -51,7 +51,7 @@ class CostSource:
         layouts: LayoutChoice | None = None,
         threads: int = 1,
     ) -> Cost:
-        """Return what one run of `op` costs on `device`, by default where it runs.
+        """Return the cost of one run of `op` on `device`, by default its own device.
 
         `layouts` are by default those in which its tensors are stored. Raises UnsupportedError for
         open dims, and BraidError where the device has no rates.
@@ -90,9 +90,7 @@ class CostSource:
         return self._only or self.on(self._target.default_device)
 
     def on_all(self, devices: Sequence[str]) -> list[DeviceCosts]:
-        """Return the costs on devices by their names. Raises BraidError for one that there
-        is not.
-        """
+        """Return the costs on devices by their names. Raises BraidError for an unknown one."""
         if self._only is not None:
             return [self._only for _ in devices]
         return [self.on(self._target.device(name)) for name in devices]

@@ -16,7 +16,7 @@ AMOUNTS = ("flops", "bytes")
 
 @dataclass(frozen=True)
 class Amount:
-    """`seconds` on unit number `unit`, or, where that is None, `work` of its resource."""
+    """`seconds` on unit number `unit` or, if that is None, `work` on its resource."""
 
     unit: int
     seconds: float | None
@@ -73,7 +73,7 @@ def _names(backend: BackendDescription) -> Iterator[tuple[str, int]]:
 
     Units that share their work have the number of the first one.
     """
-    # Of equal names the last one counts.
+    # If names repeat, the last one counts.
     first = sorted(enumerate(backend.units), key=lambda each: (not each[1].only_with, -each[0]))
     for number, unit in first:
         yield unit.resource, backend.kinds[number][0]

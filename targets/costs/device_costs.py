@@ -205,8 +205,8 @@ class DeviceCosts(DeviceRates):
     def choices(self, op: Operation) -> list[tuple[LayoutChoice, Cost]]:
         """Return the layouts in which `op`, with tensors alone, can run, the preferred ones first.
 
-        What moves nothing costs nothing; open dims count as 1. Where a profile knows how long some
-        choices take, predictions of the others are taken to be as far off as theirs.
+        Ops that move nothing cost nothing; open dims count as 1. Where a profile knows how long
+        some choices take, predictions of the others are taken to be as far off as theirs.
         """
         is_group = isinstance(op, FusedOp)
         known = self._predicted(op) if is_group else {as_typed(op): self._estimate(op)}
@@ -294,10 +294,10 @@ class DeviceCosts(DeviceRates):
         return op.declared_cost
 
     def _corrected(self, op: Operation, cost: Cost) -> Cost:
-        """Return `cost` of a group without a kernel, by what was measured of it, or of others of
-        its kind.
+        """Return `cost` of a group without a kernel, corrected by measurements of it, or of others
+        of its kind.
 
-        What was measured counts the start of the kernel.
+        Measured times include the start of the kernel.
         """
         if not self._measurements or not cost.seconds or not isinstance(op, FusedOp):
             return cost
@@ -341,8 +341,8 @@ def reorder_group(tensor: AnyTensor, source: Layout, target: Layout) -> FusedOp:
 def measured_seconds(op: Operation, choice: LayoutChoice | None = None) -> float | None:
     """Return the seconds of one run as `annotate-profile` noted them, None where it did not.
 
-    With a `choice` they are those of a run in these layouts. What is a part of the kernel that was
-    measured has none.
+    With a `choice`, the costs are those of a run in these layouts. A part of a measured kernel has
+    no time of its own.
     """
     if not was_measured(op):
         return None

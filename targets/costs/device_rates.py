@@ -1,7 +1,7 @@
 """Turn amounts of a resource into seconds, by how fast a device is: the one place that does.
 
-Rates of a backend's units are those of the target's file; a unit without one, and what starting
-and joining take, are facts of the device's machine, first those that were measured of it.
+Rates of a backend's units come from the target's file. Units without a rate there, and the times of
+starts and joins, are facts of the device's machine, preferably measured ones.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ class DeviceRates:
     def __init__(self, backend: BackendDescription) -> None:
         self.backend = backend
         self.machine = backend.machine
-        """The device's machine, with what was measured of it."""
+        """The device's machine, with its measured facts."""
         self.launch_seconds = backend.launch_seconds or self.machine.fact("launch_seconds", 0.0)
         """The seconds that starting a kernel takes."""
         self._rates: dict[tuple[str, str], float] = {}

@@ -36,7 +36,7 @@ from braid.targets.machines.target import Device
 class KernelOption:
     """`match` makes a kernel in `layouts`, a run of which takes `seconds`, as `source` says.
 
-    That is by the default schedule; by the one that was found it takes the part `gain` of it.
+    This is the time of the default schedule; the tuned one takes `gain` times as long.
     `factor` is by what predictions for the group are off, None where nothing was measured.
     """
 
@@ -128,7 +128,7 @@ class KernelChoice:
     def options(self, group: FusedOp, choice: LayoutChoice | None = None) -> list[KernelOption]:
         """Return the best way to make `group` in each choice of layouts, the preferred one first.
 
-        With a `choice` in that one alone, strides included.
+        With a `choice`, only the kernels for that choice are considered, strides included.
         """
         best: dict[LayoutChoice, KernelOption] = {}
         for option in self.contenders(group, choice):
@@ -142,8 +142,8 @@ class KernelChoice:
     ) -> Iterator[KernelOption]:
         """Yield all ways to make `group` that count, among which `options` takes the cheapest.
 
-        With a `choice` those in that one alone, strides included. Families come in order of
-        preference.
+        With a `choice`, only the kernels for that choice are considered, strides included. Families
+        come in order of preference.
         """
         matches = self.matches.of(group)
         ways = (
@@ -154,8 +154,8 @@ class KernelChoice:
         known, factor = [Measured() for _ in ways], None
         if self._measurements:
             known, factor = self._measurements.of(group, matches, ways)
-        # Predictions for kernels of a vendor's library are not comparable with those of others: of
-        # these, what was measured alone counts, if anything else does.
+        # Predictions for kernels of a vendor's library are not comparable with other predictions:
+        # if there are other kernels, library kernels count only with measured times.
         counts = [
             not self._compares or measured.seconds is not None or match.family.name not in LIBRARIES
             for (match, _), measured in zip(ways, known, strict=True)

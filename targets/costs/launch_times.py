@@ -67,8 +67,7 @@ class LaunchTimes:
         return list(found)
 
     def of(self, function: FuncOp) -> float:
-        """Return the seconds of one launch: as simulated, or as its ops, and what they launch,
-        cost.
+        """Return the seconds of one launch: simulated, or the cost of its ops and launches.
 
         Starting its device is a part of it; what moves to the device and back is not.
         """

@@ -1,7 +1,7 @@
 """Find the layouts in which an op can run, and what each choice and each reorder costs.
 
-What is declared is read here, a table of reorders among it; every time comes from `CostSource`,
-and what starting a kernel takes is added to that of each.
+Declared costs, including a table of reorders, are read here. Times come from `CostSource`, and the
+start of each kernel is added.
 """
 
 import math
@@ -34,9 +34,9 @@ from braid.targets.kernels.kernel_family import GENERIC
 
 @dataclass(frozen=True)
 class CostedChoice:
-    """One way to run an op: its layouts, what one run costs, and which family makes its kernel.
+    """One way to run an op: its layouts, the cost of one run, and the family of its kernel.
 
-    `family` is empty where the target has none that does; `source` knew the cost.
+    `family` is empty if the target has no such family; `source` knew the cost.
     """
 
     layouts: LayoutChoice
@@ -90,10 +90,10 @@ class LayoutCosts:
     def reorder(
         self, tensor: Attribute, source: Layout, target: Layout, devices: Sequence[str] = ()
     ) -> float:
-        """Return the cost of one reorder of a tensor of this type, infinity where there is none.
+        """Return the cost of one reorder of a tensor of this type, infinity if it is impossible.
 
         It runs on the one of `devices` where it costs least; without any on the default device.
-        What is declared counts before what is estimated, except where nothing moves. Raises
+        Declared costs take precedence over estimates, except where nothing moves. Raises
         `BraidError` where a declared reorder says nothing about the resource.
         """
         if source == target:
@@ -166,9 +166,10 @@ class LayoutCosts:
     ) -> tuple[Layout, ...]:
         """Return other declared layouts that lie on a way from one of `layouts` to another.
 
-        Also where each of these ways is longer than the direct one: from a layout that is made
-        once, several can be made cheaply. With `meeting`, those too that can be made of several:
-        what is carried in one of them need not be read in any.
+        This includes layouts through which each reorder is longer than directly: from a layout that
+        is made once, several others can be made cheaply. With `meeting`, this includes layouts that
+        can be made from several others: a value that is carried in one of them need not be read in
+        it.
         """
         rank = len(cast(AnyTensor, tensor).get_shape())
         names = dict.fromkeys(layout for pair in self._declared_reorders for layout in pair)

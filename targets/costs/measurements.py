@@ -48,7 +48,7 @@ class Factor(NamedTuple):
 class Measured(NamedTuple):
     """The measured `seconds` of one run of a kernel, None where none are known.
 
-    `gain` is what a run takes by the schedule that was found, as a part of that by the default one.
+    `gain` is the time of a run with the tuned schedule, divided by that with the default one.
     """
 
     seconds: float | None = None
@@ -64,7 +64,8 @@ class MeasuredRatios:
 
     @staticmethod
     def of(probes: list[Probe]) -> "MeasuredRatios":
-        """Return what probes say; of ops that ran alone only where no model ran as a whole."""
+        """Return the measurements of probes; those of single ops count only if no model ran as a
+        whole."""
         known = [p for p in probes if p.works and p.predicted > 0]
         whole = [p for p in known if not p.of_op] or known
         samples = {p.text: Sample(p.kinds, p.predicted, p.seconds) for p in whole}
@@ -111,8 +112,8 @@ class Measurements:
     ) -> tuple[list[Measured], Factor | None]:
         """Return what is known of `options`, and the factor of predictions for the group.
 
-        `matches` are those of the group; of the schedules of other families, and of other versions
-        of these, nothing is known. None is the factor where nothing was measured.
+        `matches` are the group's; schedules of other families, or of other versions, are unknown.
+        None is the factor where nothing was measured.
         """
         kinds: tuple[str, ...] = ()
         if self._ratios.own:
@@ -127,7 +128,7 @@ class Measurements:
             key = choice_digest(group, choice, self._machine, body) if self._tuned else ""
             tuned = self._tuned.get(key)
             if tuned is not None and tuned.baseline:
-                # Mostly the library wants weights in another layout, of which there is a cost.
+                # Mostly the library wants weights in another layout, which has a cost.
                 library = tuned.library if tuned.keeps_library and self._takes_library else None
                 takers = (m for m in matches if m.family.name == tuned.vendor)
                 chosen = tuned.chosen

@@ -1,8 +1,8 @@
 """Count what an op moves and computes, from its types and structure, and name its kinds.
 
-Predictions of one kind are off alike. What they leave out depends on who makes the kernel, and on
-where its time goes: a product that uses each weight once waits for memory, one that uses it a
-hundred times does not, and small kernels spend their time around their loops.
+Predictions of one kind have similar errors. Their errors depend on the family, and on the
+bottleneck: a matmul that uses each weight once waits for memory, one that uses it a hundred times
+does not, and small kernels spend their time outside of their loops.
 """
 
 import math
@@ -33,7 +33,7 @@ ESTIMATED = ("seconds", "bytes", "flops")
 
 
 NO_FAMILY = "roofline"
-"""Stands for the family of what none makes."""
+"""The family of ops that no family makes."""
 
 _LEAST_REUSE, _MOST_REUSE = -1, 9
 """Binary logarithms of operations per byte of weights: beyond them arithmetic takes the time."""
@@ -111,7 +111,7 @@ def computed_type(op: Operation) -> str:
 
 
 def kinds_of(op: Operation, family: str, *, is_far: bool | None = None) -> tuple[str, ...]:
-    """Return the kinds of `op`, a group or what is none, from coarse to fine.
+    """Return the kinds of `op`, which may be a group, from coarse to fine.
 
     Who makes its kernel and in which type; which op takes most of it, and how often that uses each
     byte of its weights; whether the model's weights stay in caches from run to run or come from

@@ -1,11 +1,11 @@
 """Keep what was tried on devices by `braid targets calibrate --model`, in this user's record store.
 
-A record is about one thing, by its text: an op of a model on its own (`of_op`), which records
-whether the device runs it and how fast, or a group of a model that ran as a whole, in which it
-finds caches as it does in models. Records are kept under a digest of all that they depend on
-besides, the *scope*: the machine with what was measured of it, the backend and what the target says
-of its units, the plugin, and the versions of braid and of the code generators. So a record that no
-longer fits is never found.
+A record describes one thing, identified by its text. It is a single op of a model (`of_op`), with
+whether the device runs it and how fast, or a group of a model that ran as a whole, so that caches
+are as in models. Records are kept under a digest of all else on which they depend, the *scope*: the
+machine with its measured facts, the backend with the target's figures for its units, the plugin,
+and the versions of braid and of the code generators. So a record that no longer fits is never
+found.
 """
 
 import hashlib
@@ -30,13 +30,13 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Probe:
-    """The outcome of running one thing `runs` times, of which `failures` did not end well.
+    """The outcome of running one thing `runs` times, with `failures`.
 
-    `text` says what it is, `what` says that to people; `op` and `type` are the kind of its main op
+    `text` identifies it, `what` describes it to people; `op` and `type` are the kind of its main op
     and what this computes with. `seconds` is the median of the runs that ended well, `spread` the
-    distance of their quartiles as a part of it, both 0 where none did; `message` says why the last
-    one failed. `predicted` are the seconds of costs that know no record, 0 where they say nothing,
-    and `kinds` those of `op_amounts.kinds_of`.
+    distance of their quartiles as a part of it, both 0 where none did; `message` is the reason of
+    the last failure. `predicted` are the predicted seconds without records, 0 if there is no
+    prediction, and `kinds` those of `op_amounts.kinds_of`.
     """
 
     text: str
@@ -62,7 +62,7 @@ def device_scope(description: BackendDescription, *, of_op: bool) -> str:
     """Return the digest of all that records of a device depend on; `description` is
     `Target.backend_of`.
 
-    Those of ops depend on the plugin too: whether it takes the code is what they are about. Kernels
+    Records of ops depend on the plugin too, since they say whether it accepts the code. Kernels
     in a model are as fast whoever starts them.
     """
     device = description.device

@@ -74,8 +74,8 @@ class ProbedSupport:
     def failure(self, op: Operation, backend: str) -> str | None:
         """Return why `op` does not run there, as far as that was tried; None where it does.
 
-        An op that was not tried is as others of its kind and type: it fails where all of them do.
-        What the backend itself refuses was not tried.
+        An op that was not tried is judged by others of its kind and type: it counts as failing if
+        all of them fail. Ops that the backend refuses were not tried.
         """
         refused = self._refusal(op, backend)
         return refused if refused is not None else _failure(op, self._tried.get(backend, {}))
@@ -90,7 +90,7 @@ class ProbedSupport:
         return _failure(op, self._tried_on.get(device.name, {})) is None
 
     def _refusal(self, op: Operation, name: str) -> str | None:
-        """Return what the backend says of `op`, if it is one that says anything.
+        """Return the backend's answer about `op`, if it has one.
 
         Of an opaque op only the mapping list knows, unless its sizes are open.
         """

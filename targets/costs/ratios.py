@@ -1,17 +1,17 @@
 """Estimate how far predictions of a kind are off, by others of the kind that were measured. No IR.
 
-What was measured of a sample, divided by what was predicted, is taken in logarithms: half as long
-and twice as long are equally wrong. Kinds are nested, from coarse to fine, such as all convolutions
-in f32, and those of them that use each weight 64 to 128 times. From kind to kind the estimate
-moves towards the median of the samples of that kind, which a few outliers do not move, the further
-the more samples there are:
+The ratio of measured to predicted time is averaged as a logarithm: half as long and twice as long
+are equally wrong. Kinds are nested, from coarse to fine, such as all convolutions in f32, and the
+convolutions among them that use each weight 64 to 128 times. From kind to kind the estimate moves
+towards the median of the samples of that kind, which a few outliers do not move, the further the
+more samples there are:
 
     estimate = (n * median + STRENGTH * estimate of the coarser kind) / (n + STRENGTH)
 
-It begins with 0, a ratio of 1. So a kind without samples is as its coarser one, one with few is
-between them, and nothing is said where nothing was measured. (The mean of a normal distribution
-whose prior mean is that of the coarser kind, worth STRENGTH samples, with the median in place of
-the mean: A. Gelman et al., "Bayesian Data Analysis", section 2.5.)
+It begins with 0, a ratio of 1. So a kind without samples has the ratio of the coarser one, a kind
+with few samples is in between, and without any measurement there is no ratio. (The mean of a normal
+distribution whose prior mean is that of the coarser kind, worth STRENGTH samples, with the median
+in place of the mean: A. Gelman et al., "Bayesian Data Analysis", section 2.5.)
 """
 
 import math
@@ -48,7 +48,7 @@ class Ratios:
 
     @staticmethod
     def of(samples: Iterable[Sample]) -> "Ratios":
-        """Return what `samples` say of their kinds."""
+        """Return the ratios of the kinds of `samples`."""
         found: dict[str, list[float]] = {}
         for sample in samples:
             for kind in dict.fromkeys(sample.kinds):

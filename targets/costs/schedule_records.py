@@ -1,7 +1,7 @@
 """The schedules that were searched for, in this user's record store.
 
 A record is about a group in its layouts on a machine (`GroupKey`), with its tensors on their own.
-What it says is checked against the spaces of the families when it is used, since other versions of
+Its schedule is checked against the spaces of the families when it is used, since other versions of
 these may have other schedules.
 """
 
@@ -22,13 +22,14 @@ MEASURED = "measured time"
 
 @dataclass(frozen=True)
 class TunedKernel:
-    """The result of a search: `seconds` of one run, and those of the default before it.
+    """The result of a search: `seconds` of one run, and the seconds of the default schedule before
+    it.
 
-    `chosen` is None where the default schedule is the best that was found. `version` is that of the
+    `chosen` is None if the default schedule is the best that was found. `version` is that of the
     family. `what` describes the kernel for people. `library` are the seconds of a vendor's kernel
     in the same layouts, None where none was measured; `keeps_library` says that it is the result,
     and `vendor` which family it is of.
-    `measure` says what the seconds are, see `KernelMeter`.
+    `measure` is the kind of time, see `KernelMeter`.
     The search was one through up to this many `levels`; `body` is the `body_key` of the group.
     `steps` are those of the search, by the names of their fields; `refused` says why schedules that
     were tried do not count.
@@ -109,7 +110,7 @@ def fields_of(kernel: TunedKernel) -> Fields:
 
 
 def tuned_kernel(value: Fields) -> TunedKernel | None:
-    """Return what a row of this value says; None where it does not hold."""
+    """Return the record of a row with this value; None if it is invalid."""
     family, schedule = value.get("family"), value.get("schedule")
     seconds, baseline = value.get("seconds"), value.get("baseline")
     if not (

@@ -14,9 +14,9 @@ from braid.targets.machines.target import BackendDescription, Target
 class TriedOp:
     """All ops of one kind and type that were tried on a device, which are `count` different ones.
 
-    `priority` is None where the device does not run them, and `source` says who decided: the
-    mapping list, or what was tried, with the message of the last failure. `seconds` is the median
-    of their medians, `spread` that of their spreads.
+    `priority` is None if the device does not run them, and `source` is the mapping list or a trial,
+    with the message of its last failure. `seconds` is the median of their medians, `spread` that of
+    their spreads.
     """
 
     name: str

@@ -1,1 +1,1 @@
-"""Kernel families: their protocol, who has which, calling those of others."""
+"""Kernel families: their protocol, the families of a device, calls of other packages' families."""

@@ -37,16 +37,16 @@ class GroupForms:
     """The form of each group, the same for equal ones: make one for each pass.
 
     Groups of one module are equal if only the names of their ops differ, and which values of the
-    same types they read: these are known at compile time, arguments of the function, or neither in
-    both. What makes the operands of a group must stay as known, or unknown, as it is when it is
-    first met.
+    same types they read; each of these must be in both groups known at compile time, an argument of
+    the function, or neither. Whether the operands of a group are known must not change after the
+    group's first lookup.
     """
 
     def __init__(self) -> None:
         self._numbers, self._known = AttributeNumbers(), ParameterExpressions()
 
     def of(self, group: FusedOp) -> Hashable:
-        """Return the form of `group`; that of one that was changed is another."""
+        """Return the form of `group`; a changed group has another form."""
         return tuple(_form(group, self._known, self._numbers.of))
 
 

@@ -56,7 +56,8 @@ def check_families(families: Iterable[KernelFamily]) -> None:
 
 
 def checked_family(family: KernelFamily, group: FusedOp | None = None) -> KernelFamily:
-    """Return `family`, of another package, as it is asked about `group`."""
+    """Return `family`, wrapped so that answers about `group` of another package's family are
+    checked."""
     maker = Maker(f"kernel family '{family.name}'", family)
     if group is not None:
         ops = ", ".join(op.name for op in group.body.block.ops if op is not group.terminator)

@@ -25,7 +25,7 @@ from braid.dialects.braid.resize import ResizeOp
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 
 _WEIGHTED = (ConvOp, ConvTransposeOp)
-"""Ops whose operand 1 holds weights, which stay as they are."""
+"""Ops whose operand 1 holds weights, whose layout is kept."""
 
 _FLEXIBLE = (
     *_WEIGHTED,

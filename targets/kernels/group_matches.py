@@ -104,7 +104,7 @@ class Match:
 
 
 def asked(family: KernelFamily, group: FusedOp | None = None) -> KernelFamily:
-    """Return `family` as it is asked about `group`: one of another package is checked."""
+    """Return `family`, wrapped with checks if it is of another package, for `group`."""
     return family if is_own(family) else checked_family(family, group)
 
 

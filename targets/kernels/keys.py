@@ -44,7 +44,7 @@ _OWN = frozenset({"braid", "builtins", "xdsl"})
 def canonical_kernel_text(group: FusedOp) -> str:
     """Return the body of `group`, equal for groups that compute the same in whatever layouts.
 
-    Names of layers, and what passes have noted on the ops, are left out.
+    Names of layers, and attributes that passes wrote on the ops, are left out.
     """
     text = StringIO()
     _CanonicalPrinter(stream=text, print_generic_format=True).print_region(group.body)
@@ -102,7 +102,7 @@ class GroupKey:
 
 @dataclass(frozen=True)
 class KernelKey:
-    """A kernel: what it does, and which version of which family makes it with which schedule.
+    """A kernel: its computation, and the version and schedule of the family that makes it.
 
     `packages` are versions of the packages that the family and the ops are from, besides braid.
     """
@@ -122,7 +122,8 @@ class KernelKey:
         *,
         fallback_version: int = 0,
     ) -> "KernelKey":
-        """Return the key of what `family` makes of `group`; None is the fallback of the backend."""
+        """Return the key of the kernel of `family` for `group`; None is the fallback of the
+        backend."""
         name = "fallback" if family is None else NAMES_IN_KEYS.get(family.name, family.name)
         version = fallback_version if family is None else family.version
         packages = tuple(map(distribution_version, sorted({*_packages(group, family)} - _OWN)))
@@ -130,7 +131,7 @@ class KernelKey:
 
     @property
     def digest(self) -> str:
-        """Digest of all of it, and of the versions of braid and of the code generators."""
+        """Digest of all fields, and of the versions of braid and of the code generators."""
         schedule: Mapping[str, Any] | None = None if self.schedule is None else {**self.schedule}
         parts = (
             self.group.text,

@@ -3,7 +3,7 @@
 A calibration gives facts that `Machine` explains; they stand before those that braid ships. It is
 kept in the record store under a digest of what was measured: the processor, how many of its cores
 this process may use, LLVM's names for it, and the code generator that made what was timed. A record
-of another machine, or one that does not hold what it should, is as good as none.
+of another machine, or an invalid one, counts as missing.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ _FASTEST, _LONGEST = 1e18, 1.0
 
 @dataclass(frozen=True)
 class Calibration:
-    """Facts of this machine by name; `details` say to people, by fact, what was run."""
+    """Facts of this machine by name; `details` describe the measurement of each fact to people."""
 
     facts: Mapping[str, float]
     details: Mapping[str, str]
@@ -95,7 +95,7 @@ def load_calibration(machine: Machine, store: RecordStore | None = None) -> Cali
 
 
 def calibrated(machine: Machine) -> Machine:
-    """Return `machine` with the facts that were measured of it; itself where there are none."""
+    """Return `machine` with its measured facts; the same machine if there are none."""
     calibration = load_calibration(machine)
     if calibration is None:
         return machine

@@ -1,4 +1,4 @@
-"""CPUs by LLVM's names: the one this process runs on, and those of `facts/cpus.toml`."""
+"""CPUs by LLVM's names: this process's, and those of `facts/cpus.toml`."""
 
 import tomllib
 from collections.abc import Mapping
@@ -20,8 +20,8 @@ _FACTS = Path(__file__).parent / "facts"
 def cpu_machine(text: str) -> Machine:
     """Return the CPU of this name, such as `native` or `haswell,+avxvnni,-rtm`.
 
-    After the name may stand what it has besides or has not, in LLVM's spelling, so that any CPU can
-    be described by a known one and its features. Raises `BraidError` for an unknown name.
+    Features that it has or lacks may follow the name in LLVM's spelling, so that any CPU can be
+    described by a known one and its features. Raises `BraidError` for an unknown name.
     """
     name, *changes = [part.strip() for part in text.split(",")]
     known = _native() if name == NATIVE else _known(name)
@@ -115,7 +115,7 @@ def _known(name: str) -> Machine:
 def _with_facts(known: Machine, name: str, changes: list[str]) -> Machine:
     """Return `known` with other features; its caches stay, its vectors follow from the features.
 
-    Raises BraidError for one that there is not, which LLVM would leave out with a warning.
+    Raises BraidError for an unknown feature, which LLVM would ignore with a warning.
     """
     changed = {change[1:]: change for change in changes}
     if entry := _feature_entry(known):

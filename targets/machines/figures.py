@@ -39,7 +39,7 @@ def figures_of(device: Device, target: Target) -> tuple[Figure, ...]:
     shipped = {name: (value, _origin(machine, name, origin)) for name, value in machine.facts}
     described = {name: (value, origin) for name, value in _of_backend(backend)}
     names = sorted({*shipped, *described, *calibration.facts})
-    # What a target's file says itself counts, whatever was measured.
+    # Facts in a target's file take precedence over measured ones.
     return tuple(
         Figure(name, *described[name])
         if name in described
@@ -59,7 +59,7 @@ def _origin(machine: Machine, name: str, target: str) -> str:
 
 
 def _of_backend(backend: BackendDescription) -> Iterator[tuple[str, float]]:
-    """Yield what the target's file says itself."""
+    """Yield the facts in the target's file."""
     pool = backend.pool
     given = {
         "launch_seconds": backend.launch_seconds or None,

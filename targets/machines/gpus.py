@@ -15,7 +15,7 @@ _PTX = {
 }
 """The version of PTX for an architecture: the first one that has it and all that kernels use.
 
-A driver reads no later one than that of its own version of CUDA: 8.0 is that of CUDA 12.0. ("PTX
+A driver reads no later version than that of its own CUDA: 8.0 is that of CUDA 12.0. ("PTX
 ISA", table of release notes.)
 """
 

@@ -29,7 +29,7 @@ class Machine:
 
     An FPGA has the `part`, its package and speed grade in the spelling of its vendor's tools.
 
-    What `braid targets calibrate` measures besides is in `calibration.py`.
+    Further facts that `braid targets calibrate` measures are in `calibration.py`.
     """
 
     name: str
@@ -50,9 +50,7 @@ class Machine:
         return self.triple.partition("-")[0]
 
     def fact(self, name: str, default: float | None = None) -> float:
-        """Return the fact of this name. Raises `BraidError` where it has none and there is no
-        default.
-        """
+        """Return the fact of this name. Raises `BraidError` without it and a default."""
         for key, value in self.facts:
             if key == name:
                 return value

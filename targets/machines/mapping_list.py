@@ -58,8 +58,8 @@ class MappingEntry:
 def parse_mapping_list(table: Table) -> tuple[MappingEntry, ...]:
     """Parse `operations` of a backend: a list of names, or a table from names to entries.
 
-    An entry is a priority, a table of what `MappingEntry` has, or a list of such tables. Those of a
-    list of names have the `priority` of the backend. Raises `BraidError` if it is malformed.
+    An entry is a priority, a table of what `MappingEntry` has, or a list of such tables. Entries of
+    a list of names have the `priority` of the backend. Raises `BraidError` if it is malformed.
     """
     value = table.data.get("operations", [])
     if not isinstance(value, dict):

@@ -19,8 +19,8 @@ def parse_devices(
 ) -> tuple[Device, ...]:
     """Return the devices of a target, one for each backend where its file names none.
 
-    Those of `host`'s backend are by default of the same machine, others of one that has but the
-    target's name. Raises `BraidError` for what is malformed, twice there, or of no backend.
+    Devices with the backend of `host` have by default the same machine, others one that has only
+    the target's name. Raises `BraidError` for what is malformed, twice there, or of no backend.
     """
     machines = {entry.name(): _machine(entry) for entry in table.named("machine")}
     own = Machine(table.name())
@@ -55,7 +55,7 @@ def _entry(table: Table, backend: str) -> Table:
 def _devices(
     table: Table, backend: BackendDescription, machine: str, described: Machine | None
 ) -> Iterator[Device]:
-    """Yield the devices of one entry, which are alike but for their numbers."""
+    """Yield the devices of one entry, which differ only in their numbers."""
     table.expect_only(
         *("name", "backend", "machine", "plugin", "count", "memory", "start_seconds", "own_memory")
     )

@@ -73,7 +73,7 @@ def set_target(
 def confine_target(module: ModuleOp, model: Path | None) -> None:
     """Check that a module from a file names no target file but one in its own directory.
 
-    Its path is relative to `model`, which is None for a module that came from memory.
+    Its path is relative to `model`, which is None for a module in memory.
 
     Raises `BraidError` for a file that is elsewhere.
     """
@@ -95,10 +95,10 @@ def confine_target(module: ModuleOp, model: Path | None) -> None:
 
 
 def device_of(op: Operation, target: Target) -> Device:
-    """Return where `op` runs: the `braid.device` of it or of what it is in, else the default
+    """Return where `op` runs: the `braid.device` of the op or of an op around it, else the default
     device.
 
-    Raises `BraidError`, with the location of what names it, for a device that the target has not.
+    Raises `BraidError`, with the location of the name, for a device that the target does not have.
     """
     at: Operation | None = op
     while at is not None:
@@ -117,7 +117,7 @@ def runs_on(op: Operation, devices: Collection[str], target: Target) -> bool:
     """Return whether `op` runs on one of `devices`, by their names; all ops do where there are
     none.
 
-    Raises `BraidError` for a device that the target has not.
+    Raises `BraidError` for a device that the target does not have.
     """
     return not devices or device_of(op, target).name in devices
 

@@ -27,7 +27,7 @@ _NAME = re.compile(r"[^\W\d_][\w./+-]*(:\d+)?")
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the file, read with checks; `path` says where it stands in the file."""
+    """A table of the file, read with checks; `path` is the place in the file."""
 
     data: Mapping[str, Any]
     path: str
@@ -74,7 +74,7 @@ class Table:
         return value
 
     def strings(self, key: str) -> tuple[str, ...]:
-        """Return a list of strings, empty where there is none."""
+        """Return a list of strings, by default empty."""
         values = cast(list[Any], self.get(key, list, []))
         if not all(isinstance(value, str) for value in values):
             raise self.error(f"'{key}' is {reprlib.repr(values)}, expected a list of strings")
@@ -100,7 +100,7 @@ class Table:
         return tables
 
     def optional(self, key: str) -> "Table | None":
-        """Return the only table `[[key]]`, None where there is none."""
+        """Return the only table `[[key]]`, None if there is none."""
         tables = self.tables(key)
         if len(tables) > 1:
             raise self.error(f"{len(tables)} tables [[{key}]], expected at most one")

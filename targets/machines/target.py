@@ -96,11 +96,11 @@ class Device:
 
     `backend` makes code for it, and `plugin` is the name of the runtime's device plugin that runs
     that, by default the backend's. `machine_name` is `native`, one of LLVM's CPUs, or the name of
-    the machine that is `described` by the target's file. `memories` are its own, empty where it
-    has those of the backend's description. `start_seconds` is what one start of it takes, however
-    many ops it then runs. `host` is that of its target, None for this itself. With `own_memory` it
-    does not share the host's, so that whatever runs there is launched by a program of the host.
-    `settings` are those of the module that it is asked about.
+    the machine that is `described` by the target's file. `memories` are its own, empty where it has
+    those of the backend's description. `start_seconds` is the time of one start, however many ops
+    it then runs. `host` is that of its target, None for this itself. With `own_memory` it does not
+    share the host's, so that whatever runs there is launched by a program of the host. `settings`
+    are those of the module that it is asked about.
     """
 
     name: str
@@ -146,7 +146,7 @@ class BackendDescription:
     `launch_seconds` is what starting a kernel costs, 0 for what the machine of the device takes. An
     op passes through the `units` in their order; `memories` begin with the one in which an op's
     operands must be. `issue` is None for a backend that is not programmed by instructions, `pool`
-    for one that runs one op at a time. `device` is the one that is asked about, see
+    is None for one that runs one op at a time. `device` is the one that is asked about, see
     `Target.backend_of`.
     """
 
@@ -199,7 +199,7 @@ class BackendDescription:
 
 
 def hosted(devices: Sequence[Device], host: str) -> tuple[Device, ...]:
-    """Return `devices` of one target, which know the one of them that is called `host`."""
+    """Return `devices` of one target, all of which refer to the one called `host`."""
     (own,) = (device for device in devices if device.name == host)
     return tuple(device if device.name == host else replace(device, host=own) for device in devices)
 
@@ -264,7 +264,8 @@ class Target:
 
     @property
     def default_device(self) -> Device:
-        """Return the device for ops without one: the only one of another backend, else the host."""
+        """Return the device for ops without one: the only device of another backend, else the
+        host."""
         own = self.host_device.backend
         others = [device for device in self.devices if device.backend != own]
         return others[0] if len(others) == 1 else self.host_device

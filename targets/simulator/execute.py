@@ -62,7 +62,8 @@ def execute(
 
 @dataclass
 class _Chip:
-    """The bytes on the chip and outside of it, and what instructions under way have read."""
+    """The bytes on the chip and outside of it, and the data that instructions in progress have
+    read."""
 
     stream: Stream
     kernels: Mapping[str, Kernel]

@@ -1,23 +1,23 @@
-"""Instruction streams: what they say, as objects, as text and as bytes.
+"""Instruction streams: their contents as objects, as text and as bytes.
 
-One instruction a line, `kind unit amount`, what it reads and writes, and the op that it belongs to:
+One instruction a line, `kind unit amount`, its operands and results, and its op:
 
     load 0 602112 %0 -> 0+602112 ; conv1
     sync 1 0 ; conv1
     matrix 1 1806336 k0 0+602112 602112+1728 -> 603840+401408 ; conv1
     store 3 401408 603840+401408 -> %2 ; conv1
 
-`amount` is bytes (load, store), scalar operations (matrix, vector), or for `sync` the number of
-the instruction that must have ended before the unit goes on. Where an op declares what it takes,
-the seconds stand after the amount (`vector 3 0 2e-09 ; b`).
+`amount` is bytes (load, store), scalar operations (matrix, vector), or for `sync` the number of the
+instruction that must have ended before the unit goes on. If an op declares its time, the seconds
+follow the amount (`vector 3 0 2e-09 ; b`).
 
 `address+size` are bytes on the chip and `%n` is tensor n outside of it. What an instruction
 computes is the kernel of a name, here `k0`; `k0:1/2` is the first of two instructions that
 compute it. A load without one copies. Streams that are only simulated may say none of this.
 
-After them stand the buffers on the chip, `buffer size[@address] first last…`: bytes, where they
-begin, the instruction that fills it, and those that end its use; then the tensors outside, each
-with its bytes and what it is:
+They are followed by the buffers on the chip, `buffer size[@address] first last…`: its bytes, its
+address, the instruction that fills it, and those that end its use; then the tensors outside, each
+with its bytes and its role:
 
     buffer 602112@0 0 4 7
     tensor 602112 argument 0
@@ -78,8 +78,8 @@ class Access:
     """The reads and writes of an instruction: ranges on the chip, and `tensors` outside.
 
     A load reads the tensors and a store writes its one. `kernel` names what is computed, "" for a
-    copy. Of an op for which several units work one after the other each has a `step`, from 1 to
-    `steps`: it takes what the step before has left in the results.
+    copy. If several units work on an op in sequence, each has a `step`, from 1 to `steps`, and
+    reads the results of the step before.
     """
 
     reads: tuple[Range, ...]
@@ -92,7 +92,7 @@ class Access:
 
 @dataclass(frozen=True)
 class Tensor:
-    """`size` bytes outside of the chip, and what they are: `argument 0`, a parameter, a spill."""
+    """`size` bytes outside of the chip, and their role: `argument 0`, a parameter, a spill."""
 
     size: int
     name: str
@@ -209,7 +209,7 @@ def _written(instruction: Instruction) -> str:
 
 
 def _access(text: str, kind: Kind) -> Access | None:
-    """Return what `_written` wrote; None for another form."""
+    """Return the object of a text by `_written`; None for another form."""
     sides = [part.split() for part in text.split("->")]
     if len(sides) != 2:
         return None

@@ -18,8 +18,8 @@ from braid.targets.machines.target import BackendDescription, Unit
 class UnitWork:
     """`amount` of its resource (bytes or scalar operations) on unit number `unit`.
 
-    Where units share their work that is the first of them, and stands for any. `declared` is
-    what it takes in seconds where somebody said so.
+    If units share their work, it is the first of them, and represents all. `declared` is its time
+    in seconds, if it is declared.
     """
 
     unit: int
@@ -40,7 +40,7 @@ def transfers_of(backend: BackendDescription) -> Transfers | None:
     """Return how data gets onto the chip; None for a backend whose ops read any memory themselves.
 
     The first unit that loads is the way in, the last one that stores the way out, and the first
-    memory is the one between them. Without one that stores, what loads does that too.
+    memory is the one between them. Without a unit that stores, the one that loads stores as well.
     """
     loads = [n for n, unit in enumerate(backend.units) if unit.resource == "load"]
     stores = [n for n, unit in enumerate(backend.units) if unit.resource == "store"]
@@ -58,13 +58,12 @@ def distinct_units(backend: BackendDescription) -> Iterator[tuple[int, Unit]]:
 
 
 def is_declared(op: Operation) -> bool:
-    """Return whether `op` declares all that it takes, what it moves included."""
+    """Return whether `op` declares all of its costs, including those of moves."""
     return isinstance(op, OpaqueOp) and op.declared_cost is not None
 
 
 def steps_of(op: Operation, backend: BackendDescription) -> tuple[UnitWork, ...]:
-    """Return what `op` does with operands on the chip, one step after the other; none for
-    addressing.
+    """Return the steps of `op` with operands on the chip, in order; none for addressing.
 
     What has no tensors, such as the condition of a branch, is the host's. Raises UnsupportedError
     for open dims, and BraidError for a declared resource that the backend does not have.

@@ -1,8 +1,8 @@
 """A part of an instruction stream before it is linked: what is done, and after what.
 
-An object names ops, values and events by its own numbers, so that equal subgraphs have one
-object wherever they stand. What depends on the rest of the stream is left to the linker: the
-numbers of instructions, the syncs, and the waits for memory on the chip.
+An object names ops, values and events by its own numbers, so that equal subgraphs have one object
+wherever they stand. The linker adds all that depends on the rest of the stream: the numbers of
+instructions, the syncs, and the waits for memory on the chip.
 """
 
 import json
@@ -50,7 +50,7 @@ class Event:
 class StreamObject:
     """Events in the order of their issue.
 
-    By op: what it does on the units (`steps`) and the values that it `makes`; by value: `sizes`
+    By op: its steps on the units (`steps`) and the values that it `makes`; by value: `sizes`
     in bytes.
     """
 
@@ -96,9 +96,8 @@ class StreamObject:
 class Placement:
     """The meaning of an object's numbers in the whole: its `ops` and `values`.
 
-    A value can be loaded once its `sources` are stored. `names` are the ops'; one that
-    ends in `#` gets a number. `reads` are the values, by the numbers of the whole, that each op
-    reads.
+    A value can be loaded once its `sources` are stored. `names` are the ops'; one that ends in `#`
+    gets a number. `reads` are the values that each op reads, by their numbers in the whole stream.
     """
 
     ops: tuple[int, ...]
