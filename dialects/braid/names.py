@@ -1,8 +1,8 @@
 """Stable names of ops: `braid.name`, which survives rewriting.
 
-An op carries the names of every op of the original model that it stands for, so that a profile,
-a report or an error can speak of the model's own layers after any number of rewrites. One name
-is a string attribute, several are an array of them.
+An op carries the names of every op of the original model that it stands for, so that a profile, a
+report or an error can speak of the model's own layers after any number of rewrites. A single name
+is a string attribute, several names are an array.
 """
 
 from collections.abc import Iterable
