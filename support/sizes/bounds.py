@@ -2,11 +2,11 @@
 
 A bound is found by replacing atoms, the outermost first, by their upper or lower bounds: a floordiv
 b by a / b, or by (a - b + 1) / b, as its coefficient's sign says; the rest of the size is
-multiplied by b for it, or b has to divide the coefficient min, max, select by each of their parts,
-knowing that this is the one, and the worst counts; by the best one where any of them is a bound
-until a polynomial of symbols is left, which is largest at an end of the range of each symbol whose
-coefficient has a sign. Facts, sizes that are not negative, may be added before. This proves `16 *
-((s + 15) floordiv 16) >= s`, where intervals of each part alone say nothing.
+multiplied by b for it, or b has to divide the coefficient min, max, select by each of their
+operands, assuming that it is chosen, and the worst counts; by the best one where any of them is a
+bound until a polynomial of symbols is left, which is largest at an end of the range of each symbol
+whose coefficient has a sign. Facts, sizes that are not negative, may be added before. This proves
+`16 * ((s + 15) floordiv 16) >= s`, where intervals of each part alone say nothing.
 
 Symbols that are multiples of m are written as m · x before all that, so that what divides is seen
 by the operators' rules. MLIR's ValueBoundsConstraintSet asks a solver of linear programs instead;

@@ -132,7 +132,7 @@ def program_of(extents: Sequence[Extent]) -> Program:
 
 
 def program_from(symbols: Sequence[str], words: Sequence[int], results: Sequence[int]) -> Program:
-    """Return the program that a file has. Raises `SizeError` where it is none."""
+    """Return the program that a file has. Raises `SizeError` if it is malformed."""
     if len(words) % WORDS or len(words) > WORDS * MOST_STEPS:
         raise SizeError(
             f"a program of sizes has {len(words)} words, expected {WORDS} for each of at most "
