@@ -51,6 +51,6 @@ def from_jax(function: Callable[..., Any], *args: Any) -> bytes:
         first = next(iter(str(error).splitlines()), "")
         raise BraidError(
             f"JAX cannot export the function: {type(error).__name__}: {first}",
-            hint="call jax.jit(function) with the same arguments, which says more",
+            hint="call jax.jit(function) with the same arguments for a longer message",
         ) from error
     return exported.mlir_module().encode()

@@ -19,8 +19,8 @@ def fix_sizes(module: ModuleOp, fixed: Fixed) -> None:
     """Put the numbers of `fixed` in place of the sizes of a module's inputs.
 
     Raises:
-        BraidError: a value is fixed, a dim is fixed at the name of another, there is no such input
-            or size, or one has another extent or gets two.
+        BraidError: a value is fixed, a dim is fixed at the name of another, an input or size does
+        not exist, or has another extent, or is given twice.
 
     """
     if fixed.constants:
