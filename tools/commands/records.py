@@ -131,7 +131,7 @@ def gc() -> Answer:
 def check() -> Answer:
     """List the records that this braid does not use, and why.
 
-    Damaged records, and those of kernel families that are gone or make different code. The exit
+    Damaged records, and records of kernel families that are gone or make different code. The exit
     status is 1 if there are any. Records of other machines are counted, and nothing is removed.
     """
     from braid.support.records.record_store import default_store

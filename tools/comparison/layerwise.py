@@ -30,8 +30,8 @@ class Difference:
 def expose_results(module: ModuleOp, names: Iterable[str] | None = None) -> tuple[str, ...]:
     """Make the results of the named ops of `@main` further outputs of the model, in place.
 
-    Only ops with one tensor result count, and of those outside control flow, if `names` is given,
-    the ones with a name among them. Of an op inside control flow, the output is what the last
+    Only ops with one tensor result count. If `names` is given, ops outside of control flow count
+    only if their name is among them. Of an op inside control flow, the output is what the last
     iteration gave; `nested_results.has_run` tells whether the op ran in it. Returns the names of
     all outputs in the order in which the ops stand, which is the order in which to look for the
     first difference.

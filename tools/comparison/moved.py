@@ -47,7 +47,7 @@ class Moved:
 def moved(a: Sequence[KernelRow], b: Sequence[KernelRow]) -> tuple[Moved, ...]:
     """Return all kernels of both sides, those with ops in common together.
 
-    What gained or lost most is first.
+    The kernels that gained or lost most come first.
     """
     found = [_compared(*pair) for pair in _together(a, b)]
     return tuple(sorted(found, key=lambda each: -abs(each.seconds[1] - each.seconds[0])))
@@ -132,7 +132,7 @@ def _count(rows: Sequence[KernelRow]) -> str:
 
 
 def _why(a: KernelRow, b: KernelRow) -> Iterator[str]:
-    """Yield what each side says of the choice of the other one."""
+    """Yield each side's predictions for the choice of the other one."""
     made = [(row.layouts, row.family) for row in (a, b)]
     if a.device == b.device and made[0] != made[1]:
         yield _of_other("A", a, b, "B")

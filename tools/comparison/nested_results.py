@@ -1,8 +1,8 @@
 """Handing the results of ops inside control flow out of it, so that they can be looked at.
 
-What a branch computes becomes a further result of its `scf.if`, what a loop computes is carried
-and leaves with its last iteration. Where an op did not run, the result holds NaN, or a number
-that stands for it.
+Values of a branch become further results of its `scf.if`; values of a loop are carried, and leave
+it after the last iteration. Where an op did not run, the result holds NaN, or a number that stands
+for it.
 """
 
 from collections.abc import Sequence

@@ -12,7 +12,7 @@ Run = Callable[[], object]
 
 
 def timed_pair(a: Run, b: Run, runs: int) -> tuple[float, float]:
-    """Return the median seconds of each, of `runs` runs in turns after one that warms up."""
+    """Return the median seconds of each, over `runs` runs in turns after a warm-up run."""
     a()
     b()
     seconds: tuple[list[float], list[float]] = ([], [])
@@ -25,7 +25,7 @@ def timed_pair(a: Run, b: Run, runs: int) -> tuple[float, float]:
 
 
 def kernel_seconds(model: Model, run: Run, runs: int) -> dict[str, float]:
-    """Return the seconds of each op of one run, by name, of a model compiled with counters."""
+    """Return the seconds of each op in one run, by name, for a model compiled with counters."""
     run()
     model.reset_profile()
     for _ in range(runs):

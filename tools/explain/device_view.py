@@ -1,4 +1,4 @@
-"""Devices: which clusters run where, what each takes, and which device is the busiest."""
+"""Devices: the device of each cluster, the time of each, and the busiest device."""
 
 import json
 from collections import defaultdict
@@ -30,8 +30,8 @@ class ClusterView:
 
     `seconds` are those of its ops, `moved` of its transfers, `begin` when it could begin at the
     earliest, where a device runs one cluster at a time; `received` and `sent` are bytes. In a
-    stream, `replicas` take turns with `device`, which runs the one request of a call. `function` is
-    what the cluster becomes, `measured` the seconds that one run of it took, None for unknown.
+    stream, `replicas` take turns with `device`; a single call runs on `device`. `function` is the
+    function of the cluster, `measured` the seconds of one run, None for unknown.
     """
 
     number: int
@@ -98,7 +98,7 @@ class DeviceExplanation:
         return f"{self.clusters} Predicted: {_us(taken)} of each request, {rate} in a stream."
 
     def measure(self, seconds: Mapping[str, float]) -> None:
-        """Record what one run of each function took."""
+        """Record the time of one run of each function."""
         for stage in self.stages:
             stage.measured = seconds.get(stage.function)
 

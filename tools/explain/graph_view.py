@@ -22,8 +22,8 @@ Edges = tuple[tuple[int, int], ...]
 def function_graph(function: FuncOp) -> tuple[tuple[GraphNode, ...], Edges]:
     """Return a node for every input, op and output of a function, and edges by their numbers.
 
-    Weights, and what is made of them alone, are left out. What a region yields comes from the ops
-    inside of it, which have the op around them in their path.
+    Weights, and values computed from weights alone, are left out. A region's results come from its
+    ops, which have the surrounding op in their path.
     """
     builder = _GraphBuilder(function)
     builder.add_inputs(input_names(function))
@@ -47,7 +47,8 @@ def region_name(op: Operation, region: Region) -> str:
 def module_paths(names: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
     """Return the modules that each name is in: `a/b` is in `a`, and so is `a` where that has parts.
 
-    What an importer makes of one op of a model is called `NODE/part`, and its last op `NODE`.
+    The ops that an importer makes of one op of a model are called `NODE/part`, and the last one
+    `NODE`.
     """
     parts = {name: tuple(part for part in name.split("/") if part) for name in names}
     outer = {path[:depth] for path in parts.values() for depth in range(1, len(path))}
@@ -111,7 +112,7 @@ class _GraphBuilder:
                 continue
             block = region.block
             tensors = [arg for arg in block.args if _is_tensor(arg)]
-            # A loop carries its last operands; what the condition hands on stands as they do.
+            # A loop carries its last operands; the values of its condition are in the same order.
             for argument, value in zip(reversed(tensors), reversed(carried), strict=False):
                 self._makers[argument] = self._made_by(value)
             self.add_block(block, (*path, own, region_name(op, region)))

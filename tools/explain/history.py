@@ -31,7 +31,7 @@ class Change:
 
 
 class History(Instrumentation):
-    """Notes what passes change of ops with names; with `names`, of those alone.
+    """Notes how passes change ops with names; with `names`, only of these.
 
     A group counts as one op, with all names of what is in it. Texts are printed where something
     has changed and for those names alone, since printing takes longer than most passes.

@@ -10,7 +10,7 @@ from braid.tools.explain.model_names import joined
 class Candidate:
     """One way to make a kernel that was weighed: layouts, and the family that makes it.
 
-    `seconds` are those of one run by themselves, as `source` says; `extra` are the seconds that
+    `seconds` is the time of one run without the start, from `source`; `extra` are the seconds that
     the whole model would take longer with it, None where nothing fits with it. They are exact
     where all other choices could be made anew for it, else an upper bound.
     """
@@ -26,9 +26,11 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Roofline:
-    """The least seconds of all runs on the device, and what takes them: `compute` or `memory`.
+    """The least seconds of all runs on the device, and the limiting resource: `compute` or
+    `memory`.
 
-    `parts` are the seconds by resource; `flops` and `bytes` are what the model says of one run.
+    `parts` are the seconds by resource; `flops` and `bytes` are the amounts of one run by the
+    model.
     """
 
     seconds: float
@@ -57,7 +59,8 @@ class Measured:
 
 @dataclass(frozen=True)
 class Searched:
-    """What the record of a search says: seconds of one run of the kernel by default, and as found.
+    """The record of a search: seconds of one run with the default schedule and with the one that
+    was found.
 
     `kept` says whether the default schedule stayed, since nothing was faster.
     """
@@ -80,10 +83,10 @@ class NextBest:
 class KernelRow:
     """A kernel, named after the model's ops that it computes.
 
-    `ops` are the stable names of all its ops, `model_ops` those of the model's own, `computes` the
-    kinds of its ops and `kind` the one that takes most, which is of the model's op `main` (empty
-    where it has no name of its own). `predicted` are the seconds of its `runs`
-    in one run of the model, without what starting it takes, which is `starts`.
+    `ops` are the stable names of all its ops, `model_ops` the names in the model, and `computes`
+    the kinds of its ops. `kind` is the most expensive kind, of the model's op `main` (empty without
+    a name in the model). `predicted` are the seconds of its `runs` in one run of the model, without
+    the time of its starts, which is `starts`.
     """
 
     id: int

@@ -39,8 +39,8 @@ _OF_ARITHMETIC = frozenset({"flops", "matrix", "vector"})
 class KernelTable:
     """Makes rows; one for a module, while groups are still in their places.
 
-    `report` says what was weighed when layouts were chosen, `profile` has what was measured of
-    kernels by their names, and `names` are those of all ops as they were read.
+    `report` has the costs by which layouts were chosen, `profile` the measured times of kernels by
+    name, and `names` are those of all ops as they were read.
     """
 
     target: Target
@@ -122,7 +122,8 @@ class KernelTable:
         weighed: OpReport | None,
     ) -> Iterator[Candidate]:
         """Yield what was taken, then other kernels in its layouts, then other layouts."""
-        # What others were compared with: a profile may have known it, and storage changed it since.
+        # The cost with which others were compared: a profile may have known it, and storage changed
+        # it since.
         taken = None if weighed is None else weighed.choices[weighed.chosen]
         known = cost if taken is None or str(taken.layouts) != str(choice) else taken
         seconds = known.seconds if isinstance(known, Cost) else known.cost
@@ -142,7 +143,7 @@ class KernelTable:
                 yield Candidate(str(other.layouts), *known)
 
     def _searched(self, op: Operation) -> Searched | None:
-        """Return what the record of a search says of a kernel, None without one."""
+        """Return the record of a kernel's search, None without one."""
         if not isinstance(op, FusedOp) or not self.tuned:
             return None
         found = self.tuned.get(schedule_key(op, device_of(op, self.target).machine))
@@ -189,7 +190,7 @@ def _ops(module: ModuleOp) -> Iterator[Operation]:
 
 
 def free_ops(module: ModuleOp) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the names of groups without a kernel, and why they have none."""
+    """Yield the names of groups without a kernel, each with the reason."""
     for op in _ops(module):
         if isinstance(op, FusedOp) and is_only_storage(op):
             why = "moves nothing, since its operands lie where its result is wanted"

@@ -27,7 +27,7 @@ RECOMPUTE_PASS = "select-rematerialization"
 
 @dataclass(frozen=True)
 class PlannedMemory:
-    """The plan of a model's first function, and what was said while it was made."""
+    """The plan of a model's first function, and the remarks about it."""
 
     label: str
     report: MemoryReport

@@ -18,9 +18,9 @@ _MICROSECONDS = 1e6
 def node_data(rows: Sequence[KernelRow], names: Sequence[str], nodes: Mapping[str, str]) -> bytes:
     """Return a file with the microseconds of ops in one run.
 
-    The time of a kernel stands at the op that takes most of it, and 0 at others that it computes,
-    so that the values add up to those of kernels. `names` are those of ops as they were read, and
-    `nodes` has the names of their nodes in the model's file where these are others.
+    A kernel's time is shown at its most expensive op, and 0 at its other ops, so that the values
+    add up to those of kernels. `names` are those of ops as they were read, and `nodes` has the
+    names of their nodes in the model's file where these are others.
     """
     known, times = set(names), dict.fromkeys(names, 0.0)
     for row in rows:

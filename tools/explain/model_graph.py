@@ -19,8 +19,8 @@ _REPEATED = 3
 class GraphNode:
     """An op, input or output of the model: its stable name, kind and the types of its results.
 
-    `path` says where it is: control flow around it, then modules by its name. `kernels` are the
-    numbers of those that compute it, `why` says more, such as why it has none.
+    `path` is the control flow around it, followed by the modules in its name. `kernels` are the
+    numbers of the kernels that compute it, `why` gives reasons, for example why there is none.
     """
 
     name: str
@@ -92,7 +92,7 @@ def _number(tree: _Tree, parent: int, groups: list[GraphGroup], group_of: list[i
 
 
 def _simplify(tree: _Tree) -> None:
-    """Open groups of one part, which gets their label."""
+    """Start the groups of one part, which get its label."""
     for index, part in enumerate(tree.parts):
         if isinstance(part, _Tree):
             _simplify(part)

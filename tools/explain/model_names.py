@@ -27,7 +27,7 @@ def nearest(name: str, known: Collection[str]) -> str:
 
 
 def joined(names: Sequence[str]) -> str:
-    """Return the names of ops in one line: what modules they have in common stands once, first.
+    """Return the names of ops in one line: their common module path is written once, at the front.
 
     Of many, the first and the last.
     """

@@ -27,7 +27,7 @@ _MICROSECONDS = 1e6
 
 @dataclass(frozen=True)
 class ModelPage:
-    """The document of a page, and what its parts are made of."""
+    """The document of a page, and the documents of its parts."""
 
     data: Mapping[str, Any]
     walk: Walk
@@ -61,8 +61,8 @@ def explain_model(
 ) -> ModelPage:
     """Explain the module that `read` gives each time, which has no open dims.
 
-    `name` is what the model is called, `circuits` gives the timelines of circuits. Where `history`
-    is given, it alone says of which ops texts are kept.
+    `name` is what the model is called, `circuits` gives the timelines of circuits. If `history` is
+    given, it decides alone for which ops texts are kept.
 
     Raises:
         BraidError: as `walk_through` and `plan_memory`.

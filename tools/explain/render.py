@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any, cast
 
 PLAIN_UP_TO = 500_000
-"""Characters of a document that stands in the page as it is; a longer one is compressed."""
+"""The most characters of a document that is embedded verbatim; a longer one is compressed."""
 
 _PARTS = {"@STYLE@": "style.css", "@SCRIPT@": "bundle/explain.js"}
 

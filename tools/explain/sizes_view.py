@@ -1,4 +1,4 @@
-"""What a model that is compiled once for all sizes takes at other sizes than the likely ones."""
+"""The resources of a model compiled for all sizes, at other sizes than the likely ones."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ def sizes_view(
     """Return the predicted times of the kernels of an open module, whose decisions were made.
 
     Kernels are those that were decided at the sizes `likely`; `names` are those of all ops as they
-    were read. None where nothing can be said of other sizes.
+    were read. The result is None if nothing is known about other sizes.
     """
     points: list[SizePoint] = []
     rows: list[list[_Row]] = []

@@ -1,4 +1,4 @@
-"""The whole of a model in a few figures: where its time goes, and what limits it."""
+"""A summary of a model in a few figures: where its time goes, and what limits it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ class KindShare:
 class Times:
     """The seconds of one run by kinds, the most expensive first, which add up to `seconds`.
 
-    `is_measured` says whether `seconds` are those of the clock; else they are the sum of kernels,
-    measured or predicted, and of predicted starts. What is between kernels may be negative: nothing
-    is scaled to fit.
+    `is_measured` says whether `seconds` were measured; otherwise they are the sum of the kernels'
+    times, measured or predicted, and of predicted starts. What is between kernels may be negative:
+    nothing is scaled to fit.
     """
 
     seconds: float

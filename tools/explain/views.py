@@ -29,7 +29,7 @@ class Bar:
 class TimelineView:
     """Lanes over time (a Gantt chart); `unit` is that of all times.
 
-    `legend` says what colours stand for, by their numbers.
+    `legend` gives the meaning of colours, by their numbers.
     """
 
     title: str
@@ -76,8 +76,8 @@ class SizesView:
 class Block:
     """Memory [offset, offset + size) in bytes, taken from step `first` to step `last`.
 
-    `readers` are the steps that read it; `why` says why it lives so long, and what it would save to
-    compute it again.
+    `readers` are the steps that read it; `why` gives the reason of its lifetime, and the saving by
+    recomputing it.
     """
 
     label: str

@@ -52,8 +52,8 @@ WITHOUT_BUDGET = "Without a budget"
 class Walk:
     """The results of a compilation to explain: layouts, devices and remarks.
 
-    `devices` is None for a model that is on one device because it needs no other, `whole` where
-    that was not asked for, and `sizes` of a module without open dims.
+    `devices` is None for a model that needs only one device, `whole` if it was not requested, and
+    `sizes` for a module without open dims.
     """
 
     target: Target
@@ -91,10 +91,10 @@ def walk_through(
 ) -> Walk:
     """Run the default pipeline on `module`, which is changed; `profile` weighs its ops.
 
-    `partition` and `pin` are as in `compile`. For the `whole` of what can be explained the module
-    has no open dims; memory is then planned too. `history` notes what passes change; with
-    `assembly`, kernels are compiled, and their code is kept. `likely` are the sizes at which
-    decisions about an open module are made, of which times at other sizes are predicted.
+    `partition` and `pin` are as in `compile`. With `whole`, for which the module must have no open
+    dims, memory is planned too. `history` notes what passes change; with `assembly`, kernels are
+    compiled, and their code is kept. `likely` are the sizes at which decisions about an open module
+    are made, of which times at other sizes are predicted.
 
     Raises:
         BraidError: a pass finds fault with the module, or the profile cannot be read.
@@ -106,7 +106,7 @@ def walk_through(
     decides = _position(passes, SelectLayoutsPass)
     clusters = _position(passes, ApplyClustersPass)
     outlines = _position(passes, OutlineKernelsPass)
-    # What is outlined is a call, which tells nothing more of an op.
+    # An outlined op is a call, which holds no further facts about it.
     watchers = () if history is None else (history,)
     run = partial(run_pipeline, context, module, verify=False, instrumentation=watchers)
     nodes, edges = function_graph(_main(module)) if whole else ((), ())
@@ -164,7 +164,7 @@ def _rows(
     names: set[str],
     profile: Path | None,
 ) -> tuple[KernelRow, ...]:
-    """Return the kernels; what a profile of another tool measured is in their predictions."""
+    """Return the kernels; a profile of another tool is part of their predictions."""
     record = None if profile is None else own_record(profile)
     if record is None:
         return KernelTable(target, layouts.report, names).rows(module)
@@ -231,7 +231,7 @@ def _layouts(module: ModuleOp, counts: ExecutionCounts) -> LayoutExplanation:
 def _main(module: ModuleOp) -> FuncOp:
     """Return the function that runs; of several variants the first.
 
-    Raises BraidError where there is none.
+    Raises BraidError if there is none.
     """
     functions = public_functions(module)
     return functions[0] if functions else entry_of(module)

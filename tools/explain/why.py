@@ -21,9 +21,9 @@ _SHOWN = 160
 
 @dataclass(frozen=True)
 class Story:
-    """A name of the model, with what is known of it and of all names that it stands for.
+    """A name of the model, with the known facts about it and about all names that it represents.
 
-    `changes` are those of its ops, with the remarks of passes that speak of it; `blocks` is where
+    `changes` are those of its ops, with the remarks of passes about it; `blocks` is where
     it lies in memory, in a plan whose arena has a bound; `code` is that of its kernels where
     that was asked for.
     """
@@ -73,7 +73,7 @@ def names_behind(name: str, known: Sequence[str]) -> tuple[str, ...]:
 
 
 def story_of(name: str, names: tuple[str, ...], page: ModelPage, history: History) -> Story:
-    """Return the story of `name`, which stands for `names`, from what a walk has noted."""
+    """Return the story of `name`, which represents `names`, from the notes of a walk."""
     wanted = set(names)
     whole = page.walk.whole
     assert whole is not None
@@ -122,7 +122,7 @@ def lines_of(story: Story) -> Iterator[tuple[tuple[str, ...], str, Table | None]
     yield tuple(_history_lines(story.changes)), "", None
     if story.remarks:
         said = tuple(f"  {each.pass_name}: {each.message}" for each in story.remarks)
-        yield ("What passes say of it:", *said), "", None
+        yield ("Remarks of passes about it:", *said), "", None
     for text in story.code:
         yield ("Machine code:", *(f"  {line}" for line in text.split("\n"))), "", None
 

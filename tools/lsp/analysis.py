@@ -1,4 +1,4 @@
-"""What is known of one version of a text: the map of each of its parts, and what is wrong."""
+"""The analysis of one version of a text: the map of each of its parts, and the errors."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ _UNREGISTERED = re.compile(r"^[ \t]*//.*-allow-unregistered-dialect\b", re.MULTI
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong at `place`, which counts from the beginning of the whole text."""
+    """An error at `place`, which counts from the beginning of the whole text."""
 
     place: TextRange
     message: str
@@ -54,7 +54,7 @@ class Problem:
 class Part:
     """A part of a text that stands alone, between lines `// -----`; it begins at `start`.
 
-    Nothing is wrong with one that is valid.
+    A valid text has no errors.
     """
 
     start: int
@@ -175,7 +175,7 @@ def _moved(place: TextRange, by: int) -> TextRange:
 
 @dataclass
 class _Verification:
-    """The verifier on one part, of which ops may be left out."""
+    """The verifier on one part, in which ops may be missing."""
 
     parser: RecoveringParser
     part: Part
@@ -183,7 +183,7 @@ class _Verification:
     stop: Stop
 
     def problems(self) -> Iterator[Problem]:
-        """Yield what is wrong with ops that are whole."""
+        """Yield errors of complete ops."""
         found = False
         for op, error in invalid_ops(self.part.module, self._is_incomplete):
             yield self._problem(op, error)
@@ -195,7 +195,7 @@ class _Verification:
                 yield self._problem(op, error)
 
     def _is_incomplete(self, op: Operation) -> bool:
-        """Return whether what the verifier says of `op` may follow from what is left out."""
+        """Return whether the verifier's message about `op` may follow from missing ops."""
         if self.stop():
             raise StoppedError
         incomplete = self.parser.incomplete

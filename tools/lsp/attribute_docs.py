@@ -1,4 +1,4 @@
-"""What braid's attributes mean, from where their names are defined."""
+"""The meaning of braid's attributes, from where their names are defined."""
 
 import ast
 import inspect

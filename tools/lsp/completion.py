@@ -38,7 +38,7 @@ TRIGGERS = [".", "%", "@", "^", "#", "!", "-", "{", ",", "="]
 
 
 def completions_at(analysis: Analysis, position: int, context: Context) -> list[CompletionItem]:
-    """Return what may stand at `position` of the text. Dialects are loaded into `context`."""
+    """Return the completions at `position` of the text. Dialects are loaded into `context`."""
     start = analysis.text.rfind("\n", 0, position) + 1
     prefix = analysis.text[start:position]
     found = completions_in_comment(prefix)

@@ -200,7 +200,7 @@ class TaskQueue:
             return True
 
     def remove(self, identity: str) -> bool:
-        """Forget a task that has ended, and what happened to it; it is false if it has not."""
+        """Delete a task that has ended, with its events; it is false if it has not."""
         with Session(self.engine) as session, session.begin():
             row = _held(session, identity)
             if row is None or not State(row.state).is_final:

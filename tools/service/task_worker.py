@@ -1,6 +1,6 @@
 """The process that works on one task: searches its kernels, compiles it and explains it.
 
-Its argument is the directory of the task. It writes what happens as JSON lines to standard output,
+Its argument is the directory of the task. It writes events as JSON lines to standard output,
 and reads the user's orders, a line each, from standard input; when that ends, the server is gone,
 and this process ends with all processes that it has started.
 """
