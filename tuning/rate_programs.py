@@ -26,7 +26,7 @@ Run = Callable[[], None]
 
 @dataclass(frozen=True)
 class Program:
-    """A model that is run as it is timed; the request concerns `kernels` of it."""
+    """A model to be run and timed; the request is about its `kernels`."""
 
     run: Run
     kernels: int

@@ -191,7 +191,7 @@ def ray_workers(address: str, machine: Machine) -> Generator[RayWorkers]:
             reason = next(iter(str(error).splitlines()), type(error).__name__)
             raise BraidError(
                 f"there is no Ray cluster at '{address}': {reason}",
-                hint="'ray start --head' makes one, whose address the others get; "
+                hint="'ray start --head' starts one, and the others get its address; "
                 f"{option_text('ray', 'local')} takes this machine alone",
             ) from error
     actors: list[Any] = []
