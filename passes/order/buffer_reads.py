@@ -19,9 +19,9 @@ from braid.targets.simulator.steps import is_declared
 def _by_structure(block: BlockGraph) -> list[Operation]:
     """Return the ops of `block` in an order that is the same however they stand.
 
-    Makers of operands come first, from those of the results of the block on. Buffers have numbers
-    by it: where a plan of loads and evictions has a choice among equals, numbers decide, and what
-    was planned for an order has to be what is lowered when the ops stand in it.
+    Makers of operands come first, from those of the results of the block on. Buffers are numbered
+    by it: if a plan of loads and evictions has a choice among equals, the numbers decide, and the
+    plan for an order must equal the plan at lowering, when the ops are in that order.
     """
     found: dict[Operation, None] = {}
     last = block.block.last_op

@@ -26,8 +26,8 @@ class SimplifySizesPass(ModulePass):
     If a check says that two sizes are equal, one is replaced by the other: an image that
     was halved, enlarged and added to itself has an even height.
 
-    In: functions with `braid.size_checks`, which stay as they are, and others, which are left
-    alone. Out: the same ops, with sizes that have the same values wherever the checks hold.
+    In: functions with `braid.size_checks`, which do not change; other functions are ignored. Out:
+    the same ops, with sizes that have the same values wherever the checks hold.
 
     ```mlir
     // braid.size_checks = [{size = #braid.sizes<["n - 1"]>, message = "..."}]

@@ -54,9 +54,9 @@ class SelectVariantsPass(ModulePass):
     other layouts, and `seconds` of compilation. Run it before `add-specializations`, which adds the
     code.
 
-    In: a module with one public function of open sizes; others stay as they are. Out: that function
-    with `braid.specialize`, and a remark that says what was chosen and why, or why nothing was.
-    Raises BraidError for a profile with other dims, or sizes that the model does not allow.
+    In: a module with one public function of open sizes; other modules do not change. Out: that
+    function with `braid.specialize`, and a remark that says what was chosen and why, or why nothing
+    was. Raises BraidError for a profile with other dims, or sizes that the model does not allow.
 
     ```mlir
     func.func @main(…) attributes {braid.specialize = [{batch = 1 : i64}]}
