@@ -182,7 +182,7 @@ def _modes(node: Node, count: int) -> Array:
 def _roots(node: Node, trees: Array, asking: Array, children: Sequence[Array]) -> Array:
     """Return the first node of each tree that is no child, by the order of trees in the list.
 
-    Raises BraidError if there is none, or if inner nodes form a cycle outside of the tree.
+    Raises BraidError if it is missing, or if inner nodes form a cycle outside of the tree.
     """
     is_child = np.zeros(len(trees), np.bool_)
     for side in children:
