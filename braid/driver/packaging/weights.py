@@ -67,7 +67,7 @@ def parameter_value(op: ParameterOp, parameters: Mapping[str, Array]) -> Array:
     """Return the value of a parameter in its logical shape.
 
     Raises:
-        BraidError: there is none, or it is of another shape or dtype.
+        BraidError: a weight is missing, or has another shape or dtype.
 
     """
     key = op.key.data
