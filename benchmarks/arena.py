@@ -44,7 +44,7 @@ REFERENCE: dict[str, tuple[float, float]] = {
 
 
 def planned(path: Path) -> dict[str, float]:
-    """braid's plan: bytes of arena with outputs, and their bound."""
+    """Return the bytes of arena with outputs in braid's plan, and their lower bound."""
     (report,) = braid.compile(path).memory
     return {
         "arena_bytes": report.arena_bytes,
@@ -91,7 +91,7 @@ def measure(path: Path, library: Path) -> dict[str, Any]:
 
 
 def table_of(results: list[dict[str, Any]]) -> Table:
-    """The figures in MiB."""
+    """Return the figures in MiB."""
     table = Table("model", "braid", "arena", "bound", "ort", "reference ort / iree")
     for row in results:
         sizes = [row[k] for k in ("activation_bytes", "arena_bytes", "bound_bytes", "ort_bytes")]

@@ -6,7 +6,8 @@ from pathlib import Path
 
 
 def output_file(text: str) -> Path:
-    """The path of a file that can be written, in a folder that is made where there is none."""
+    """Return the path of a file that can be written, in a folder that is made where there is
+    none."""
     path = Path(text)
     is_new = not path.exists()
     try:
@@ -20,13 +21,13 @@ def output_file(text: str) -> Path:
 
 
 def count(text: str) -> int:
-    """A number of at least 1."""
+    """Return a number of at least 1."""
     if not text.isdecimal() or int(text) < 1:
         raise ArgumentTypeError(f"expected a number of at least 1, got '{text}'")
     return int(text)
 
 
 def no_case(text: str, names: Sequence[str]) -> str:
-    """That none of the cases is what `text` asks for, and what their names are like."""
+    """Return a message that no case matches `text`, with similar names."""
     shown = ", ".join(f"'{name}'" for name in names[:3]) + (", …" if len(names) > 3 else "")
     return f"'{text}' names none of {len(names)} cases{shown and ': '}{shown}"

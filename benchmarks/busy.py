@@ -69,7 +69,7 @@ class Runner:
         self.pid = self._process.pid
 
     def wait_until_ready(self) -> None:
-        """Raises SystemExit where the model does not run."""
+        """Wait until it is ready; raises SystemExit if the model does not run."""
         if self._answer() != "ready":
             raise SystemExit(f"{self.name}: the model does not run")
 
@@ -81,7 +81,7 @@ class Runner:
         return [float(text) for text in self._answer().split()]
 
     def close(self) -> None:
-        """Ends the process."""
+        """End the process."""
         self._process.kill()
         self._process.wait()
 
@@ -108,7 +108,7 @@ def _first_line(path: str) -> str:
 
 @contextmanager
 def competitors(count: int) -> Generator[list[int]]:
-    """Processes that spin."""
+    """Yield while processes spin."""
     processes = [subprocess.Popen([sys.executable, "-c", _SPIN]) for _ in range(count)]
     try:
         yield [process.pid for process in processes]
@@ -121,7 +121,8 @@ def competitors(count: int) -> Generator[list[int]]:
 def measure(
     runners: Sequence[Runner], rounds: int, spinning: Sequence[int], quiet: float
 ) -> dict[str, Any]:
-    """Times of all candidates, which take turns; `others` is the CPUs that others used."""
+    """Return the times of all candidates, which take turns; `others` is the CPUs that others
+    used."""
     known = [os.getpid(), *spinning, *(runner.pid for runner in runners)]
     count = max(2, round(TURN_SECONDS / statistics.median(runners[0].run(3))))
     times: dict[str, list[float]] = {runner.name: [] for runner in runners}

@@ -39,7 +39,7 @@ class CaseProcess:
     _ready: bool = False
 
     def start(self) -> None:
-        """Starts a process, in place of one that has ended."""
+        """Start a process, in place of one that has ended."""
         context: Any = multiprocessing.get_context(self.method)
         self.channel, far_end = context.Pipe()
         own = (far_end, *self.arguments)
@@ -67,7 +67,8 @@ class CaseProcess:
             raise self._lost() from None
 
     def take(self) -> Any:
-        """The answer. Raises CaseLost where there is none, and the process is another one then."""
+        """Return the answer. Raises CaseLost where there is none, and the process is another one
+        then."""
         self.request = None
         return self._receive()
 
@@ -86,14 +87,15 @@ class CaseProcess:
         return CaseLost(f"the process ended with status {code}")
 
     def restart(self) -> None:
-        """Ends the process, whatever it does, for another one."""
+        """End the process, whatever it does, for another one."""
         self.request = None
         self._process.kill()
         self._process.join()
         self.start()
 
     def answer(self, request: Any, seconds: float) -> Any:
-        """Gives, waits and takes. Raises CaseLost also where it takes more than `seconds`."""
+        """Start, wait and take the answer. Raises CaseLost also where it takes more than
+        `seconds`."""
         self.give(request, seconds)
         if not self.channel.poll(seconds):
             self.restart()

@@ -52,7 +52,7 @@ def model_of(
     type: int = TensorProto.FLOAT,
     functions: tuple[FunctionProto, ...] = (),
 ) -> ModelProto:
-    """The model from `x`, of this shape and type, to the result of the last node."""
+    """Return the model from `x`, of this shape and type, to the result of the last node."""
     value = helper.make_tensor_value_info("x", type, shape)
     result = helper.make_tensor_value_info(nodes[-1].output[0], TensorProto.FLOAT, None)
     weights = [numpy_helper.from_array(array, name) for name, array in constants.items()]
@@ -112,7 +112,7 @@ def grid(size: int) -> ModelProto:
 
 
 def concat(size: int) -> ModelProto:
-    """The rows of a matrix, each through one op, joined again."""
+    """Return a model that applies an op to each row of a matrix and concatenates the results."""
     rows = [f"r{i}" for i in range(size)]
     split = helper.make_node("Split", ["x"], rows, axis=0, num_outputs=size)
     branches = [helper.make_node("Exp", [row], [f"e{row}"]) for row in rows]
@@ -158,7 +158,7 @@ def branches(size: int) -> ModelProto:
 
 
 def functions(size: int) -> ModelProto:
-    """Calls of one function of three ops, one after the other."""
+    """Return a model of sequential calls of one function of three ops."""
     body = [
         helper.make_node("MatMul", ["a", "w"], ["product"]),
         helper.make_node("Relu", ["product"], ["positive"]),

@@ -37,7 +37,7 @@ class Measurement:
     again: tuple[float, ...]
 
     def line(self) -> str:
-        """A row of the table: medians, and the least and the most."""
+        """Return a row of the table: medians, and the least and the most."""
         columns = [
             f"{statistics.median(own):>6.2f} ({min(own):.2f} to {max(own):.2f})"
             for own in (self.cold, self.warm, self.again)

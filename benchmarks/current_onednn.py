@@ -1,4 +1,4 @@
-"""oneDNN of 2023, braid's baseline, beside the current one inside of PyTorch: is the baseline fair?
+"""Compare oneDNN of 2023, braid's baseline, with the current one inside of PyTorch.
 
 ``OMP_NUM_THREADS=1 python -m benchmarks.current_onednn [--json out.json]`` times the same
 convolutions (channels last, weights packed beforehand; pointwise ones are products) in turns, on
@@ -27,7 +27,7 @@ Run = Callable[[], Any]
 
 
 def convolution(inputs: int, outputs: int, size: int, window: int) -> tuple[Run, Run]:
-    """The two runs of one convolution of an image, padded by half of the window."""
+    """Return the two runs of one convolution of an image, padded by half of the window."""
     random = np.random.default_rng(0)
     pad = window // 2
     x = random.standard_normal((1, inputs, size, size)).astype(np.float32)

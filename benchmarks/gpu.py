@@ -296,7 +296,8 @@ def main() -> int:
 
 
 def facts_of(settings: Settings) -> dict[str, Any]:
-    """The GPU, PyTorch's libraries, and the bandwidth in bytes a second at which both copy."""
+    """Return the GPU, PyTorch's libraries, and the bandwidth in bytes a second at which both
+    copy."""
     facts: dict[str, Any] = {**gpu_peers.describe(gpu_peers.import_torch(settings.exact))}
     return facts | {"copy_bandwidth": GpuArrays(settings.exact).copy_bandwidth()}
 
@@ -304,7 +305,7 @@ def facts_of(settings: Settings) -> dict[str, Any]:
 def write(
     path: Path, target: str, facts: dict[str, Any], deadline: Deadline, found: Sequence[Outcome]
 ) -> None:
-    """The record of a run, as far as it has come."""
+    """Write the record of a run so far."""
     record: dict[str, Any] = {"target": target, "seconds": deadline.gone, **facts}
     record |= provenance(("onnxruntime",))
     record["cases"] = [asdict(one) for one in found]

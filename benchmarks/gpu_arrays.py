@@ -47,7 +47,7 @@ class Arrays(Protocol):
         ...
 
     def error(self, case: Case, inputs: Sequence[Any], result: Any) -> float:
-        """The largest difference to what is right beside the largest number."""
+        """Return the largest error divided by the largest number."""
         ...
 
     def peers(self, case: Case, inputs: Sequence[Any], compiled: bool) -> dict[str, Run]:
@@ -90,7 +90,7 @@ def clock_seconds(run: Run) -> float:
 
 
 def largest_error(found: Array, expected: Array) -> float:
-    """The largest difference beside the largest expected number."""
+    """Return the largest difference divided by the largest expected number."""
     difference = np.abs(found.astype(np.float64) - expected).max(initial=0.0)
     return float(difference / max(np.abs(expected).max(initial=0.0), 1e-30))
 
@@ -103,14 +103,14 @@ class HostArrays:
         return random_inputs(case, model)
 
     def given(self, array: Array) -> Any:
-        """The same."""
+        """Return the array as it is."""
         return array
 
     def results(self, model: braid.Model) -> None:
         """None: a run makes them."""
 
     def taken(self, array: Any) -> Array:
-        """The same."""
+        """Return the array as it is."""
         return array
 
     def error(self, case: Case, inputs: Sequence[Any], result: Any) -> float:
@@ -169,7 +169,7 @@ class GpuArrays:
         return self._torch.randint(low, high, shape, generator=self._generator, device="cuda")
 
     def given(self, array: Array) -> Any:
-        """A copy on the GPU."""
+        """Return a copy on the GPU."""
         return self._torch.from_numpy(array).cuda()
 
     def results(self, model: braid.Model) -> list[Any]:
@@ -183,7 +183,7 @@ class GpuArrays:
         return made
 
     def taken(self, array: Any) -> Array:
-        """A copy in numpy."""
+        """Return a copy in numpy."""
         return array.cpu().numpy()
 
     def error(self, case: Case, inputs: Sequence[Any], result: Any) -> float:

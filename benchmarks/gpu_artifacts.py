@@ -25,7 +25,7 @@ def path_of(folder: Path, case: Case) -> Path:
 def save(
     folder: Path, case: Case, model: braid.Model, source: Any, inputs: Sequence[Array]
 ) -> None:
-    """Keeps what was compiled, and for a whole model its inputs and what is right."""
+    """Keep the artifact and, for a whole model, its inputs and expected results."""
     folder.mkdir(parents=True, exist_ok=True)
     path = path_of(folder, case)
     model.save(path)
@@ -55,7 +55,7 @@ def kept_arrays(folder: Path, case: Case, kind: str, count: int) -> list[Array]:
 
 
 def expected_of_model(case: Case, source: onnx.ModelProto, inputs: Sequence[Array]) -> list[Array]:
-    """The results of ONNX Runtime, of a model in f32 if the case is one of f16."""
+    """Return ONNX Runtime's results for a model, in f32 if the case is one of f16."""
     import onnxruntime
 
     if case.element != "f32" and case.exact is not None:
@@ -68,6 +68,6 @@ def expected_of_model(case: Case, source: onnx.ModelProto, inputs: Sequence[Arra
 
 
 def sampled_rows(array: Array) -> Array:
-    """Some of the rows along the last dim, the first and the last among them."""
+    """Return some of the rows along the last dim, the first and the last among them."""
     rows = array.reshape(-1, array.shape[-1] if array.ndim else 1)
     return rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), ROWS)).astype(int))]

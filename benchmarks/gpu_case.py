@@ -48,7 +48,7 @@ class Case:
 def function_text(
     operands: Sequence[str], result: str, body: str, before: Sequence[str] = ()
 ) -> str:
-    """A function that returns `body`, which may use the values of the lines `before`."""
+    """Return a function that returns `body`, which may use the values of the lines `before`."""
     names = ", ".join(
         f'%{name}: {type} {{braid.name = "{name}"}}'
         for name, type in zip("abc", operands, strict=False)

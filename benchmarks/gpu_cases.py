@@ -29,7 +29,8 @@ TOKENS = (16, 128, 512, 2048, 4096)
 
 
 def product(rows: int, columns: int, depth: int, element: str) -> Case:
-    """A product of matrices; of bytes with a sum of i32, and the right one transposed."""
+    """Return a matmul; with 8-bit operands the sums are i32, and the right operand is
+    transposed."""
     result = "i32" if element == "i8" else element
     left, right = f"tensor<{rows}x{depth}x{element}>", f"tensor<{depth}x{columns}x{element}>"
     sum = " {accumulator = i32}" if element == "i8" else ""
@@ -47,7 +48,7 @@ def product(rows: int, columns: int, depth: int, element: str) -> Case:
 
 
 def linear(rows: int, columns: int, depth: int, element: str) -> Case:
-    """A product with a bias and an activation, as layers of networks end."""
+    """Return a product with a bias and an activation, as layers of networks end."""
     left, right = f"tensor<{rows}x{depth}x{element}>", f"tensor<{depth}x{columns}x{element}>"
     bias, result = f"tensor<1x{columns}x{element}>", f"tensor<{rows}x{columns}x{element}>"
     before = (
@@ -72,7 +73,7 @@ def _expected_product(inputs: Sequence[Array], rows: Array) -> Array:
 
 
 def rows_case(op: str, rows: int, columns: int, element: str) -> Case:
-    """An op of the rows of a matrix: it reads and writes each element once."""
+    """Return a case of an op on the rows of a matrix, which reads and writes each element once."""
     type, scale = f"tensor<{rows}x{columns}x{element}>", f"tensor<1x{columns}x{element}>"
     bodies = {
         "softmax": f"braid.softmax %a {{dim = 1 : i64}} : ({type}) -> {type}",
@@ -129,7 +130,7 @@ def _expected_attention(inputs: Sequence[Array], heads: Array) -> Array:
 def convolution(
     channels: int, filters: int, size: int, window: int, element: str, images: int = 8
 ) -> Case:
-    """A convolution of images without padding; half a window less on each side.
+    """Return a convolution of images without padding; half a window less on each side.
 
     Everything is channels last, as networks keep it between convolutions.
     """
@@ -168,7 +169,7 @@ def _expected_convolution(inputs: Sequence[Array], images: Array) -> Array:
 
 
 def whole(name: str, element: str) -> Case:
-    """A model of `WHOLE`."""
+    """Return a model of `WHOLE`."""
     make, exact = (partial(_make_regular, name, own) for own in (element, "f32"))
     return Case("model", f"{name} {element}", element=element, make=make, exact=exact)
 
@@ -180,7 +181,7 @@ def _make_regular(name: str, element: str) -> ModelProto:
 
 
 def cases(small: bool) -> Iterator[Case]:
-    """The most telling first."""
+    """Return the cases, the most telling first."""
     if small:
         yield from (product(40, 72, 48, element) for element in ("bf16", "f16", "f32", "i8"))
         yield linear(24, 40, 48, "f16")

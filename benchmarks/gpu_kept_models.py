@@ -41,7 +41,7 @@ class Target:
     architecture: str | None
 
     def compiled(self, source: Any, **options: Any) -> "braid.Model":
-        """The model, to be saved, by these options of `braid.compile`."""
+        """Return the model, to be saved, by these options of `braid.compile`."""
         return braid.compile(
             source, target=self.name, gpu_arch=self.architecture, cpu=CPU, load=False, **options
         )
@@ -70,7 +70,7 @@ def ordered_cases() -> Iterator[Case]:
 
 
 def keep_node_test(case: Case, folder: Path, target: Target) -> None:
-    """Keeps its first data set."""
+    """Keep the test's first data set."""
     inputs, expected = next(iter(case.data_sets))
     imported, rest = imported_with(case.model, inputs)
     model = target.compiled(imported.module, parameters=imported.parameters)
@@ -96,7 +96,7 @@ def keep_model(
     folder: Path,
     target: Target,
 ) -> None:
-    """Keeps it beside the results of ONNX Runtime."""
+    """Keep the model with the results of ONNX Runtime."""
     import onnxruntime
 
     proto = make()

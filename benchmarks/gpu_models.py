@@ -31,7 +31,7 @@ _SPREAD = 0.02
 
 
 def make_regular(name: str, element: str = "f32") -> ModelProto:
-    """The model `name` with such weights, in opset 18."""
+    """Return the model `name` with such weights, in opset 18."""
     dtype = {"f32": torch.float32, "f16": torch.float16}[element]
     inputs = tuple(
         tensor.half().to(dtype) if tensor.is_floating_point() else tensor
@@ -41,7 +41,7 @@ def make_regular(name: str, element: str = "f32") -> ModelProto:
 
 
 def regular_module(name: str) -> nn.Module:
-    """The module, in evaluation mode, with numbers that f16 can hold all through."""
+    """Return the module, in evaluation mode, with numbers that f16 can hold all through."""
     module = with_weights(MODELS[name][0], torch.float32)
     generator = torch.Generator().manual_seed(3)
     for parameter in module.parameters():

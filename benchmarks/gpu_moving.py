@@ -45,7 +45,8 @@ def _case(
     indices: int = -1,
     sampled: int = 0,
 ) -> Case:
-    """Reads `read` elements, by default all, and writes each element of the result."""
+    """Return a case that reads `read` elements, by default all, and writes each element of the
+    result."""
     types = [
         f"tensor<{'x'.join(map(str, shape))}x{'i64' if number == indices else element}>"
         for number, shape in enumerate(shapes)
@@ -67,7 +68,7 @@ def _case(
 
 
 def transposition(rows: int, columns: int, element: str) -> Case:
-    """A matrix's rows as columns."""
+    """Return a transposition of a matrix."""
     body = "braid.transpose %a {permutation = array<i64: 1, 0>}"
     shape = (rows, columns)
     return _case("transpose", element, [shape], (columns, rows), body, lambda x, i: x[0].T[i])
@@ -98,7 +99,7 @@ def gather(tokens: int, width: int, count: int, element: str) -> Case:
 
 
 def maxima(rows: int, columns: int, element: str) -> Case:
-    """The largest element of each row."""
+    """Return a case of the largest element of each row."""
     body = 'braid.reduce %a {kind = "maximum", dims = array<i64: 1>}'
     shape = (rows, columns)
     return _case(
@@ -107,7 +108,7 @@ def maxima(rows: int, columns: int, element: str) -> Case:
 
 
 def pooling(images: Shape, element: str) -> Case:
-    """The largest element of each window of 2 by 2."""
+    """Return a case of the largest element of each 2 × 2 window."""
     count, channels, height, width = images
     body = (
         'braid.pool %a {kind = "max", window = array<i64: 2, 2>, strides = array<i64: 2, 2>, '
@@ -138,7 +139,7 @@ def enlargement(images: Shape, element: str) -> Case:
 
 
 def selection(element: str, k: int, rows: int, columns: int) -> Case:
-    """The k largest elements of each row of a matrix, and their places."""
+    """Return a case of the k largest elements of each row of a matrix, and their positions."""
     operand, values = f"tensor<{rows}x{columns}x{element}>", f"tensor<{rows}x{k}x{element}>"
     indices = f"tensor<{rows}x{k}xi64>"
     text = (
@@ -160,7 +161,7 @@ def selection(element: str, k: int, rows: int, columns: int) -> Case:
 
 
 def depthwise(images: Shape, element: str) -> Case:
-    """A window of 3 by 3 for each channel."""
+    """Return a case of a 3 × 3 window for each channel."""
     count, channels, height, width = images
     body = (
         "braid.conv %a, %b {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = "

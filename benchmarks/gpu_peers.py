@@ -38,7 +38,7 @@ def import_torch(exact: bool) -> Any:
 
 
 def describe(torch: Any) -> dict[str, str]:
-    """The GPU, and the libraries that PyTorch brings."""
+    """Return the GPU, and the libraries that PyTorch brings."""
     return {
         "gpu": torch.cuda.get_device_name(),
         "torch": torch.__version__,
@@ -68,7 +68,7 @@ def copy_runs(torch: Any, moved: float) -> dict[str, Run]:
 
 
 def compiled_runs(torch: Any, kind: str, tensors: Sequence[Any]) -> dict[str, Run]:
-    """The same by ``torch.compile``, which takes long to search kernels of Triton."""
+    """Return the same by ``torch.compile``, which takes long to search kernels of Triton."""
 
     def compiled(_: str, function: Function) -> tuple[str, Function]:
         return COMPILED, torch.compile(function, mode="max-autotune-no-cudagraphs")
@@ -77,7 +77,7 @@ def compiled_runs(torch: Any, kind: str, tensors: Sequence[Any]) -> dict[str, Ru
 
 
 def model_runs(torch: Any, case: Case) -> dict[str, Run]:
-    """A model of `benchmarks.models` by ``torch.compile``; nothing for one of ONNX alone.
+    """Return a model of `benchmarks.models` by ``torch.compile``; nothing for a model only in ONNX.
 
     Launches are CUDA graphs, as braid's are; attention is one kernel where there is one, and images
     are channels last.
@@ -174,7 +174,7 @@ def _runs(
 
 
 def _as_preferred(torch: Any, kind: str, tensors: Sequence[Any]) -> list[Any]:
-    """The same tensors in the layouts in which the libraries are fastest."""
+    """Return the same tensors in the layouts in which the libraries are fastest."""
     if kind == "depthwise":
         return [tensor.to(memory_format=torch.channels_last) for tensor in tensors]
     by_columns = kind == "attention" or (kind == "product" and tensors[0].dtype == torch.int8)

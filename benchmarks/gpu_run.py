@@ -113,7 +113,7 @@ def run_case(case: Case, settings: Settings, compiled_peers: bool = False) -> Ou
 
 
 def model_of(case: Case, settings: Settings) -> tuple[braid.Model, Any]:
-    """The model, and its source where it was compiled now."""
+    """Return the model, and its source if it was compiled now."""
     if settings.artifacts is not None:
         return gpu_artifacts.load(settings.artifacts, case), None
     source = source_of(case)
@@ -121,7 +121,7 @@ def model_of(case: Case, settings: Settings) -> tuple[braid.Model, Any]:
 
 
 def source_of(case: Case) -> Any:
-    """The model: of ONNX, or a module."""
+    """Return the source of the model: ONNX, or a module."""
     if case.make is not None:
         return case.make()
     # Where artifacts alone are run, there is no compiler.
@@ -132,7 +132,7 @@ def source_of(case: Case) -> Any:
 
 
 def bound(model: braid.Model, inputs: Sequence[Any], arrays: Arrays) -> Callable[[], list[Any]]:
-    """A run of the model on these inputs, with results where `arrays` has room for them."""
+    """Return a run of the model on these inputs, which writes results to `arrays` if they exist."""
     given, out = bind_inputs(model.inputs, inputs, {}), arrays.results(model)
     return lambda: model.run(given, out)
 
@@ -156,7 +156,7 @@ def compare(
     inputs: Sequence[Any],
     results: Sequence[Any],
 ) -> tuple[float, float]:
-    """The largest error beside the largest number, and what is allowed."""
+    """Return the largest error divided by the largest number, and the tolerance."""
     if case.make is None:
         return arrays.error(case, inputs, results[0]), TOLERANCES[case.element]
     found = [gpu_artifacts.sampled_rows(arrays.taken(result)) for result in results]
@@ -172,7 +172,7 @@ def compare(
 
 
 def add_times(outcome: Outcome, found: Mapping[str, Sequence[float]]) -> None:
-    """The median and the spread of each that was timed."""
+    """Add the median and the spread of each timed run."""
     for name, seconds in found.items():
         middle = median(seconds)
         if name == OWN:

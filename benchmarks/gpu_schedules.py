@@ -67,7 +67,7 @@ def cases() -> Iterator[Case]:
 
 
 def points(case: Case, target: str, most: int) -> list[tuple[Timed, str]]:
-    """The first schedules of the case's kernel, and models that run it by them, as text."""
+    """Return the first schedules of the case's kernel, and models with them, as text."""
     context = make_context()
     module = parse_mlir(context, case.text, "case.mlir").module
     set_target(module, target)
@@ -95,7 +95,7 @@ def compile_to(path: Path, text: str) -> bool:
 
 
 def time(timed: Timed, path: Path) -> None:
-    """Sets the times of a compiled kernel."""
+    """Set the times of a compiled kernel."""
     model = braid.load(path)
     inputs = [synthetic_array(own.shape, np.dtype(own.dtype)) for own in model.inputs]
     seconds: list[float] = []
@@ -107,7 +107,7 @@ def time(timed: Timed, path: Path) -> None:
 
 
 def main(*, target: str = "gpu-h200", most: int = 40) -> object:
-    """The command."""
+    """Return the command."""
     with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor() as pool:
         own = pool.map(partial(points, target=target, most=most), cases())
         found = [point for each in own for point in each]

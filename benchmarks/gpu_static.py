@@ -108,7 +108,7 @@ class Row:
 
 
 def group_of(case: Case) -> FusedOp:
-    """A product of large matrices, the right one transposed, as CUTLASS is compiled."""
+    """Return a product of large matrices, the right one transposed, as CUTLASS is compiled."""
     element = i8 if case.bytes else bf16
     right = with_layout(TensorType(element, (4096, 4096)), Layout.parse("ba"))
     block = Block(arg_types=[TensorType(element, (4096, 4096)), right])
@@ -216,7 +216,7 @@ def rows(directory: Path | None) -> Iterator[Row]:
 
 
 def show(found: list[Row]) -> None:
-    """Prints a table, with the ratio to CUTLASS where it is there."""
+    """Print a table, with the ratio to CUTLASS if there is one."""
     print("| tile | by | registers | shared | blocks | tensor | of | FLOP/instruction | B/FLOP |")
     print("|---|---|---|---|---|---|---|---|---|")
     for row in found:

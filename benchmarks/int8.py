@@ -95,7 +95,7 @@ def quantize(model: ModelProto, calibration: list[Array], target: Path) -> None:
 
 
 def load_all(path: Path, inputs: Mapping[str, Array]) -> list[Candidate]:
-    """The runtimes with the model loaded; they read the arrays of `inputs` at every run."""
+    """Return the runtimes with the model loaded; they read the arrays of `inputs` in every run."""
     options: Any = SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -131,7 +131,7 @@ def measure(model: ModelProto, calibration: list[Array], count: int, runs: int) 
 
 
 def agreement(answers: list[int], others: list[int]) -> float:
-    """The share of equal answers."""
+    """Return the fraction of equal answers."""
     return sum(a == b for a, b in zip(answers, others, strict=True)) / len(answers)
 
 

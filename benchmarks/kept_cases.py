@@ -30,7 +30,7 @@ def keep_case(
     results: Sequence[Array],
     shares: Sequence[float],
 ) -> None:
-    """Writes a case."""
+    """Write a case."""
     folder.mkdir(parents=True, exist_ok=True)
     arrays = {f"input{n}": _bytes(array) for n, array in enumerate(inputs)}
     arrays |= {f"result{n}": _bytes(array) for n, array in enumerate(results)}
@@ -45,7 +45,8 @@ def kept_names(folder: Path) -> list[str]:
 
 
 def read_arrays(path: Path) -> dict[str, Array]:
-    """The arrays of an `.npz` by name. Raises BraidError where it is not there, or damaged."""
+    """Return the arrays of an `.npz` by name. Raises BraidError where it is not there, or
+    damaged."""
     try:
         with np.load(path) as kept:
             return dict(kept)
@@ -70,7 +71,7 @@ class KeptCase:
 
     @staticmethod
     def of(folder: Path, name: str) -> "KeptCase":
-        """Loads it. Raises BraidError where that cannot be."""
+        """Load the case. Raises BraidError where that cannot be."""
         model = braid.load(folder / f"{name}.braid")
         path = folder / f"{name}.npz"
         kept = read_arrays(path)
@@ -87,11 +88,11 @@ class KeptCase:
             raise BraidError(f"'{path}' is not of '{name}.braid': {error}") from None
 
     def others(self) -> list[Array]:
-        """Inputs with their floats at other places; integers may be indices, and stay."""
+        """Return inputs with their floats permuted; integers may be indices, and stay."""
         return [a if a.dtype.kind in "iub" else np.roll(a, 1) for a in self.inputs]
 
     def difference(self, results: Sequence[Array]) -> "Difference":
-        """The largest one of what are the results for `inputs`."""
+        """Return the largest difference among the results for `inputs`."""
         found = [
             _difference(n, actual, expected, share)
             for n, (actual, expected, share) in enumerate(

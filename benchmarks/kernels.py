@@ -148,7 +148,7 @@ def make_kernel(
     choice: LayoutChoice | None = None,
     kinds: Sequence[Attribute] = (),
 ) -> Run:
-    """The family's default kernel in the given or its preferred layouts, on random operands.
+    """Return the family's default kernel in the given or its preferred layouts, on random operands.
 
     `kinds` are the element types of the operands, if they are not all f32.
     """
@@ -168,7 +168,7 @@ def make_kernel(
 
 
 def _aligned(array: NDArray[Any]) -> NDArray[Any]:
-    """A copy where models have their weights, arenas and outputs: at a multiple of 64 bytes."""
+    """Return a copy at a multiple of 64 bytes, as models have for weights, arenas and outputs."""
     memory = np.empty(array.nbytes + ALIGNMENT, np.uint8)
     begin = -memory.ctypes.data % ALIGNMENT
     copy = memory[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
@@ -194,7 +194,7 @@ def make_group(
 
 
 def _grouped(block: Block, ops: Sequence[TensorOp], result: Layout | None) -> FusedOp:
-    """The group with `ops` in its body, the last one's result stored in `result`."""
+    """Return the group with `ops` in its body, the last one's result stored in `result`."""
     block.add_ops(ops)
     value: SSAValue = ops[-1].results[0]
     if result is not None:
@@ -208,7 +208,7 @@ def _grouped(block: Block, ops: Sequence[TensorOp], result: Layout | None) -> Fu
 
 
 def convolution(stride: int, groups: int = 1, zeros: int = 0) -> Build:
-    """An unpadded convolution with the same stride and `zeros` on all sides in both dims."""
+    """Return an unpadded convolution with the same stride and `zeros` on all sides in both dims."""
 
     def build(x: SSAValue, w: SSAValue) -> ConvOp:
         conv = ConvOp.get(
@@ -222,7 +222,7 @@ def convolution(stride: int, groups: int = 1, zeros: int = 0) -> Build:
 
 
 def pooling(x: SSAValue) -> PoolOp:
-    """A maximum over 3 × 3 with stride 2."""
+    """Return a maximum over 3 × 3 with stride 2."""
     return PoolOp.get(
         x, "max", (3, 3), strides=(2, 2), dilations=(1, 1), pad_low=(0, 0), pad_high=(0, 0)
     )
@@ -259,7 +259,7 @@ def time_interleaved(contenders: dict[str, Run], rounds: int) -> dict[str, float
 
 
 def _repeats(run: Run) -> int:
-    """Runs in about 10 ms."""
+    """Return a number of runs that take about 10 ms."""
     run()
     began = time.perf_counter()
     run()
@@ -267,7 +267,8 @@ def _repeats(run: Run) -> int:
 
 
 def measure_gemm(m: int, n: int, k: int, rounds: int) -> Measurement:
-    """m × k times k × n, the right side packed where the contender wants it."""
+    """Measure a matmul of m × k and k × n, with the right operand packed as the contender wants
+    it."""
     family, shapes = GemmFamily(HOST), [(m, k), (k, n)]
     plain = match(family, make_group(shapes, MatmulOp.on, None, None))
     # Whoever compiles the model knows the weight and stores it as is cheapest.
@@ -286,7 +287,8 @@ def measure_gemm(m: int, n: int, k: int, rounds: int) -> Measurement:
 
 
 def measure_narrow_gemm(m: int, n: int, k: int, rounds: int) -> Measurement:
-    """m × k unsigned bytes times k × n signed ones, in i32; the right side as each wants it."""
+    """Measure a matmul of unsigned m × k and signed k × n bytes, in i32, packed as each wants
+    it."""
     shapes = [(m, k), (k, n)]
     group = make_group(shapes, _byte_product, None, None, BYTES)
     families = GemmFamily(HOST, LOW_PRECISION), GemmFamily(HOST, AMX)
@@ -406,7 +408,7 @@ def _reorder(x: SSAValue) -> ReorderOp:
 
 
 def measure_movement(rounds: int) -> list[Measurement]:
-    """Copies that turn the innermost dim against numpy's plain copy of as many bytes."""
+    """Measure copies that permute the innermost dim against numpy's plain copy of as many bytes."""
     results: list[Measurement] = []
     for name, shape, source, target in MOVEMENTS:
         choice = LayoutChoice((Layout.parse(source),), (Layout.parse(target),))

@@ -41,7 +41,7 @@ class Gain:
 
 
 def profile(path: Path, inputs: list[list[Array]], directory: Path) -> Path:
-    """A file with the counts of the model at `path` over `inputs`."""
+    """Write a file with the counts of the model at `path` over `inputs`."""
     model = braid.compile(path, profile=True)
     for arrays in inputs:
         model.run(arrays)

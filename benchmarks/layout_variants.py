@@ -28,7 +28,7 @@ class Selection:
     profile: Path | None = None
 
     def passes(self) -> tuple[ModulePass, ...]:
-        """The default pipeline with this selection."""
+        """Return the default pipeline with this selection."""
         options = {"algorithm": self.algorithm, "ignore_profile": self.ignore_profile}
         passes: list[ModulePass] = [
             replace(pass_, **options) if isinstance(pass_, SelectLayoutsPass) else pass_
@@ -72,5 +72,5 @@ def decide(path: Path, selection: Selection) -> Decided:
 
 
 def build(path: Path, selections: Sequence[Selection]) -> dict[str, braid.Model]:
-    """The model once per selection."""
+    """Return the model once per selection."""
     return {s.name: braid.compile(path, passes=s.passes()) for s in selections}

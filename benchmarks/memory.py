@@ -43,7 +43,7 @@ _TOLERANCE = 1e-5
 
 
 def unfused_passes() -> list[Any]:
-    """The default pipeline in which ops with large tensors between them stay apart."""
+    """Return the default pipeline in which ops with large tensors between them stay apart."""
     return [
         replace(pass_, tiles=False) if isinstance(pass_, SelectFusionPass) else pass_
         for pass_ in graph_passes(load_target())
@@ -51,12 +51,12 @@ def unfused_passes() -> list[Any]:
 
 
 def compiled(model: onnx.ModelProto) -> dict[str, Model]:
-    """The model with and without fusion, for one thread."""
+    """Return the model with and without fusion, for one thread."""
     return {"fused": braid.compile(model), "unfused": braid.compile(model, passes=unfused_passes())}
 
 
 def run_child(kind: str, model: Path, folder: Path, allowance: int) -> dict[str, Any]:
-    """The report of a child process, see `benchmarks.oversize.child`."""
+    """Return the report of a child process, see `benchmarks.oversize.child`."""
     arguments = [kind, str(model), str(folder / "inputs.npz"), str(folder / "y.npy")]
     command = [sys.executable, "-m", "benchmarks.oversize.child", *arguments, str(allowance)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -103,7 +103,7 @@ def measure_memory(case: Case) -> dict[str, Any]:
 
 
 def difference(actual: Array, expected: Array) -> float:
-    """The largest difference over the largest element."""
+    """Return the largest difference over the largest element."""
     return float(np.abs(actual - expected).max() / np.abs(expected).max())
 
 

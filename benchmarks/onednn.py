@@ -53,7 +53,7 @@ def _call(name: str, *arguments: object) -> None:
 
 
 def _create(name: str, *arguments: object) -> ctypes.c_void_p:
-    """Calls a function whose first argument receives the new object."""
+    """Call a function whose first argument receives the new object."""
     result = ctypes.c_void_p()
     _call(name, ctypes.byref(result), *arguments)
     return result
@@ -102,7 +102,7 @@ def _runner(primitive_descriptor: ctypes.c_void_p) -> Callable[[], None]:
 
 
 def matmul(m: int, n: int, k: int, *, of_bytes: bool = False) -> Callable[[], None]:
-    """m × k times k × n, the right side in the layout that oneDNN prefers.
+    """Return a matmul of m × k and k × n, the right operand in the layout that oneDNN prefers.
 
     Of f32, or `of_bytes` of unsigned and signed bytes with sums in i32.
     """

@@ -36,20 +36,21 @@ Record = dict[str, object]
 
 
 def prepared(path: Path, pipeline: str) -> SourceModel:
-    """The model after `pipeline`, its ops in the order of the file."""
+    """Return the model after `pipeline`, its ops in the order of the file."""
     source = read_source(make_context(), path)
     run_pipeline(make_context(), source.module, pipeline)
     return source
 
 
 def main_block(source: SourceModel) -> BlockGraph:
-    """The block of `@main`."""
+    """Return the block of `@main`."""
     functions = (op for op in source.module.ops if isinstance(op, func.FuncOp))
     return BlockGraph.of(next(f for f in functions if f.sym_name.data == "main").body.block)
 
 
 def measure(name: str, source: SourceModel, options: SearchOrderPass) -> Record:
-    """Searches an order of `@main`; figures of the search, of its subgraphs and of baselines."""
+    """Search an order of `@main`; return figures of the search, of its subgraphs and of
+    baselines."""
     block = main_block(source)
     backend = load_target(options.target).default_backend
     memory = options.objective == "memory"

@@ -50,7 +50,7 @@ class Instance:
         self.capacity = float(content["maxSizePerFPGA"])
 
     def problem(self) -> PartitionProblem:
-        """The same for the solver."""
+        """Return the same problem for the solver."""
         number = {name: op for op, name in enumerate(self.order)}
         on = [1] * self.accelerators + [0] * self.cpus
         seconds = [
@@ -76,7 +76,7 @@ class Instance:
         )
 
     def busiest(self, device: tuple[int, ...]) -> float:
-        """The largest load of an assignment; infinite where it is not allowed."""
+        """Return the largest load of an assignment; infinite if it is not allowed."""
         on = dict(zip(self.order, device, strict=True))
         colors = defaultdict[object, set[int]](set)
         load, used = defaultdict[int, float](float), defaultdict[int, float](float)

@@ -114,7 +114,7 @@ def remat(arguments: Settings) -> Iterator[Record]:
 
 
 def _over(problem: Problem, budget: int, limit: float, *, fixed: bool = False) -> float | None:
-    """The percents of time that recomputation takes, None where no schedule is found."""
+    """Return the percentages of time that recomputation takes, None where no schedule is found."""
     try:
         found = schedule(problem, budget, time_limit=limit, fixed_order=fixed)
     except InfeasibleBudgetError:

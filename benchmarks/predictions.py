@@ -107,7 +107,7 @@ def forget() -> None:
 
 
 def compile_split(path: Path, *, replicate: bool) -> braid.Model:
-    """The model for two cores, by what is predicted."""
+    """Compile the model for two cores, by predictions."""
     source = read_source(make_context(), path, target=TARGET)
     passes = with_partition(passes_for(source.module), "throughput", (), target_of(source.module))
     chosen = [
@@ -119,7 +119,8 @@ def compile_split(path: Path, *, replicate: bool) -> braid.Model:
 def measure(
     model: braid.Model, inputs: Arrays, seconds: float, rounds: int, pace: Pace
 ) -> dict[str, Any]:
-    """The stages of the model as a stream, predicted and measured, on a machine as at first."""
+    """Measure the stages of the model as a stream, with predictions, on a machine without
+    records."""
     best: dict[str, Any] = {}
     intervals: list[float] = []
     for _ in range(rounds):
@@ -175,7 +176,7 @@ def main(options: Settings) -> dict[str, Any]:
 
 
 def run(options: Settings) -> dict[str, Any]:
-    """The figures of all tested models."""
+    """Return the figures of all tested models."""
     default_store().append(())
     machine = cpu_machine(NATIVE)
     if load_calibration(machine) is None:
@@ -242,7 +243,7 @@ def tested(options: Settings, probed: dict[str, list[Record]], pace: Pace) -> di
 
 
 def show(name: str, before: dict[str, Any], after: dict[str, Any]) -> None:
-    """Prints what was predicted with records of others, and the ratios without."""
+    """Print predictions that use records of other models, and the ratios without them."""
     for stage, ratio in ratios(after):
         row = after[stage]
         mark = "" if abs(ratio - 1) <= OFF else "  OFF"

@@ -9,7 +9,8 @@ from pathlib import Path
 
 
 def provenance(packages: Iterable[str] = ()) -> dict[str, object]:
-    """The CPU, the number of CPUs, braid's commit, and versions of the installed `packages`."""
+    """Return the CPU, the number of CPUs, braid's commit, and versions of the installed
+    `packages`."""
     return {
         "cpu": _cpu(),
         "cpus": len(_available()),

@@ -18,7 +18,7 @@ Call = Callable[[], object]
 
 
 def _text_image(text: str = "braid 2026", size: tuple[int, int] = (640, 320)) -> Any:
-    """A picture with lines of text on a white ground."""
+    """Return a picture with lines of text on a white ground."""
     image_module, draw, font = map(import_module, ("PIL.Image", "PIL.ImageDraw", "PIL.ImageFont"))
     image = image_module.new("RGB", size, "white")
     pen = draw.Draw(image)
@@ -41,7 +41,7 @@ def _noise_image(seed: int = 0, size: int = 320) -> Any:
 
 
 def _tones(seconds: float, rate: int) -> np.ndarray:
-    """Notes of half a second with pauses, and some noise."""
+    """Return notes of half a second with pauses, and some noise."""
     rng = np.random.default_rng(0)
     time = np.arange(int(seconds * rate)) / rate
     pitch = 220 * 2 ** (np.floor(2 * time) % 12 / 12)
@@ -50,21 +50,21 @@ def _tones(seconds: float, rate: int) -> np.ndarray:
 
 
 def rapidocr() -> Call:
-    """Detects, classifies and reads lines of text: three models."""
+    """Detect, classify and read lines of text: three models."""
     engine = import_module("rapidocr_onnxruntime").RapidOCR()
     image = np.asarray(_text_image())
     return lambda: engine(image)[0]
 
 
 def ddddocr() -> Call:
-    """Reads a captcha, by the model of floats: that of integers has ops that braid has not."""
+    """Read a captcha, with the float model: the integer model has ops that braid does not have."""
     engine = import_module("ddddocr").DdddOcr(show_ad=False, beta=True)
     image = _png(_text_image("x7Kp", (160, 64)))
     return lambda: engine.classification(image)
 
 
 def ddddocr_detection() -> Call:
-    """Finds characters in a picture."""
+    """Find characters in a picture."""
     engine = import_module("ddddocr").DdddOcr(det=True, show_ad=False)
     image = _png(_text_image())
     return lambda: engine.detection(image)
@@ -85,7 +85,7 @@ def magika() -> Call:
 
 
 def nudenet() -> Call:
-    """Detects bodies: a YOLO."""
+    """Detect bodies: a YOLO."""
     engine = import_module("nudenet").NudeDetector()
     with tempfile.NamedTemporaryFile(suffix=".png", delete=False) as file:
         file.write(_png(_noise_image()))
@@ -95,7 +95,7 @@ def nudenet() -> Call:
 
 
 def basic_pitch() -> Call:
-    """Finds notes in music."""
+    """Find notes in music."""
     module = import_module("basic_pitch.inference")
     (folder,) = import_module("basic_pitch").__path__
     engine = module.Model(Path(folder, "saved_models", "icassp_2022", "nmp.onnx"))

@@ -91,7 +91,7 @@ def record(path: Path, seconds: float) -> None:
 
 
 def replayed(kernel: Mapping[str, Any], rule: Rule) -> tuple[int, int, float, float]:
-    """Evaluations of the search and of all points; microseconds as found, and of the best."""
+    """Replay the search: its evaluations and all points, microseconds as found and of the best."""
     levels = [[(point, time) for point, time in level] for level in kernel["levels"]]
     times = {point: time for level in levels for point, time in level}
     found = search(

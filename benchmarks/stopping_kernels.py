@@ -147,6 +147,6 @@ def _maps(channels: int, size: int) -> str:
 
 
 def _function(argument: str, result: str, *ops: str) -> str:
-    """A module whose `@main` returns `%y`."""
+    """Return a module whose `@main` returns `%y`."""
     body = "\n  ".join((*ops, f"func.return %y : {result}"))
     return f"func.func @main({argument}) -> {result} {{\n  {body}\n}}\n"

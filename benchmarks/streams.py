@@ -79,13 +79,13 @@ def seconds_by_name(source: SourceModel) -> dict[str, float]:
 
 
 def ops_of(source: SourceModel) -> list[Operation]:
-    """The ops of a model that are computed, in order."""
+    """Return the computed ops of a model, in order."""
     block = public_functions(source.module)[0].body.block
     return [op for op in block.ops if is_placed(op)]
 
 
 def split(source: SourceModel, part: float) -> SourceModel:
-    """The model with the ops up to that part of its predicted seconds on one core."""
+    """Split the model after ops that take this fraction of its predicted seconds on one core."""
     seconds = seconds_by_name(source)
     copy = SourceModel(source.name, source.module.clone(), source.parameters)
     ops = ops_of(copy)
@@ -97,7 +97,7 @@ def split(source: SourceModel, part: float) -> SourceModel:
 
 
 def compile_split(source: SourceModel, part: float) -> braid.Model:
-    """The split model for two cores."""
+    """Return the split model for two cores."""
     own = split(source, part)
     return braid.compile(own.module, parameters=own.parameters, target=TARGET)
 
@@ -105,7 +105,7 @@ def compile_split(source: SourceModel, part: float) -> braid.Model:
 def balanced(
     source: SourceModel, part: float, rounds: int, inputs: Arrays
 ) -> tuple[braid.Model, float]:
-    """The split model, moved `rounds` times to where its stages would have taken alike."""
+    """Return the split model after `rounds` moves of the cut towards equal stages."""
     model = compile_split(source, part)
     for _ in range(rounds):
         with model.stream(repeat(inputs, 12)) as stream:
@@ -122,14 +122,14 @@ def balanced(
 
 
 def repeat(inputs: Arrays, count: int | None = None) -> Iterator[tuple[NDArray[Any], ...]]:
-    """The same request again and again."""
+    """Return the same request again and again."""
     while count is None or count > 0:
         yield tuple(inputs)
         count = None if count is None else count - 1
 
 
 def rate_of_calls(models: Sequence[braid.Model], inputs: Arrays, seconds: float) -> float:
-    """Requests per second of models that are called side by side, each on a core of its own."""
+    """Return requests per second of models that are called concurrently, each on its own core."""
     cores = sorted(os.sched_getaffinity(0))
     counts = [0] * len(models)
     begin = time.perf_counter()
@@ -149,7 +149,7 @@ def rate_of_calls(models: Sequence[braid.Model], inputs: Arrays, seconds: float)
 
 
 def rate_of_stream(model: braid.Model, inputs: Arrays, seconds: float) -> float:
-    """Requests per second of a stream, from its first result on."""
+    """Return requests per second of a stream, from its first result on."""
     with model.stream(repeat(inputs), copy=False) as stream:
         next(stream)
         begin, count = time.perf_counter(), 0
@@ -160,7 +160,7 @@ def rate_of_stream(model: braid.Model, inputs: Arrays, seconds: float) -> float:
 
 
 def latency(run: Callable[[], object], seconds: float) -> float:
-    """The median seconds of one call."""
+    """Return the median seconds of one call."""
     times: list[float] = []
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
@@ -171,7 +171,7 @@ def latency(run: Callable[[], object], seconds: float) -> float:
 
 
 def check(model: braid.Model, inputs: Arrays, whole: braid.Model) -> float:
-    """The largest difference from the whole model; raises SystemExit where a stream differs."""
+    """Return the largest difference from the whole model; raises SystemExit if a stream differs."""
     expected = model.run(inputs)
     for result in model.stream(repeat(inputs, 8)):
         results = cast(Arrays, list(result) if isinstance(result, tuple) else [result])

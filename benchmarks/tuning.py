@@ -54,7 +54,7 @@ def say(line: str) -> None:
 
 @contextmanager
 def cache_of(model: str, caches: Path | None) -> Generator[None]:
-    """The model's folder in `caches`; without that nothing is compiled or measured before."""
+    """Return the model's folder in `caches`, by default an empty one without earlier results."""
     before = os.environ.get("BRAID_CACHE_DIR")
     with tempfile.TemporaryDirectory(prefix="braid-tuning-") as empty:
         os.environ["BRAID_CACHE_DIR"] = empty if caches is None else str(caches / model)
@@ -97,7 +97,8 @@ def _outputs(model: braid.Model, path: Path) -> list[Any]:
 
 
 def compiled(path: Path, **options: Any) -> tuple[braid.Model, dict[str, Any]]:
-    """A model on one thread, the seconds that it took, and how many kernels have a record."""
+    """Return a model on one thread, the seconds that it took, and how many kernels have a
+    record."""
     start = time.monotonic()
     model = braid.compile(path, cache=False, **options)
     seconds = time.monotonic() - start
@@ -119,13 +120,14 @@ def found_kernels() -> list[dict[str, Any]]:
 
 
 def slowest_beside_library(kernels: Sequence[Mapping[str, Any]]) -> float:
-    """The chosen kernel's time by the library's, of the kernel where that is most."""
+    """Return the chosen kernel's time divided by the library's, for the kernel where that is
+    largest."""
     beside = [k for k in kernels if k["library"] is not None and k["chosen"] != "library"]
     return max((k["generated"] / k["library"] for k in beside), default=0.0)
 
 
 def tasks_of(path: Path) -> list[KernelTask]:
-    """The kernels of a model, those that take the most of a run first."""
+    """Return the kernels of a model, the slowest first."""
     context = make_context()
     module = read_source(context, path).module
     passes = passes_for(module)
@@ -135,7 +137,7 @@ def tasks_of(path: Path) -> list[KernelTask]:
 
 
 def whole_space(task: KernelTask) -> dict[str, Any]:
-    """The default schedule beside the best one of all; microseconds."""
+    """Compare the default schedule with the best one of all; microseconds."""
     default = task.default[1]
     with timing_worker() as worker:
         measured = MeasuredTask(task, TimedKernels(worker, None))

@@ -89,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(names: Sequence[str], executor: str, options: argparse.Namespace) -> list[Outcome]:
-    """The outcomes of the cases, some of them from an earlier run; records the others."""
+    """Return the outcomes of the cases, some of them from an earlier run; records the others."""
     known: dict[str, Outcome] = {}
     if options.resume:
         known = read_records(options.records, commit(), executor)
@@ -106,7 +106,7 @@ def run(names: Sequence[str], executor: str, options: argparse.Namespace) -> lis
 def report(
     executor: str, cases: dict[str, Case], outcomes: Sequence[Outcome], verbose: bool
 ) -> None:
-    """Prints totals, then what did not pass by op (or reason by reason and case by case)."""
+    """Print totals, then what did not pass by op (or reason by reason and case by case)."""
     groups = groups_of(cases, outcomes)
     print(f"{executor}: " + "; ".join(f"{name} {summary(g)}" for name, g in groups.items()))
     others = [outcome for outcome in outcomes if outcome.status != Status.PASSED]
@@ -120,7 +120,7 @@ def report(
 
 
 def groups_of(cases: dict[str, Case], outcomes: Sequence[Outcome]) -> dict[str, Sequence[Outcome]]:
-    """The outcomes by group."""
+    """Return the outcomes by group."""
     return {
         group: [outcome for outcome in outcomes if belongs(cases[outcome.name])]
         for group, belongs in GROUPS.items()
@@ -128,7 +128,7 @@ def groups_of(cases: dict[str, Case], outcomes: Sequence[Outcome]) -> dict[str, 
 
 
 def table(cases: dict[str, Case], outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """The counts by group and status, and the reason of every case that did not pass."""
+    """Return the counts by group and status, and the reason of every case that did not pass."""
     counts = {
         name: {str(status): sum(o.status == status for o in group) for status in Status}
         for name, group in groups_of(cases, outcomes).items()

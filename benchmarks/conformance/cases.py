@@ -81,7 +81,7 @@ def is_static(value: ValueInfoProto) -> bool:
 
 
 def to_array(value: Any) -> Any:
-    """A tensor, an array or a number as an array. Raises UnsupportedError for sequences."""
+    """Return a tensor, an array or a number as an array. Raises UnsupportedError for sequences."""
     if value is None or isinstance(value, (list, tuple)):
         raise UnsupportedError("sequences and optional values are not supported")
     if isinstance(value, TensorProto):
@@ -90,7 +90,7 @@ def to_array(value: Any) -> Any:
 
 
 def stored(folder: Path, kind: str, count: int) -> Arrays:
-    """The arrays in `kind_0.pb`, `kind_1.pb`, …"""
+    """Return the arrays in `kind_0.pb`, `kind_1.pb` and so on."""
     files = [folder / f"{kind}_{i}.pb" for i in range(count)]
     return [to_array(TensorProto.FromString(file.read_bytes())) for file in files if file.exists()]
 
@@ -102,7 +102,7 @@ def load_cases(kinds: Sequence[str] = ("node",)) -> dict[str, Case]:
 
 @cache
 def _load_cases(kinds: tuple[str, ...]) -> dict[str, Case]:
-    """The same; ONNX computes them, which takes many seconds."""
+    """Return the same; ONNX computes them, which takes many seconds."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # numpy's, about what the cases compute on purpose
         tests = [test for kind in kinds for test in load_model_tests(kind=kind)]

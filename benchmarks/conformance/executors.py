@@ -122,7 +122,7 @@ def by_compiler(model: ModelProto, inputs: Arrays, target: str | None = None) ->
 def imported_with(
     model: ModelProto, inputs: Arrays, *, keep_open: bool = False
 ) -> tuple[ImportedModel, Arrays]:
-    """The model for these inputs, and those of them that are still inputs.
+    """Return the model for these inputs, and those of them that are still inputs.
 
     The cases give axes, shapes and the like as inputs. Where shapes depend on them, all inputs
     but the first are fixed at import, or all. With `keep_open`, no shape is.

@@ -16,7 +16,7 @@ def read_expected(path: Path = FILE) -> dict[str, str]:
 
 
 def write_expected(outcomes: Iterable[Outcome], path: Path = FILE) -> None:
-    """Writes the cases that did not pass."""
+    """Write the cases that did not pass."""
     failing = sorted((o for o in outcomes if o.status != Status.PASSED), key=lambda o: o.name)
     head = "# Node tests that the interpreter does not pass, and why. Only removals are welcome.\n"
     lines = [f"{outcome.name}\t{outcome.status}: {outcome.reason}\n" for outcome in failing]

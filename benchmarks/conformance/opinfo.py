@@ -117,7 +117,8 @@ def run(entry: Any, way: str) -> tuple[Ending, str]:
 
 
 def results_of(sample: Sample, function: Callable[..., Any]) -> list[Any]:
-    """The tensors that a function makes of a sample's, from the same random numbers each time."""
+    """Return the tensors that a function computes from a sample, with the same random numbers each
+    time."""
     import torch
     from torch.utils._pytree import tree_leaves
 
@@ -304,7 +305,7 @@ def summary(found: dict[str, tuple[Ending, str]]) -> str:
 
 
 def write(path: Path, found: dict[str, dict[str, tuple[Ending, str]]]) -> None:
-    """The counts, and why ops are not right, as JSON."""
+    """Write the counts as JSON, and reasons why ops are not right."""
     table: dict[str, Any] = {"from": provenance(("torch", "onnxscript", "onnx"))}
     for way, own in found.items():
         counts = counts_of(own)

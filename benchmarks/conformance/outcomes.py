@@ -28,7 +28,7 @@ class Outcome:
 
 
 def run_case(case: Case, executor: Executor) -> Outcome:
-    """Runs all data sets of a case; never raises."""
+    """Run all data sets of a case; never raises."""
     try:
         for inputs, expected in case.data_sets:
             outputs = executor(case.model, inputs)

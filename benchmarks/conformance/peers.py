@@ -46,7 +46,7 @@ _TO_LLVM = (
 
 
 def missing_module(peer: str) -> str | None:
-    """The first module that the peer needs and that is not installed."""
+    """Return the first module that the peer needs and that is not installed."""
     return next((name for name in NEEDED.get(peer, ()) if not _is_installed(name)), None)
 
 
@@ -58,7 +58,7 @@ def _is_installed(name: str) -> bool:
 
 
 def input_names(model: ModelProto) -> list[str]:
-    """The inputs that a caller gives: old models list their weights among the inputs too."""
+    """Return the inputs that a caller gives: old models list their weights among the inputs too."""
     initialized = {tensor.name for tensor in model.graph.initializer}
     return [value.name for value in model.graph.input if value.name not in initialized]
 
@@ -127,7 +127,7 @@ def _converted(model: ModelProto) -> ModelProto:
 
 
 def _imported(importer: Any, context: Any, model: ModelProto) -> tuple[Any, str]:
-    """The model in the `torch` dialect, and the name of its function."""
+    """Return the model in the `torch` dialect, and the name of its function."""
     info = importer.ModelInfo(model)
     module = info.create_module(context=context)
     importer.NodeImporter.define_function(info.main_graph, module.operation).import_all()
@@ -135,7 +135,8 @@ def _imported(importer: Any, context: Any, model: ModelProto) -> tuple[Any, str]
 
 
 def _empty(value: Any) -> Any:
-    """An array for an output. Raises UnsupportedError for one without a static tensor type."""
+    """Return an array for an output. Raises UnsupportedError for one without a static tensor
+    type."""
     if not is_static(value):
         raise UnsupportedError(f"output '{value.name}' has no static shape")
     tensor = value.type.tensor_type

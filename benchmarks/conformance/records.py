@@ -15,7 +15,7 @@ CHANGED = "-dirty"
 
 
 def read_records(path: Path, commit: str, executor: str) -> dict[str, Outcome]:
-    """The outcomes of an executor at a commit, by case; the last line of a case counts.
+    """Return the outcomes of an executor at a commit, by case; the last line of a case counts.
 
     A line that was cut off is left out. Nothing is read for a tree with changes.
     """
@@ -39,7 +39,8 @@ def _entry(line: str) -> dict[str, str] | None:
 def recorded(
     outcomes: Iterable[Outcome], path: Path, commit: str, executor: str
 ) -> Iterator[Outcome]:
-    """The same outcomes, each of them written to the end of the file before it is given on."""
+    """Return the same outcomes, each of them written to the end of the file before it is given
+    on."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file:
         if file.tell() and not _ends_a_line(file.fileno(), file.tell()):

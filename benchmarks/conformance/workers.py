@@ -19,7 +19,7 @@ def _serve(channel: Connection, executor: str, kinds: Sequence[str]) -> None:
 def run_in_workers(
     names: Sequence[str], executor: str, kinds: Sequence[str], *, jobs: int, seconds: float
 ) -> Iterator[Outcome]:
-    """Runs cases in `jobs` processes; each may take `seconds`."""
+    """Run cases in `jobs` processes; each may take `seconds`."""
     workers = [CaseProcess(_serve, (executor, kinds)) for _ in range(min(jobs, len(names)))]
     for _, name, answer in run_side_by_side(workers, names, seconds):
         lost = isinstance(answer, CaseLost)

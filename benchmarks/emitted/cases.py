@@ -108,7 +108,7 @@ SMALL: dict[str, Maker] = {
 
 
 def small_cases() -> Iterator[Case]:
-    """The cases that the tests check: each backend, in seconds."""
+    """Return the cases that the tests check: each backend, in seconds."""
     for name in SMALL:
         yield from (Case(name, "host", cpu, (name, cpu) in COMPILED) for cpu in CPUS)
     yield Case("small_bytes", FPGA, CPUS[0])
@@ -141,14 +141,14 @@ def _small_ones_everywhere() -> Iterator[Case]:
 
 
 def names_of(folder: Path | None) -> list[str]:
-    """The models of `folder`, and those that need only the `onnx` package."""
+    """Return the models of `folder`, and those that need only the `onnx` package."""
     own = {*operators.MODELS, *decoding.MODELS}
     given = () if folder is None else (path.stem for path in folder.glob("*.onnx"))
     return sorted({*own, *given})
 
 
 def source_of(name: str, folder: Path | None) -> Path | ModelProto:
-    """The file of a model in `folder`, else the model itself."""
+    """Return the file of a model in `folder`, else the model itself."""
     if name in SMALL:
         return SMALL[name]()
     path = None if folder is None else folder / f"{name}.onnx"
@@ -164,5 +164,5 @@ def digest_of(source: Path | ModelProto) -> str:
 
 
 def selected_cases(every: Sequence[Case], words: Sequence[str]) -> list[Case]:
-    """The cases whose names have one of `words` in them; all where there are none."""
+    """Return the cases whose names have one of `words` in them; all where there are none."""
     return [case for case in every if not words or any(word in str(case) for word in words)]

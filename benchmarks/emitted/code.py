@@ -92,7 +92,7 @@ def _files(source: ModelSource, target: str, cpu: str, *, compiled: bool) -> Ite
 
 
 def _program_files(module: ModuleOp, target: Target, parts: Sequence[DevicePart]) -> Iterator[File]:
-    """The host program with the offsets of its buffers, and what `@prepare` makes of weights."""
+    """Yield the host program with the offsets of its buffers, and `@prepare` for weights."""
     names = [part.job.device.name for part in parts]
     names += [name for _, name in launched_functions(module)]
     devices = {name: DeviceFacts(target.device(name).plugin, True) for name in names}
@@ -107,7 +107,7 @@ def _program_files(module: ModuleOp, target: Target, parts: Sequence[DevicePart]
 
 
 def _files_of(part: DevicePart) -> Iterator[File]:
-    """The kernels of a device, or what its functions become."""
+    """Yield the kernels of a device, or the code of its functions."""
     kernels = part.kernels
     if isinstance(kernels, GpuKernels):
         for own in kernels.architectures:

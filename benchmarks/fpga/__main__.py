@@ -32,7 +32,7 @@ Row = dict[str, Any]
 
 
 def percentile(values: list[float], share: float) -> float:
-    """The least value that so large a share does not exceed."""
+    """Return the least value that this fraction does not exceed."""
     return sorted(values)[max(-(-int(len(values) * share * 1000) // 1000) - 1, 0)]
 
 
@@ -75,7 +75,7 @@ def summary(rows: list[Row], name: str) -> Row:
 
 
 def over_halves(rows: list[Row], name: str) -> Row:
-    """The mean error on one half of the families, for all ways to halve them.
+    """Return the mean error on one half of the families, for all ways to halve them.
 
     Of latencies that are not fitted anew for each.
     """

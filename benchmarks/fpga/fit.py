@@ -14,7 +14,8 @@ _MOST = 0.05
 
 
 def family(name: str) -> str:
-    """The kernel of a design's name, `…-opt2-gemm`: variants of one kernel belong together."""
+    """Return the kernel of a design's name, `…-opt2-gemm`: variants of one kernel belong
+    together."""
     return name.rsplit("-", 1)[-1]
 
 

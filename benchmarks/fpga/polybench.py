@@ -76,7 +76,7 @@ def turned(result: str, a: tuple[str, Shape]) -> str:
 
 
 def scaled_sum(result: str, shape: Shape, *terms: tuple[str, float]) -> list[str]:
-    """The sum of two terms, each times a number."""
+    """Return the sum of two terms, each times a number."""
     lines: list[str] = []
     for name, factor in terms:
         kind = _type((1, 1))

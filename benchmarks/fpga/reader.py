@@ -355,5 +355,5 @@ class _Body:
 
 
 def read_design(path: Path) -> Design:
-    """The design in a file; `UnsupportedCode` says what it cannot read."""
+    """Return the design in a file; `UnsupportedCode` says what it cannot read."""
     return _Reader(path.stem, path.read_bytes()).design()

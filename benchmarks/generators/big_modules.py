@@ -31,7 +31,7 @@ def flat(size: int) -> str:
 
 
 def branches(size: int) -> str:
-    """A chain of `scf.if`, each of eight ops."""
+    """Return a chain of `scf.if`, each of eight ops."""
 
     def lines() -> Iterator[str]:
         for i in range(1, size // 8 + 1):
@@ -48,7 +48,7 @@ def branches(size: int) -> str:
 
 
 def fused(size: int) -> str:
-    """A chain of `braid.fused`, each of five ops, with layouts in all types."""
+    """Return a chain of `braid.fused`, each of five ops, with layouts in all types."""
 
     def lines() -> Iterator[str]:
         for i in range(1, size // 5 + 1):

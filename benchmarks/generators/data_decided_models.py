@@ -366,13 +366,14 @@ def _sum(graph: _Graph, x: Value) -> None:
 
 
 def _softmax(graph: _Graph, x: Value) -> None:
-    """A result of the model alone: what is rounded is not to decide anything."""
+    """Return a result that only the model itself returns: rounded values must not decide
+    anything."""
     real = graph.op("Cast", [x], FLOAT, *x.shape, to=FLOAT)
     graph.op("Softmax", [real], FLOAT, *x.shape, axis=-1)
 
 
 def _product(graph: _Graph, x: Value) -> None:
-    """The product with itself, transposed: both dims may be decided by data."""
+    """Return the matmul with its own transpose: both dims may be decided by data."""
     real = graph.op("Cast", [x], FLOAT, *x.shape, to=FLOAT)
     turned = graph.op("Transpose", [real], FLOAT, *reversed(x.shape))
     if x.rank == 2:

@@ -81,7 +81,7 @@ def dense_block(graph: LayoutGraph, value: int) -> int:
 
 
 def loop_block(graph: LayoutGraph, value: int, depth: int = 0) -> int:
-    """A loop whose carried value keeps its layouts; loops nest up to three deep."""
+    """Return a loop whose carried value keeps its layouts; loops nest up to three deep."""
     outer, graph.weight = graph.weight, graph.weight * float(graph.rng.integers(2, 20))
     inner = graph.op(value)
     if depth < 2 and graph.rng.random() < 0.5:

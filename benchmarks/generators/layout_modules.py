@@ -15,7 +15,8 @@ class _Writer:
     ops: int = 0
 
     def op(self, *operands: str) -> str:
-        """An op that runs in any of the layouts, at a different cost each; returns its result."""
+        """Return an op that runs in any of the layouts, at a different cost each; returns its
+        result."""
         name, seconds = f"%v{self.ops}", self.random.lognormvariate(-8, 1.5)
         choices = ", ".join(
             f"{{operands = [{', '.join([f'{chr(34)}{layout}{chr(34)}'] * len(operands))}], "
@@ -48,7 +49,7 @@ class _Writer:
         return self.op(*ends)
 
     def loop(self, value: str) -> str:
-        """A residual block that runs up to twenty times."""
+        """Return a residual block that runs up to twenty times."""
         result, argument = f"%loop{self.ops}", f"%x{self.ops}"
         self.lines.append(
             f"    {result} = scf.for {argument}i = %zero to %n step %n "
@@ -62,7 +63,7 @@ class _Writer:
 
 
 def layout_module(ops: int, *, seed: int = 0) -> str:
-    """A module of at least `ops` declared ops in residual blocks, branches and loops."""
+    """Return a module of at least `ops` declared ops in residual blocks, branches and loops."""
     random = Random(seed)
     writer = _Writer(random)
     value = writer.op()

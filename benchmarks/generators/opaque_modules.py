@@ -11,7 +11,7 @@ from braid.dialects.braid.opaque import OpaqueOp
 
 
 def random_module(seed: int, size: int, parameters: float = 0.0, largest: int = 99) -> ModuleOp:
-    """A module whose `@main` has `size` opaque ops on tensors of up to `largest` floats.
+    """Return a module whose `@main` has `size` opaque ops on tensors of up to `largest` floats.
 
     Every op is used; a fraction `parameters` of them reads a parameter too.
     """

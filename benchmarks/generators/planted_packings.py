@@ -72,7 +72,7 @@ def planted_packing(
 
 
 def _between(random: Random, low: int, high: int, step: int) -> int:
-    """A multiple of `step` strictly between, more often near the ends than in the middle."""
+    """Return a multiple of `step` strictly between, more often near the ends than in the middle."""
     places = (high - low) // step - 1
     share = random.betavariate(0.8, 0.8)
     return low + step * (1 + min(int(share * places), places - 1))

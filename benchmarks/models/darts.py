@@ -38,7 +38,7 @@ class Network:
     def conv(
         self, x: str, inputs: int, outputs: int, size: int, stride: int = 1, dilation: int = 1
     ) -> str:
-        """A convolution over all channels, or depthwise where there is only one per group."""
+        """Return a convolution over all channels, or a depthwise one for one channel per group."""
         fan_in = inputs * size * size
         weight = self.body.weight(outputs, inputs, size, size, scale=(2 / fan_in) ** 0.5)
         return self.body.op(
@@ -77,7 +77,7 @@ class Network:
         return x if kind == "skip_connect" else self.separable(x, width, dilation=2)
 
     def cell(self, genotype: Genotype, states: list[str], width: int) -> str:
-        """The concatenation of the four nodes: 4 · `width` channels."""
+        """Return the concatenation of the four nodes: 4 · `width` channels."""
         states = list(states)
         for (first, i), (second, j) in genotype:
             left = self.candidate(first, states[i], width)
@@ -89,7 +89,8 @@ class Network:
 def make_darts(
     genotype: Genotype, seed: int, *, cells: int = 4, width: int = 48, size: int = 224
 ) -> ModelProto:
-    """The ImageNet stem (three strided convolutions), normal cells at size / 8, a classifier.
+    """Make a model of the ImageNet stem (three strided convolutions), normal cells at size / 8, and
+    a classifier.
 
     Input: `[1, 3, size, size]`. Output: `[1, 1000]`.
     """
@@ -107,7 +108,7 @@ def make_darts(
 def make_darts_cells(
     genotype: Genotype, seed: int, *, cells: int = 4, width: int = 48, size: int = 28
 ) -> ModelProto:
-    """The cells and the classifier alone: the stem of an ImageNet model needs more memory.
+    """Make the cells and the classifier only: the stem of an ImageNet model needs more memory.
 
     Input: `[1, width, size, size]`. Output: `[1, 1000]`.
     """
@@ -119,7 +120,7 @@ def make_darts_cells(
 
 
 def classified_cells(network: Network, genotype: Genotype, x: str, cells: int, width: int) -> str:
-    """Normal cells on `x` and a classifier; the first cell reads `x` twice, at one size."""
+    """Return normal cells on `x` and a classifier; the first cell reads `x` twice, at one size."""
     body = network.body
     channels = width
     before = (x, channels)

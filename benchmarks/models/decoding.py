@@ -86,7 +86,8 @@ def make_attention(
 
 
 def make_append(heads: int, own: int, past: int, width: int, as_op: bool = False) -> ModelProto:
-    """A key and a value appended to caches, which are outputs, and attention over all of them.
+    """Make a model that appends a key and a value to caches, which are outputs, and attends to all
+    of them.
 
     By `Concat`, or in one `Attention` operator (`as_op`).
     """

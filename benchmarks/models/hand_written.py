@@ -14,12 +14,12 @@ def value(name: str, shape: list[int], kind: int = TensorProto.FLOAT) -> Any:
 
 
 def normal(rng: np.random.Generator, name: str, *shape: int, scale: float = 1.0) -> TensorProto:
-    """A random tensor."""
+    """Return a random tensor."""
     return numpy_helper.from_array((scale * rng.standard_normal(shape)).astype(np.float32), name)
 
 
 def constant(name: str, number: Any, dtype: Any = np.int64) -> TensorProto:
-    """A known tensor."""
+    """Return a known tensor."""
     return numpy_helper.from_array(np.array(number, dtype), name)
 
 
@@ -28,7 +28,7 @@ def model_of(graph: GraphProto) -> ModelProto:
 
 
 def make_loop_if() -> ModelProto:
-    """A `Loop` of six steps s ← f(s · W), f being relu or tanh by the sign of the mean.
+    """Make a `Loop` of six steps s ← f(s · W), where f is relu or tanh by the sign of the mean.
 
     Inputs: x `[4, 64]`. Outputs: the last s, and the maximum of s after every step, `[6]`.
     """
@@ -120,7 +120,7 @@ def make_transformer_block(
 
 
 def gelu(source: str, result: str, weights: list[TensorProto]) -> list[Any]:
-    """x · (1 + erf(x / √2)) / 2, as exporters write it in this opset."""
+    """Return x · (1 + erf(x / √2)) / 2, as exporters write it in this opset."""
     weights += [
         constant("sqrt2", 2**0.5, np.float32),
         constant("one", 1, np.float32),

@@ -16,7 +16,7 @@ _TRUE = 0.8
 
 
 def random_inputs(path: Path, seed: int = 1) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
-    """An array for every input of the model at `path`, all of whose dims are given.
+    """Return an array for each input of the model at `path`, whose dims must all be fixed.
 
     Truth values are mostly true, and the first of each row always, so that no mask hides all.
     """

@@ -19,7 +19,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def make_light(name: str) -> ModelProto:
-    """The light model `name` with weights, in opset 18; its outputs are logits."""
+    """Return the light model `name` with weights, in opset 18; its outputs are logits."""
     folder = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
     model = onnx.load(folder / f"light_{name}.onnx")
     graph = model.graph
@@ -57,7 +57,8 @@ def make_light(name: str) -> ModelProto:
 def without_softmax(
     nodes: list[NodeProto], outputs: list[ValueInfoProto]
 ) -> tuple[list[NodeProto], list[ValueInfoProto]]:
-    """The same up to a last softmax, which random weights let round to one 1 and zeros."""
+    """Return the model without a last softmax, which random weights let round to one 1 and
+    zeros."""
     last = nodes[-1]
     if last.op_type != "Softmax" or [o.name for o in outputs] != list(last.output):
         return nodes, outputs

@@ -41,7 +41,7 @@ def makers() -> dict[str, Maker]:
 
 
 def make(directory: Path, name: str) -> Path:
-    """The file of model `name` in `directory`, made if it is not there."""
+    """Return the file of model `name` in `directory`, after making it if it is missing."""
     path = directory / f"{name}.onnx"
     if not path.exists():
         directory.mkdir(parents=True, exist_ok=True)

@@ -85,7 +85,7 @@ def make_operator(
 
 
 def _vectors(length: int) -> Known:
-    """A scale and a bias."""
+    """Return a scale and a bias."""
     random = np.random.default_rng(0)
     return [random.standard_normal(length, np.float32) for _ in range(2)]
 

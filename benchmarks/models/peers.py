@@ -50,7 +50,7 @@ def load_braid(path: Path, inputs: Inputs, threads: int = 1) -> Candidate:
 
 
 def load_own_f32(path: Path, inputs: Inputs, threads: int = 1) -> Candidate:
-    """braid on the model in f32 that `MODEL_f16.onnx`, `_bf16` or `_int8` was made from.
+    """Load braid on the f32 model from which `MODEL_f16.onnx`, `_bf16` or `_int8` was made.
 
     Raises ValueError where there is none.
     """
@@ -149,7 +149,7 @@ def load_torch(path: Path, inputs: Inputs, threads: int = 1) -> Candidate:
 
 
 def as_torch(value: Array) -> Any:
-    """The array as a tensor on the same memory; PyTorch does not know numpy's bf16."""
+    """Return the array as a tensor on the same memory; PyTorch does not know numpy's bf16."""
     import torch
 
     if value.dtype != BF16:
@@ -158,7 +158,7 @@ def as_torch(value: Array) -> Any:
 
 
 def as_numpy(tensor: Any) -> Array:
-    """The tensor as an array on the same memory."""
+    """Return the tensor as an array on the same memory."""
     import torch
 
     if tensor.dtype != torch.bfloat16:

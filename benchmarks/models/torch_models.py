@@ -125,12 +125,13 @@ OPEN: dict[str, tuple[str, dict[int, str]]] = {
 
 
 def make_torch(name: str, dtype: torch.dtype = torch.float32) -> ModelProto:
-    """The model `name` in opset 18, in evaluation mode, with weights and floats of `dtype`."""
+    """Return the model `name` in opset 18, in evaluation mode, with weights and floats of
+    `dtype`."""
     return export(*MODELS[name], dtype=dtype)
 
 
 def make_open(name: str) -> ModelProto:
-    """A model of `OPEN`."""
+    """Return a model of `OPEN`."""
     closed, dims = OPEN[name]
     make_module, make_inputs = MODELS[closed]
     # An example of size 1 would be taken for a dim that is always 1.
@@ -143,7 +144,7 @@ def export(
     dynamic_shapes: tuple[dict[int, str], ...] | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> ModelProto:
-    """A module in evaluation mode with weights of seed 0, in opset 18."""
+    """Return a module in evaluation mode with weights of seed 0, in opset 18."""
     inputs = tuple(x.to(dtype) if x.is_floating_point() else x for x in make_inputs())
     # Folded batch normalization would be f32.
     optimize = dtype != torch.bfloat16
@@ -156,7 +157,7 @@ def export_module(
     dynamic_shapes: tuple[dict[int, str], ...] | None = None,
     optimize: bool = True,
 ) -> ModelProto:
-    """A module as it is, in opset 18."""
+    """Return a module as it is, in opset 18."""
     program: Any = torch.onnx.export(
         module,
         inputs,
@@ -172,7 +173,7 @@ def export_module(
 
 
 def with_weights(make_module: Callable[[], nn.Module], dtype: torch.dtype) -> nn.Module:
-    """A module in evaluation mode, whose weights are always the same."""
+    """Return a module in evaluation mode, whose weights are always the same."""
     torch.manual_seed(0)
     module = make_module().eval().requires_grad_(False)
     randomize_statistics(module)

@@ -142,7 +142,8 @@ class DecoderLayer(nn.Module):
         return mixed.transpose(1, 2).reshape(1, query.shape[2], -1)
 
     def forward(self, x: Tensor, caches: Tensor, encoded: Tensor) -> tuple[Tensor, Tensor]:
-        """x [1, 1, W]; caches and encoded [2, heads, T, W / heads], keys before values."""
+        """Compute a step: x is [1, 1, W]; caches and encoded [2, heads, T, W / heads], keys before
+        values."""
         y = self.norms[0](x)
         new = torch.cat([self.split(self.key(y)), self.split(self.value(y))])
         caches = torch.cat([caches, new], 2)
@@ -164,7 +165,8 @@ class DecoderStep(nn.Module):
         self.classify = nn.Linear(width, vocabulary, bias=False)
 
     def forward(self, x: Tensor, caches: Tensor, encoded: Tensor) -> tuple[Tensor, Tensor]:
-        """x [1, 1, W]; caches [layers, 2, heads, T, D], encoded [layers, 2, heads, 1500, D]."""
+        """Compute a step: x is [1, 1, W]; caches [layers, 2, heads, T, D], encoded [layers, 2,
+        heads, 1500, D]."""
         grown: list[Tensor] = []
         for index, layer in enumerate(self.layers):
             x, cache = layer(x, caches[index], encoded[index])
@@ -188,7 +190,7 @@ class Experts(nn.Module):
         self.fall = nn.Parameter(inner**-0.5 * torch.randn(experts, inner, width))
 
     def forward(self, x: Tensor) -> Tensor:
-        """x [tokens, width]."""
+        """Compute the layer: x is [tokens, width]."""
         y = self.norm(x)
         weights, index = torch.topk(torch.softmax(self.router(y), -1), self.chosen)
         weights = weights / weights.sum(-1, keepdim=True)

@@ -20,7 +20,8 @@ STATIC = ("mobilenet_v2", "resnet18", "resnet50")
 
 
 def make_static(name: str) -> ModelProto:
-    """The model with 8-bit activations and weights between QDQ nodes, calibrated on images."""
+    """Return the model with 8-bit activations and weights between QDQ nodes, calibrated on
+    images."""
     model = make_torch(name)
     calibration = list(images(CALIBRATION_INPUTS, input_of(model)[1], seed=0))
     with tempfile.TemporaryDirectory() as folder:
@@ -30,7 +31,7 @@ def make_static(name: str) -> ModelProto:
 
 
 def make_dynamic(name: str) -> ModelProto:
-    """The model with 8-bit weights, whose activations are quantized when it runs."""
+    """Return the model with 8-bit weights, whose activations are quantized at run time."""
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     with tempfile.TemporaryDirectory() as folder:

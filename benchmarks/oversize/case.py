@@ -42,7 +42,7 @@ def model(
     constants: Mapping[str, Array] | None = None,
     integers: Sequence[str] = (),
 ) -> onnx.ModelProto:
-    """A model whose result is `y`; `integers` are inputs of i64, the others are of f32."""
+    """Return a model whose result is `y`; `integers` are inputs of i64, the others are of f32."""
     values = [
         helper.make_tensor_value_info(
             name, TensorProto.INT64 if name in integers else TensorProto.FLOAT, shape

@@ -25,13 +25,13 @@ _SIGNS = ("out of memory", "allocat", "bad_alloc", "MemoryError")
 
 
 def memory(field: str) -> int:
-    """A field of this process's status, in bytes."""
+    """Return a field of this process's status, in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(1024 * int(line.split()[1]) for line in lines if line.startswith(f"{field}:"))
 
 
 def run_braid(model: str, inputs: Sequence[Array]) -> Array:
-    """Runs an artifact on one thread."""
+    """Run an artifact on one thread."""
     import braid
 
     result = braid.load(model)(*inputs)
@@ -40,7 +40,7 @@ def run_braid(model: str, inputs: Sequence[Array]) -> Array:
 
 
 def run_ort(model: str, inputs: Sequence[Array]) -> Array:
-    """Runs an ONNX file on one thread."""
+    """Run an ONNX file on one thread."""
     import onnxruntime as ort
 
     options = ort.SessionOptions()
@@ -57,7 +57,7 @@ RUNNERS: dict[str, tuple[str, Callable[[str, Sequence[Array]], Array]]] = {
 
 
 def attempt(kind: str, model: str, inputs: Sequence[Array], output: str, allowance: int) -> Any:
-    """The report on one run."""
+    """Return the report on one run."""
     package, run = RUNNERS[kind]
     __import__(package)
     limit = memory("VmData") + allowance
@@ -76,7 +76,7 @@ def attempt(kind: str, model: str, inputs: Sequence[Array], output: str, allowan
 
 
 def main() -> None:
-    """Reads the arguments and prints the report."""
+    """Read the arguments and prints the report."""
     kind, model, inputs, output, allowance = sys.argv[1:]
     with np.load(inputs) as stored:
         arrays = [stored[name] for name in sorted(stored.files)]

@@ -26,7 +26,7 @@ def make_inputs(dims: Dims) -> list[Array]:
 
 
 def compute_in_pieces(x: Array, w: Array, labels: Array) -> Array:
-    """The negative log-probability of every row's label."""
+    """Compute the negative log-probability of every row's label."""
     both = np.concatenate([x, labels.astype(np.float64)], axis=1)
 
     def rows(part: Array) -> Array:

@@ -33,7 +33,7 @@ def make_inputs(dims: Dims) -> list[Array]:
 
 
 def compute_in_pieces(a: Array, b: Array) -> Array:
-    """The least squared distance from every row of `a` to a row of `b`."""
+    """Compute the least squared distance from every row of `a` to a row of `b`."""
     norms = np.square(b).sum(axis=1)
 
     def rows(part: Array) -> Array:

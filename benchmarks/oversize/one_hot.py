@@ -27,5 +27,5 @@ def make_inputs(dims: Dims) -> list[Array]:
 
 
 def compute_in_pieces(ids: Array, table: Array) -> Array:
-    """The rows of the table."""
+    """Compute the rows of the table."""
     return table[ids]

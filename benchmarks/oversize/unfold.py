@@ -37,7 +37,7 @@ def make_inputs(dims: Dims) -> list[Array]:
 
 
 def compute_in_pieces(x: Array, w: Array) -> Array:
-    """A 3×3 convolution, row by row."""
+    """Compute a 3×3 convolution, row by row."""
     extent, channels = x.shape[1] - 2, x.shape[3]
     filters = w.reshape(3, 3, channels, -1)
     rows: list[Array] = []

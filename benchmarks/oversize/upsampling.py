@@ -38,7 +38,8 @@ def make_inputs(dims: Dims) -> list[Array]:
 
 
 def compute_in_pieces(x: Array, w: Array) -> Array:
-    """A 3×3×3 convolution with stride 2 of the voxels doubled along every dim, plane by plane.
+    """Compute a 3×3×3 convolution with stride 2 of the voxels doubled along every dim, plane by
+    plane.
 
     At output z, the planes that the window covers are those of the inputs z - 1 (below, at the
     border padding) and twice z.

@@ -114,7 +114,7 @@ def stale() -> list[Path]:
 
 
 def main() -> None:
-    """Writes the files that differ, or with `--check` names them."""
+    """Write the files that differ, or with `--check` name them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing")
     check = parser.parse_args().check

@@ -66,7 +66,7 @@ def models(name: str = "models") -> str:
 
 
 def peers_alone() -> str:
-    """The mean of the models beside each peer, on one thread and on two."""
+    """Return the mean ratio of the models to each peer, on one thread and on two."""
     rows: list[list[str]] = []
     for name, threads in (("models", "1"), ("models_2_threads", "2")):
         found = by_model(read(name)["results"])
@@ -294,7 +294,7 @@ def tuning() -> str:
 
 
 def search() -> str:
-    """Evaluations until a schedule within 5 % of the optimum is found."""
+    """Return evaluations until a schedule within 5 % of the optimum is found."""
     rows = [
         [
             space,

@@ -213,7 +213,7 @@ def orders() -> str:
 
 
 def planted() -> str:
-    """Generated instances of the solvers whose answers are known."""
+    """Return results on generated instances of the solvers whose answers are known."""
     problems = {
         "packing without waste": ("packing", "buffers"),
         "orders that fit a budget": ("remat", "ops"),

@@ -37,7 +37,7 @@ def _shapes(draw: Any, most_rank: int, largest: int) -> tuple[int, ...]:
 
 @st.composite
 def drafts(draw: Any, most_ops: int = 6) -> Draft:
-    """A graph of up to `most_ops` drawn ops on inputs of several types and ranks."""
+    """Return a graph of up to `most_ops` drawn ops on inputs of several types and ranks."""
     draft = Draft(draw)
     first = draw(st.sampled_from((TensorProto.FLOAT, TensorProto.FLOAT, *TYPES)))
     draft.input(first, draw(_shapes(6, 6)))

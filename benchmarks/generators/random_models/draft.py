@@ -86,7 +86,7 @@ class Draft:
         return self.constant(np.array(numbers, np.int64))
 
     def pick(self, accepts: Callable[[Value], bool]) -> Value | None:
-        """A value that may be read, None if none fits."""
+        """Return a value that may be read, None if none fits."""
         fitting = [v for v in self.values if np.isfinite(v.bound) and accepts(v)]
         return self.draw(st.sampled_from(fitting)) if fitting else None
 
@@ -100,7 +100,7 @@ class Draft:
         bound: float = np.inf,
         **attributes: Any,
     ) -> list[Value]:
-        """Adds a node whose outputs get the types that ONNX infers; nothing if it cannot."""
+        """Add a node whose outputs get the types that ONNX infers; nothing if it cannot."""
         names = [self.fresh("v") for _ in range(outputs)]
         reads = [value.name if value else "" for value in inputs]
         node = helper.make_node(op, reads, names, **attributes)
@@ -149,7 +149,7 @@ class Draft:
         return rng.integers(low, 2 if dtype == np.bool_ else 6, shape).astype(dtype)
 
     def model(self) -> onnx.ModelProto:
-        """The model: what nobody reads is an output."""
+        """Return the model: values without readers are outputs."""
         read = set(_read(self.nodes))
         made = {name for node in self.nodes for name in node.output}
         ends = [v for v in self.values if v.name in made and v.name not in read]

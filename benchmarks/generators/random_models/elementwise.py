@@ -70,7 +70,7 @@ def integer_unary(draft: Draft) -> None:
 
 
 def partner(draft: Draft, value: Value) -> Value:
-    """A second operand: another value that broadcasts with `value`, or a weight."""
+    """Return a second operand: another value that broadcasts with `value`, or a weight."""
     other = draft.pick(lambda v: v.type == value.type and broadcasts(v.shape, value.shape))
     if other is not None and draft.draw(st.booleans()):
         return other

@@ -47,7 +47,7 @@ def gemm(draft: Draft) -> None:
 
 
 def _windows(draft: Draft, value: Value, pads: bool = True) -> dict[str, Any]:
-    """A kernel that fits, with strides, dilations and paddings below the kernel's extent."""
+    """Return a kernel that fits, with strides, dilations and paddings below the kernel's extent."""
     spatial = value.shape[2:]
     kernel = [draft.draw(st.integers(1, min(3, extent))) for extent in spatial]
     found: dict[str, Any] = {

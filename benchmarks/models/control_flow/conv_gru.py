@@ -15,7 +15,8 @@ FRAMES, CHANNELS, WIDTH, SIDE = 12, 16, 32, 48
 
 
 def make_conv_gru() -> ModelProto:
-    """Inputs: frames `[12, 16, 48, 48]`, state `[1, 32, 48, 48]`. Output: the last state."""
+    """Make a model of frames `[12, 16, 48, 48]` and a state `[1, 32, 48, 48]`. Output: the last
+    state."""
     main = Body(Weights(12))
     frames, true = main.constant(FRAMES), main.constant(True, np.bool_)
     (last,) = main.ops("Loop", 1, frames, true, "state", body=_cell(main))
@@ -29,7 +30,7 @@ def make_conv_gru() -> ModelProto:
 
 
 def _cell(main: Body) -> GraphProto:
-    """h ← z · h + (1 - z) · n with gates of the frame and h."""
+    """Compute h ← z · h + (1 - z) · n with gates of the frame and h."""
     body = main.inner()
     shape = [1, WIDTH, SIDE, SIDE]
     inputs = loop_inputs(body, value("h", shape))

@@ -17,7 +17,7 @@ SHAPE, FLOW = [1, WIDTH, SIDE, SIDE], [1, 2, SIDE, SIDE]
 
 
 def make_equilibrium() -> ModelProto:
-    """Inputs: context and state `[1, 24, 48, 48]`. Outputs: the state and the field."""
+    """Make a model of a context and a state `[1, 24, 48, 48]`. Outputs: the state and the field."""
     main = Body(Weights(16))
     field = main.constant(np.zeros(FLOW), np.float32)
     steps, true = main.constant(STEPS), main.constant(True, np.bool_)

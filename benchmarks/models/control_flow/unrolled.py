@@ -27,7 +27,7 @@ def make_unrolled() -> ModelProto:
 
 
 def _outer(main: Body, transform: str) -> GraphProto:
-    """x ← denoised(x - a Dᵀ (D x - y))."""
+    """Compute x ← denoised(x - a Dᵀ (D x - y))."""
     body = main.inner()
     inputs = loop_inputs(body, value("x", SHAPE))
     residual = body.op("Sub", body.op("MatMul", "x", transform), "measured")
@@ -41,7 +41,7 @@ def _outer(main: Body, transform: str) -> GraphProto:
 
 
 def _inner(outer: Body, target: str) -> GraphProto:
-    """v ← v - (noise(v) + a (v - target))."""
+    """Compute v ← v - (noise(v) + a (v - target))."""
     body = outer.inner()
     inputs = loop_inputs(body, value("v", SHAPE))
     hidden = body.op("Relu", body.separable("v", CHANNELS, 2 * CHANNELS))
