@@ -22,6 +22,6 @@ def build(output: Path, *sources: str | Path, flags: tuple[str, ...] = ()) -> Pa
 
 
 def with_runtime() -> tuple[str, ...]:
-    """What links a program to the runtime."""
+    """Return the arguments that link a program to the runtime."""
     library = find_library()
     return (str(library), f"-Wl,-rpath,{library.parent}", "-lm")

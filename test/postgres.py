@@ -20,7 +20,7 @@ _DEBIAN = Path("/usr/lib/postgresql")
 
 @contextmanager
 def empty_database(server: str) -> Generator[str]:
-    """The URL of an empty database on a server, dropped afterwards."""
+    """Yield the URL of an empty database on a server, dropped afterwards."""
     url, name = database_url(server), f"braid_{uuid4().hex}"
     engine = create_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool)
     with engine.connect() as connection:
@@ -34,7 +34,7 @@ def empty_database(server: str) -> Generator[str]:
 
 @contextmanager
 def postgres_server() -> Generator[str]:
-    """The URL of a server; skips where none is installed."""
+    """Yield the URL of a server; skip the test if none is installed."""
     if url := os.environ.get("BRAID_TEST_POSTGRES"):
         yield url
         return

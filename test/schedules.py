@@ -8,7 +8,7 @@ from braid.targets.kernels.schedules import Entries, Schedule
 
 
 def schedule_of(candidate: Candidate[Any], named: Schedule | Entries | None = None) -> Schedule:
-    """The schedule of these entries; a field without a value of its own has the candidate's."""
+    """Return the schedule of these entries; a field without a value has the candidate's."""
     default = next(candidate.space(0))
     if isinstance(named, Schedule):
         return named
@@ -22,5 +22,5 @@ def schedule_of(candidate: Candidate[Any], named: Schedule | Entries | None = No
 def emitted(
     candidate: Candidate[Any], named: Schedule | Entries | None = None, symbol: str = "kernel"
 ) -> Kernel:
-    """The kernel by this schedule."""
+    """Return the kernel with this schedule."""
     return candidate.emit(symbol, schedule_of(candidate, named))

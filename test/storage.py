@@ -10,7 +10,7 @@ from braid.dialects.braid.relayout import Array, to_storage
 
 
 def from_storage(stored: Array, layout: Layout, shape: Sequence[int]) -> Array:
-    """The logical array of `shape` that `stored` holds in `layout`."""
+    """Return the logical array of `shape` that `stored` holds in `layout`."""
     numbers = to_storage(np.arange(1, prod(shape) + 1).reshape(shape), layout)
     found = numbers != 0  # the tails of padded blocks hold nothing
     array = np.empty(prod(shape), stored.dtype)

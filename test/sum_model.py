@@ -8,7 +8,7 @@ from onnx import TensorProto, helper, numpy_helper
 def sum_model(
     weight: float, *, rows: int | str = 2, op: str = "Add", domain: str = ""
 ) -> onnx.ModelProto:
-    """A model that adds 64 weights to each row of its input, by an op of that name."""
+    """Return a model that adds 64 weights to each row of its input, by an op of that name."""
     weights = numpy_helper.from_array(np.full(64, weight, np.float32), "w")
     value, result = (
         helper.make_tensor_value_info(name, TensorProto.FLOAT, [rows, 64]) for name in "xy"

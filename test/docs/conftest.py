@@ -19,7 +19,7 @@ TOOLS = {"braid": "braid.tools.cli", "braid-opt": "braid.tools.braid_opt"}
 
 
 def _install(project: Path, site: Path) -> None:
-    """What pip does for a package of pure Python: metadata with its entry points, and a path."""
+    """Install a pure Python package as pip does: metadata with its entry points, and a path."""
     metadata = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     name, version = metadata["name"], metadata["version"]
     info = site / f"{name.replace('-', '_')}-{version}.dist-info"
@@ -68,7 +68,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
 
 @pytest.fixture(scope="session")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with the models of the documentation."""
+    """Return a directory with the models of the documentation."""
     directory = tmp_path_factory.mktemp("models")
     script = ROOT / "docs" / "examples" / "make_models.py"
     subprocess.run([sys.executable, script], cwd=directory, check=True)
@@ -77,7 +77,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def workplace(models: Path, tmp_path: Path) -> Path:
-    """A fresh directory with the models, and `docs` and `runtime` as in a checkout."""
+    """Return a fresh directory with the models, and `docs` and `runtime` as in a checkout."""
     shutil.copytree(models, tmp_path, dirs_exist_ok=True)
     for name in ("docs", "runtime"):
         (tmp_path / name).symlink_to(ROOT / name)

@@ -46,7 +46,7 @@ def text(page: str = "docs/architecture.md") -> str:
 
 
 def functions(tree: ast.AST, prefix: str = "") -> Iterator[str]:
-    """The qualified names of all functions of a file."""
+    """Return the qualified names of all functions of a file."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.FunctionDef):
             yield prefix + node.name
@@ -97,7 +97,7 @@ def conv() -> ModelProto:
 
 
 def rows() -> ModelProto:
-    """A product of any number of rows."""
+    """Return a matmul with any number of rows."""
     weight = np.random.default_rng(0).standard_normal((8, 16)).astype(np.float32)
     nodes = [make_node("MatMul", ["x", "w"], ["y"])]
     x = make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 8])
@@ -132,7 +132,7 @@ def compilation(model: str) -> list[Step]:
 
 @pytest.fixture(scope="module")
 def called(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[Step, int]]:
-    """The place of each function's first call, in a process that has made no family yet."""
+    """Return the position of each function's first call, in a process without any family yet."""
 
     @cache
     def trace(model: str) -> dict[Step, int]:

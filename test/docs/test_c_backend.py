@@ -90,7 +90,7 @@ def test_without_a_compiler_nothing_is_written(
 
 
 def with_backends(environment: dict[str, str], directory: Path, **backends: str) -> dict[str, str]:
-    """An environment with one more package that has these backends."""
+    """Return an environment with one more package that has these backends."""
     info = directory / "site" / "other-1.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1\n")

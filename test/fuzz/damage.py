@@ -39,7 +39,7 @@ class Wrong(Exception):
 
 
 def model(path: Path, seed: int = 0) -> None:
-    """A few kernels: a convolution, a product, a softmax, sums."""
+    """Return a few kernels: a convolution, a product, a softmax, sums."""
     rng = np.random.default_rng(seed)
     weights = {"w": (8, 3, 3, 3), "v": (16, 16)}
     nodes = [
@@ -341,7 +341,8 @@ def records(directory: Path, trials: int, seed: int) -> None:
 
 
 def profiles(directory: Path, trials: int, seed: int) -> None:
-    """A profile weighs decisions: results stay, or a diagnostic says what is wrong with it."""
+    """Check that a profile only changes decisions: results stay, or a diagnostic names its
+    defect."""
     source, path = directory / "model.onnx", directory / "profile.json"
 
     def run() -> list[np.ndarray] | None:

@@ -28,7 +28,7 @@ class Value:
     scale: float = 1.0
 
     def moved(self, name: str, shape: tuple[int, ...] | None = None) -> "Value":
-        """The value that keeps differences: limits, movements and maxima."""
+        """Return the value after ops that keep differences: clamps, movements and maxima."""
         return Value(name, shape or self.shape, self.size, self.error)
 
 
@@ -70,7 +70,7 @@ class Draft:
         return self.random.integers(low, high + 1, shape).astype(dtype(kind))
 
     def scale_value(self, like: float | None = None) -> float:
-        """A scale, near `like` where that is given, now and then far from what is usual."""
+        """Return a scale, near `like` if that is given, now and then far from usual ones."""
         if like is not None and self.coin(0.75):
             return like * float(self.random.uniform(0.5, 2))
         count = 6 if self.coin(0.9) else len(SCALES)
@@ -96,7 +96,7 @@ class Draft:
         return Value(name, x.shape, size, x.error + step, float(number))
 
     def input(self, shape: tuple[int, ...]) -> Value:
-        """An input: quantized numbers, or real ones that are quantized."""
+        """Return an input: quantized numbers, or real ones that are quantized."""
         self.count += 1
         name = f"x{self.count}"
         if self.coin(0.3):
@@ -111,7 +111,8 @@ class Draft:
         return Value(y, shape, span(kind) * float(number), 0.0, float(number))
 
     def weight(self, shape: tuple[int, ...], axis: int) -> tuple[str, Array, float]:
-        """A dequantized weight, its scales, one, or one a channel, some odd, and its size."""
+        """Return a dequantized weight, its scales (one, or one per channel, some unusual), and its
+        size."""
         kind = self.one_of("int8", "int8", "int8", "uint8", *NARROW)
         count = (shape[axis],) if self.coin() else ()
         usual = self.one_of(0.02, 0.02, 0.3, 1.0)
@@ -128,7 +129,8 @@ class Draft:
         return self.add("DequantizeLinear", *operands, **along), scales, size
 
     def bias(self, channels: int, sx: float, sw: Array) -> tuple[str, float]:
-        """A bias of the product's scale, of others, one for all, real or huge; and its size."""
+        """Return a bias with the product's scale or others, one for all, real or huge; and its
+        size."""
         form = self.one_of("whole", "whole", "real", "other", "channels", "single", "huge", "zero")
         numbers = self.random.integers(-3000, 3000, channels).astype(np.int32)
         scale = np.float32(sx) * sw.astype(np.float32)
@@ -368,7 +370,8 @@ PRODUCTS = convolution, transposed_convolution, matrix_product
 
 
 def draft(seed: int) -> tuple[Draft, list[Value]]:
-    """A graph of up to four patterns, most with a limit or a pair behind; some values twice."""
+    """Return a graph of up to four patterns, most followed by a clamp or a pair; some values
+    twice."""
     d = Draft(np.random.default_rng(seed))
     x = d.input((1, d.one_of(2, 4, 6), 4, 5))
     results: list[Value] = []

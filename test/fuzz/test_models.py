@@ -27,7 +27,7 @@ Arrays = list[NDArray[Any]]
 
 
 def run_onnxruntime(model: ModelProto, inputs: dict[str, NDArray[Any]]) -> Arrays | None:
-    """The outputs, None where ONNX Runtime has not all ops for these types."""
+    """Return the outputs, None if ONNX Runtime lacks some ops for these types."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
@@ -41,7 +41,8 @@ def run_onnxruntime(model: ModelProto, inputs: dict[str, NDArray[Any]]) -> Array
 
 
 def run_reference(model: ModelProto, inputs: dict[str, NDArray[Any]]) -> Arrays | None:
-    """The outputs by ONNX's reference evaluator, None where it fails or is known to be wrong."""
+    """Return the outputs of ONNX's reference evaluator, None if it fails or is known to be
+    wrong."""
     if any(node.op_type in WRONG_IN_REFERENCE or _collects(node) for node in model.graph.node):
         return None
     if any(array.dtype.name == "bfloat16" for array in inputs.values()):

@@ -45,7 +45,7 @@ def check(main: Any, arguments: list[str]) -> None:
 
 @st.composite
 def damaged(draw: st.DrawFn, data: bytes) -> bytes:
-    """`data` with a few bytes changed, left out, doubled, or cut off."""
+    """Return `data` with a few bytes changed, removed, doubled, or cut off."""
     damaged = bytearray(data)
     for _ in range(draw(st.integers(1, 4))):
         if not damaged:

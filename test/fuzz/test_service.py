@@ -50,7 +50,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def task(server: Server) -> str:
-    """A task that is done."""
+    """Return a task that has ended."""
     found = server.client.submit(MODEL, on_miss="default")
     assert server.client.wait(found)["state"] == "done"
     return found
@@ -63,7 +63,7 @@ def arrays() -> bytes:
 
 
 def lying_archive() -> bytes:
-    """A member whose header promises more numbers than there are."""
+    """Return a member whose header promises more numbers than there are."""
     member = io.BytesIO()
     np.save(member, np.zeros(3, np.float32))
     file = io.BytesIO()
@@ -97,7 +97,7 @@ BODIES = st.one_of(
 
 @st.composite
 def damaged(draw: st.DrawFn, body: bytes) -> bytes:
-    """The same with a few bytes changed, cut off, or repeated."""
+    """Return the file with a few bytes changed, cut off, or repeated."""
     found = bytearray(body)
     for _ in range(draw(st.integers(0, 3))):
         if found:
@@ -182,7 +182,7 @@ def requests(draw: st.DrawFn, server: Server, task: str) -> tuple[list[bytes], s
 
 
 def exchange(server: Server, pieces: list[bytes]) -> bytes:
-    """What comes back until the server ends, or there is the whole of an answer, or a stream."""
+    """Return the data that arrives until the server ends, or an answer or a stream is complete."""
     address = urlsplit(server.url)
     found = b""
     with closing(socket.create_connection((address.hostname, address.port), timeout=8)) as stream:

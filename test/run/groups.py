@@ -10,7 +10,7 @@ from braid.dialects.braid.relayout import Array
 
 
 def evaluate(group: FusedOp, inputs: Sequence[Array]) -> list[Array]:
-    """The results by the numpy semantics of the ops."""
+    """Return the results of the ops by their numpy semantics."""
     values: dict[SSAValue, Array] = dict(zip(group.body.block.args, inputs, strict=True))
     for op in group.body.block.ops:
         if isinstance(op, TensorOp):

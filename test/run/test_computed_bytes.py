@@ -20,7 +20,7 @@ ZEROS = st.sampled_from(["none", "single", "vector"])
 
 
 def numbers(rng: np.random.Generator, kind: type, shape: Sequence[int]) -> Array:
-    """A third of them the ends of the range."""
+    """Return numbers of which a third are the ends of the range."""
     info = np.iinfo(kind)
     array = rng.integers(info.min, info.max + 1, shape)
     ends = rng.choice([info.min, info.max], array.shape)
@@ -49,7 +49,7 @@ def model_of(
 
 
 def centered(a: Array, b: Array, zeros: Sequence[Array]) -> Array:
-    """The product by definition; a zero point of A for each of its rows."""
+    """Return the product by definition; A has a zero point for each of its rows."""
     wide = [array.astype(np.int64) for array in (a, b, *zeros)]
     rows = wide[2][:, None] if wide[2].ndim else wide[2]
     return np.matmul(wide[0] - rows, wide[1] - wide[3])

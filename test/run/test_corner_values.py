@@ -253,7 +253,7 @@ def test_output_shapes_of_transposed_convolutions() -> None:
 
 
 def one_node(op: str, x: Array, inputs: dict[str, Array], outputs: list[int], **attributes: Any):
-    """A model of one op of `x` and known inputs, with outputs of these types."""
+    """Return a model of one op on `x` and known inputs, with outputs of these types."""
     names = [f"y{index}" for index in range(len(outputs))]
     node = helper.make_node(op, ["x", *inputs], names, **attributes)
     graph = helper.make_graph(

@@ -25,7 +25,7 @@ X86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="runs code for x
 
 
 def net() -> ModelProto:
-    """A small convolutional network with a classifier."""
+    """Return a small convolutional network with a classifier."""
     rng = np.random.default_rng(0)
 
     def weight(name: str, *shape: int) -> TensorProto:

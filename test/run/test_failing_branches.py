@@ -135,7 +135,7 @@ def test_two_branches_that_cannot_be_compiled_are_refused() -> None:
 
 
 def loop_body(nodes: Sequence[NodeProto]) -> GraphProto:
-    """The body of a loop that makes v2 of v, and goes on."""
+    """Return the body of a loop that computes v2 from v, and continues."""
     return helper.make_graph(
         [*nodes, node("Identity", ["go"], ["go2"])],
         "body",

@@ -51,7 +51,7 @@ def network(kind: str) -> onnx.ModelProto:
 
 
 def in_f64(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The same numbers in f64."""
+    """Return the same numbers in f64."""
     exact = onnx.ModelProto()
     exact.CopyFrom(model)
     for tensor in exact.graph.initializer:

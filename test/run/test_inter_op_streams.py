@@ -36,7 +36,7 @@ class RandomStreamsPass(ModulePass):
     seed: int
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Writes the streams."""
+        """Write the streams."""
         choice = random.Random(self.seed)
         for function in public_functions(op):
             function.attributes[INTER_OP_STREAMS] = IntegerAttr(self.streams, i64)

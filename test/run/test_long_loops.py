@@ -81,7 +81,7 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @contextmanager
 def soon(number: int) -> Generator[None]:
-    """A signal after a fifth of a second, and the end within another."""
+    """Send a signal after a fifth of a second, and require the end within another fifth."""
     timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), number))
     begin = time.monotonic()
     timer.start()

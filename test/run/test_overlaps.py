@@ -21,8 +21,8 @@ def cache(tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-untyped-
 
 
 def text_of(rows: int, depth: int, columns: int, more: int) -> str:
-    """A softmax and a product, of which a function returns the result or, with `more` columns,
-    another product of its hyperbolic tangent."""
+    """Return a softmax and a matmul; the function returns its result or, with `more` columns,
+    another matmul of its hyperbolic tangent."""
     x, w = f"tensor<{rows}x{depth}xf32>", f"tensor<{depth}x{columns}xf32>"
     y, v = f"tensor<{rows}x{columns}xf32>", f"tensor<{columns}x{more}xf32>"
     z = f"tensor<{rows}x{more}xf32>"
@@ -47,7 +47,7 @@ def expected(x: Floats, w: Floats, v: Floats | None) -> Floats:
 
 
 def check(rows: int, depth: int, columns: int, more: int, threads: int) -> int:
-    """Compares with numpy; returns the bytes of arena and output."""
+    """Compare with numpy; return the bytes of arena and output."""
     rng = np.random.default_rng(rows)
     x, w, v = (
         rng.normal(size=s).astype(np.float32)

@@ -29,7 +29,7 @@ def _cache(tmp_path_factory):
 
 
 def passes():
-    """The default pipeline, with rules for which no tensor is too small."""
+    """Return the default pipeline, with rules for which no tensor is too small."""
     return [
         replace(pass_, rules=str(RULES)) if isinstance(pass_, SelectFusionPass) else pass_
         for pass_ in graph_passes(load_target())

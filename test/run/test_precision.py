@@ -28,7 +28,8 @@ CONV = (
 
 
 def model(kind: str) -> bytes:
-    """A convolution whose result is read three times, by a product through a transpose, too."""
+    """Return a convolution whose result is read three times, once by a matmul through a
+    transpose."""
     image, small, rows = "2x9x12x12", "2x48x6x6", "2x48x36"
     kernel, weight = "48x9x3x3", "1x36x36"
     text = f"""

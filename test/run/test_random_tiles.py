@@ -46,7 +46,7 @@ def softmax(draw, b, x):
 
 
 def gram(draw, b, x):
-    """The products of all rows, scaled, times the rows again: the form of attention."""
+    """Return the scaled products of all rows, times the rows again: the form of attention."""
     turned = b.insert(TransposeOp.get(x, [0, 2, 1])).output
     products = b.insert(MatmulOp.on(x, turned)).output
     weights = b.insert(SoftmaxOp.get(products, 2)).output if draw(st.booleans()) else products

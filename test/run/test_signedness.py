@@ -29,7 +29,7 @@ def _bits(array: Any) -> Any:
 
 
 def module_of(op: str, type: str, shape: str, result: str) -> str:
-    """A function of one op on two tensors."""
+    """Return a function of one op on two tensors."""
     tensor = f"tensor<{shape}x{type}>"
     body = f"{op} ins(%a, %b : {tensor}, {tensor}) outs(%f : {tensor}) -> {tensor}"
     if op.startswith("arith."):

@@ -90,7 +90,7 @@ def split(text: str, seed: int) -> ModuleOp:
 
 
 def run_at_once(model: braid.Model, inputs: list[np.ndarray]) -> list[np.ndarray]:
-    """The results for each input, from a thread of its own."""
+    """Return the results for each input, each run in a separate thread."""
     results: list[np.ndarray] = [np.empty(0)] * len(inputs)
 
     def run(index: int) -> None:
@@ -136,7 +136,8 @@ def test_devices_without_ids(program: tuple[str, Parameters], seed: int) -> None
 
 
 def check_program(program: tuple[str, Parameters], seed: int) -> None:
-    """The program gives the same split at random, as a whole, and interpreted."""
+    """Check that the program gives the same results split at random, as a whole, and
+    interpreted."""
     text, parameters = program
     module = split(text, seed)
     whole = braid.compile(parse(text), parameters=parameters, target=TARGET)
@@ -243,7 +244,7 @@ def test_nothing_is_merged_across_clusters() -> None:
 
 @pytest.fixture(scope="module")
 def plugins(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with a plugin that is not the runtime's."""
+    """Return a directory with a plugin that is not the runtime's."""
     directory = tmp_path_factory.mktemp("plugins")
     source = Path(__file__).with_name("desk_plugin.c")
     build(directory / "libbraid_device_desk.so", source, flags=PLUGIN)
@@ -251,7 +252,8 @@ def plugins(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def desk_target(directory: Path, device: str) -> str:
-    """The path of a target whose chip the plugin `desk` runs, and loads a byte in 1 ms."""
+    """Return the path of a target whose chip runs on the plugin `desk`, and loads a byte in 1
+    ms."""
     text = Path(braid.targets.machines.__file__).with_name("npu-small.toml").read_text()
     text = text.replace("npu:0", device).replace("npu-sim", "desk").replace("npu-small", "desk")
     text = text.replace('resource = "load"\nrate = 8.5e9', 'resource = "load"\nrate = 1e3')

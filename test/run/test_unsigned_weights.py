@@ -30,7 +30,7 @@ def convolution(weight: np.ndarray, zeros: tuple[int, int] | None, groups: int) 
 
 
 def reference(weight: np.ndarray, zeros: tuple[int, int], groups: int) -> np.ndarray:
-    """The sums of all windows, by definition."""
+    """Return the sums of all windows, by definition."""
     x, w = X.astype(np.int64) - zeros[0], weight.astype(np.int64) - zeros[1]
     filters, depth, height, width = w.shape
     windows = np.lib.stride_tricks.sliding_window_view(x[0], (height, width), (1, 2))

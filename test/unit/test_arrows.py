@@ -131,7 +131,7 @@ def _named_modules(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
 
 
 def package_of(module: str) -> str:
-    """The package of a module; the public API has no name."""
+    """Return the package of a module; the public API has no name."""
     parts = module.split(".")
     return parts[1] if len(parts) > 1 and parts[1] in PACKAGES else PUBLIC_API
 
@@ -154,7 +154,8 @@ def violation(package: str, module: str) -> str | None:
 
 
 def circle(arrows: Mapping[str, Iterable[str]]) -> list[str]:
-    """Some circle of a graph, the first node again at its end; empty if there is none."""
+    """Return some circle of a graph, with the first node again at its end; empty if there is
+    none."""
     done: set[str] = set()
 
     def search(node: str, path: list[str]) -> list[str]:
@@ -248,7 +249,7 @@ def test_packages_import_along_their_arrows() -> None:
 
 
 def part(folder: str, module: str) -> str:
-    """The module or folder directly inside of `folder` that `module` is, or is in."""
+    """Return the module or folder directly inside of `folder` that is or contains `module`."""
     depth = folder.count(".") + 2
     return ".".join(module.split(".")[:depth])
 
@@ -267,7 +268,7 @@ def parts_of_folders(arrows: Iterable[tuple[str, str]]) -> dict[str, dict[str, s
 def own_files_and_folders(
     parts: Mapping[str, Iterable[str]], folders: Container[str]
 ) -> dict[str, set[str]]:
-    """The same with all modules of the folder as one part."""
+    """Return the same with all modules of the folder as one part."""
     found: dict[str, set[str]] = defaultdict(set)
     for importing, others in parts.items():
         own = importing if importing in folders else "its own files"

@@ -59,7 +59,7 @@ def test_holds_what_its_modules_import() -> None:
 
 
 def imported(path: Path) -> Iterator[str]:
-    """The files of braid that a module imports when it is imported itself."""
+    """Return the files of braid that an import of a module imports."""
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("braid."):
             assert node.module is not None
@@ -78,7 +78,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment with nothing but numpy and the wheel."""
+    """Return the Python of an environment with only numpy and the wheel."""
     directory = tmp_path_factory.mktemp("empty")
     venv.create(directory, symlinks=True)
     (site,) = directory.glob("lib/python*/site-packages")
@@ -94,7 +94,7 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def artifact(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Computes the sine of x, and the sum of it over the columns."""
+    """Return an artifact that computes the sine of x, and its sum over the columns."""
     nodes = [
         helper.make_node("Sin", ["x"], ["y"]),
         helper.make_node("ReduceMean", ["y"], ["total"], axes=[1], keepdims=0),
@@ -110,7 +110,7 @@ def artifact(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(python: Path, artifact: Path, directory: Path, *, path: str = "") -> Path:
-    """Runs the artifact, compares what it gives, and returns where braid comes from."""
+    """Run the artifact, compare its results, and return where braid comes from."""
     np.save(directory / "x.npy", X)
     files = [artifact, directory / "x.npy", directory / "y.npy"]
     result = subprocess.run(

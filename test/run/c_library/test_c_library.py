@@ -49,7 +49,7 @@ def scale() -> ModelProto:
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with both libraries and the program."""
+    """Return a directory with both libraries and the program."""
     path = tmp_path_factory.mktemp("library")
     braid.compile(classify(), jobs=1).save_c_library(path / "classify.so")
     compiled = braid.compile(scale(), shape_buckets={"batch": [2, 4]}, jobs=1)

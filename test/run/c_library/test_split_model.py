@@ -28,7 +28,7 @@ func.func @main(%x: tensor<16x32xf32> {braid.name = "x"})
 
 
 def build_with(directory: Path, target: str) -> Path:
-    """The program with the library of the model for this target."""
+    """Build the program with the library of the model for this target."""
     module = parse_mlir(make_context(), MODEL, "m.mlir").module
     library = directory / "parts.so"
     braid.compile(module, target=target, jobs=1, load=False).save_c_library(library)

@@ -30,7 +30,7 @@ class Driver:
         return [line.partition("(")[0] for line in self._lines() if line[:2] == "cu"]
 
     def violations(self) -> list[str]:
-        """What was wrong so far."""
+        """Return the violations so far."""
         return [line for line in self._lines() if line.startswith("VIOLATION")]
 
     def forget(self) -> None:
@@ -57,7 +57,7 @@ class Driver:
 
 @pytest.fixture(scope="session")
 def standin(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The library, and where emulated modules are kept."""
+    """Return the library, and the directory of emulated modules."""
     directory = tmp_path_factory.mktemp("standin")
     flags = (*PLUGIN, "-O1")
     return build(directory / "libcuda.so.1", *SOURCES, "-ldl", flags=flags), directory / "modules"
@@ -67,7 +67,7 @@ def standin(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def driver(
     standin: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Generator[Driver]:
-    """Used in this process, whose models end before the test does."""
+    """Use the stand-in in this process, whose models end before the test does."""
     library, emulated = standin
     own = Driver(library, emulated, tmp_path / "calls")
     for name, value in own.environment.items():

@@ -96,7 +96,7 @@ class GpuTensor:
         return self.capsule()
 
     def capsule(self) -> object:
-        """A new one, which keeps what it points to."""
+        """Return a new capsule, which keeps its tensor alive."""
         made: Any = CPlain() if self.version is None else CVersioned()
         sizes = (ctypes.c_int64 * len(self.shape))(*self.shape)
         steps = (ctypes.c_int64 * len(self.shape))(*(self.strides or ()))
@@ -131,7 +131,7 @@ class Package:
         self._owned: list[ctypes.c_uint64] = []
 
     def tensor(self, values: np.ndarray, offset: int = 0, **options: Any) -> GpuTensor:
-        """The values there, `offset` bytes into an allocation."""
+        """Return a tensor of these values, `offset` bytes into an allocation."""
         address = ctypes.c_uint64()
         size = ctypes.c_size_t(values.nbytes + offset)
         assert self._cuda.cuMemAlloc_v2(ctypes.byref(address), size) == 0
@@ -149,14 +149,14 @@ class Package:
         assert self._cuda.cuMemcpyDtoDAsync_v2(*addresses, size, LEGACY_STREAM) == 0
 
     def values(self, tensor: GpuTensor) -> np.ndarray:
-        """What is there."""
+        """Return the values in memory."""
         found = np.empty(tensor.shape, tensor.dtype)
         target, source = ctypes.c_void_p(found.ctypes.data), ctypes.c_uint64(tensor.address)
         assert self._cuda.cuMemcpyDtoH_v2(target, source, ctypes.c_size_t(found.nbytes)) == 0
         return found
 
     def close(self, tensors: Sequence[GpuTensor] = ()) -> None:
-        """Gives all back; of each of the tensors every export was deleted, once."""
+        """Free all memory; every exported tensor was deleted once."""
         for tensor in tensors:
             assert tensor.exported == tensor.deleted
         for address in self._owned:

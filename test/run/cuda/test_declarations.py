@@ -49,7 +49,8 @@ def preprocessed(header: Path) -> str:
 
 
 def parameters(text: str) -> list[str]:
-    """The kind of each parameter, as calls pass it: a pointer, or a number of so many bits."""
+    """Return the kind of each parameter, as calls pass it: a pointer, or a number of so many
+    bits."""
     return [_kind(one) for one in text.split(",")]
 
 

@@ -30,7 +30,7 @@ class Context:
         self._owned: list[ctypes.c_uint64] = []
 
     def array(self, values: np.ndarray) -> np.ndarray:
-        """An array there, which only the GPU may touch."""
+        """Return an array in GPU memory, which only the GPU may touch."""
         address = ctypes.c_uint64()
         assert self._cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(values.nbytes)) == 0
         self._owned.append(address)
@@ -40,14 +40,14 @@ class Context:
         return np.frombuffer(memory, values.dtype).reshape(values.shape)
 
     def values(self, array: np.ndarray) -> np.ndarray:
-        """What is there."""
+        """Return the values in memory."""
         found = np.empty(array.shape, array.dtype)
         target, source = ctypes.c_void_p(found.ctypes.data), ctypes.c_uint64(array.ctypes.data)
         assert self._cuda.cuMemcpyDtoH_v2(target, source, ctypes.c_size_t(found.nbytes)) == 0
         return found
 
     def close(self, pops: bool = True) -> None:
-        """Gives all of it back."""
+        """Free all memory."""
         for address in self._owned:
             assert self._cuda.cuMemFree_v2(address) == 0
         if pops:

@@ -31,7 +31,7 @@ def parse(text: str) -> ModuleOp:
 
 
 def cores_of_devices() -> set[str]:
-    """The CPUs on which threads of devices may run."""
+    """Return the CPUs on which threads of devices may run."""
     cores: set[str] = set()
     for status in statuses_of_threads("braid-device"):
         (allowed,) = re.findall(r"Cpus_allowed_list:\s*(\S+)", status)

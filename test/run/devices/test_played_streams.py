@@ -82,7 +82,7 @@ def test_from_c(run_model: Path, tmp_path: Path) -> None:
 
 
 def with_bytes(artifact: Artifact, old: bytes, new: bytes, path: Path) -> Path:
-    """A copy of the artifact whose code has other bytes in one place."""
+    """Return a copy of the artifact whose code has other bytes in one place."""
     code = artifact.code.tobytes()
     assert len(old) == len(new) and code.count(old) == 1
     weights = artifact._checked(SectionKind.WEIGHTS)  # pyright: ignore[reportPrivateUsage]
@@ -97,7 +97,8 @@ def with_instruction(stream: Stream, place: int, instruction: Instruction) -> St
 
 
 def without_sync(stream: Stream) -> Stream:
-    """The first wait that matters waits for nothing, and what it waited for takes long."""
+    """Change the first wait that matters so that it waits for nothing, while its event takes
+    long."""
     order = HappensBefore(stream)
     for place, sync in enumerate(stream.instructions):
         after = stream.instructions[place + 1 : place + 2]
@@ -113,7 +114,7 @@ def without_sync(stream: Stream) -> Stream:
 
 
 def shifted(stream: Stream) -> Stream:
-    """A compute instruction reads four bytes further on."""
+    """Let a compute instruction read four bytes further on."""
     for place, instruction in enumerate(stream.instructions):
         access = instruction.access
         if access is not None and access.kernel and access.reads and not access.tensors:
@@ -124,7 +125,7 @@ def shifted(stream: Stream) -> Stream:
 
 
 def freed_early(stream: Stream) -> Stream:
-    """What a load has brought is freed before it is read."""
+    """Free the data of a load before it is read."""
     for number, buffer in enumerate(stream.buffers):
         if stream.instructions[buffer.first].kind is Kind.LOAD and buffer.last:
             last = (buffer.first,) * len(buffer.last)

@@ -40,7 +40,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def plugins(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with a plugin for each behaviour."""
+    """Return a directory with a plugin for each behaviour."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("needs a C compiler")
@@ -62,7 +62,7 @@ def model(tmp_path: Path) -> Path:
 
 
 def chip(directory: Path, plugin: str, operations: str = '["*"]') -> str:
-    """The path of a target whose chip that plugin runs."""
+    """Return the path of a target whose chip runs on that plugin."""
     text = Path(braid.targets.machines.__file__).with_name("npu-small.toml").read_text()
     assert 'operations = ["*"]\npriority = 1\n' in text
     text = text.replace("npu-sim", plugin).replace("npu-small", plugin)

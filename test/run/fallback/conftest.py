@@ -27,7 +27,8 @@ Build = Callable[..., Sequence[TensorOp]]
 def make_group(
     types: Sequence[Attribute], build: Build, layouts: Sequence[str | None], every: bool = False
 ) -> FusedOp:
-    """A group of the ops that `build` makes; its results are those of the last, or of all."""
+    """Return a group of the ops that `build` makes; its results are those of the last op, or of
+    all."""
     block = Block(arg_types=types)
     ops = build(*block.args)
     for op in ops:
@@ -60,7 +61,7 @@ def store(array: Array, layout: Layout) -> Array:
 
 
 def stored_arrays(group: FusedOp, inputs: Sequence[Array]) -> tuple[list[Array], list[Array]]:
-    """The operands and room for the results of a group, as stored."""
+    """Return the operands of a group, and memory for its results, as stored."""
     stored = [store(x, layout_of(type)) for x, type in zip(inputs, group.inputs.types, strict=True)]
     outputs = [
         # What was in memory before must not matter.
@@ -75,14 +76,14 @@ def stored_arrays(group: FusedOp, inputs: Sequence[Array]) -> tuple[list[Array],
 
 
 def run(kernel: Kernel, group: FusedOp, inputs: Sequence[Array]) -> list[Array]:
-    """The results as stored."""
+    """Return the results as stored."""
     stored, outputs = stored_arrays(group, inputs)
     call_kernel(kernel, [*stored, *outputs])
     return outputs
 
 
 def logical_array(stored: Array, layout: Layout, shape: Sequence[int]) -> Array:
-    """A result as it is indexed."""
+    """Return a result by its logical indices."""
     return stored if layout.is_row_major else from_storage(stored, layout, shape)
 
 
@@ -135,7 +136,7 @@ def check() -> Check:
         inputs: Mapping[int, Array] | None = None,
         every: bool = False,
     ) -> Kernel:
-        """Compares kernel and semantics on random inputs, `inputs` being given; tails too.
+        """Compare kernel and semantics on random inputs, with `inputs` given, including tails.
 
         The results are those of the last op, or of every op.
         """

@@ -57,7 +57,7 @@ class Checked:
 def scheduled(
     function: FuncOp, parameters: Mapping[str, Array], dsp: int, memory: Memory | None = None
 ) -> tuple[Converted, Schedule]:
-    """The fastest design with so many DSP slices.
+    """Return the fastest design with so many DSP slices.
 
     With a memory, it reads the factors of all stages that need others in each iteration.
     """
@@ -121,7 +121,7 @@ def images(
     parameters: Mapping[str, Array] | None,
     seed: int,
 ) -> tuple[list[Array], list[Array]]:
-    """What comes in and what has to come out, of several images."""
+    """Return the inputs and the expected outputs of several images."""
     rng = np.random.default_rng(seed)
     ports = converted.ports
     values: dict[SSAValue, list[Array]] = {value: [] for value in (*ports.inputs, *ports.outputs)}

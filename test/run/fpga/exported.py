@@ -67,7 +67,7 @@ def plain(channels: int, size: int, widths: tuple[int, ...]) -> ModelProto:
 
 
 def separable(channels: int, size: int) -> ModelProto:
-    """The block of MobileNetV2: wider by 1x1, depthwise, narrower by 1x1, and added."""
+    """Build the block of MobileNetV2: widened by 1x1, depthwise, narrowed by 1x1, and added."""
     net = FloatNetwork(channels, size)
     value = net.limited(net.conv("x", channels, 8, 3, pads=[1] * 4, strides=[2, 2]))
     wide = net.limited(net.conv(value, 8, 24, 1))
@@ -96,7 +96,7 @@ class _Calibration(CalibrationDataReader):
 def quantized(
     model: ModelProto, *, unsigned: bool = False, per_channel: bool = False
 ) -> ModelProto:
-    """The QDQ model that `quantize_static` writes."""
+    """Return the QDQ model that `quantize_static` writes."""
     dims = model.graph.input[0].type.tensor_type.shape.dim
     with tempfile.TemporaryDirectory() as directory:
         before, after = Path(directory) / "float.onnx", Path(directory) / "int8.onnx"

@@ -138,7 +138,7 @@ def _verilog(loops: str) -> str:
 
 
 def product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, int]:
-    """a @ b of [16, 16] in i32, and the cycles from start to end."""
+    """Return a @ b of [16, 16] in i32, and the cycles from start to end."""
     multiply = loaded(shared_library("product", _verilog(_loops()), _DRIVER)).multiply
     multiply.restype = ctypes.c_int64
     given = [np.ascontiguousarray(one, np.int32) for one in (a, b)]

@@ -110,7 +110,7 @@ def test_frames_and_resources_are_those_of_the_report(small: ModelProto, tmp_pat
 
 
 def unpacked(model: ModelProto, folder: Path, **options: Any) -> Path:
-    """The only project in the archive of `--emit=hls-project`."""
+    """Return the only project in the archive of `--emit=hls-project`."""
     content = emit_model(model, "hls-project", CompileOptions(**options))
     assert isinstance(content, bytes)
     folder.mkdir(exist_ok=True)

@@ -36,7 +36,7 @@ POOL = """{kind = "max", window = array<i64: 2, 2>, strides = array<i64: 2, 2>,
 
 
 def grouped(groups: int) -> str:
-    """The attributes of a convolution in groups."""
+    """Return the attributes of a convolution in groups."""
     return CONV.replace("groups = 1", f"groups = {groups}")
 
 
@@ -50,7 +50,7 @@ def function(arguments: dict[str, str], *lines: str, results: dict[str, str]) ->
 
 
 def op(result: str, name: str, operands: dict[str, str], shape: str, attributes: str = "") -> str:
-    """`%result = braid.name %operands …`."""
+    """Return the line `%result = braid.name %operands …`."""
     names = ", ".join(f"%{one}" for one in operands)
     types = ", ".join(f"tensor<{one}xf32>" for one in operands.values())
     return f"%{result} = braid.{name} {names} {attributes} : ({types}) -> tensor<{shape}xf32>"

@@ -42,7 +42,8 @@ def convolution(
     groups: int = 1,
     pool: bool = False,
 ) -> str:
-    """A convolution of bytes, requantized for each channel, with or without pooling behind it."""
+    """Return a convolution on 8-bit numbers, requantized for each channel, optionally with
+    pooling."""
     rng = np.random.default_rng(seed)
     given, made = channels
     kernel = (made, given // groups, *window)
@@ -158,7 +159,7 @@ func.func @main(%x: tensor<1x6x5x4xi8>) -> tensor<1x6x1x1xi16> {
 
 
 def flattened(seed: int, lanes: int, size: tuple[int, int], columns: int) -> str:
-    """A product with all numbers of an image."""
+    """Return a matmul with all numbers of an image."""
     depth = lanes * size[0] * size[1]
     weights = np.random.default_rng(seed).integers(-128, 128, (depth, columns))
     x, flat, y = (

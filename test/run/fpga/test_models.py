@@ -79,7 +79,7 @@ def classified(net: Network, value: str, given: int, classes: int) -> ModelProto
 
 
 def residual(size: int) -> ModelProto:
-    """A convolution, pooling, a residual block, a depthwise convolution and a mean."""
+    """Return a convolution, pooling, a residual block, a depthwise convolution and a mean."""
     net = Network(1, size)
     a = net.conv(net.first, 1, 4, 3, pads=[1] * 4)
     a = net.quantized(net.add("MaxPool", a, kernel_shape=[2, 2], strides=[2, 2]), 0.06, -128)
@@ -104,7 +104,7 @@ def plain(channels: int, size: int, widths: tuple[int, ...]) -> ModelProto:
 
 
 def separable(channels: int, size: int) -> ModelProto:
-    """The block of MobileNet: wider by 1x1, depthwise, narrower by 1x1, and added."""
+    """Return the block of MobileNet: widened by 1x1, depthwise, narrowed by 1x1, and added."""
     net = Network(channels, size)
     value = net.conv(net.first, channels, 8, 3, pads=[1] * 4, strides=[2, 2])
     wide = net.conv(value, 8, 24, 1)

@@ -21,7 +21,8 @@ Shape = tuple[int, ...]
 
 
 def moved(shape: Shape, *steps: Shape | str, behind: bool = False) -> str:
-    """Steps from one shape to the next one: shapes to reshape to, and digits of a permutation."""
+    """Return steps from one shape to the next: shapes to reshape to, and digits of a
+    permutation."""
     lines: list[str] = []
     for step in steps:
         before = f"tensor<{'x'.join(map(str, shape))}xi8>"

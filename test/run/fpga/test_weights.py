@@ -164,7 +164,7 @@ def model() -> ModelProto:
 
 @pytest.fixture(scope="module")
 def tiny_part(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The simulated FPGA with few tables."""
+    """Return the simulated FPGA with few tables."""
     path = tmp_path_factory.mktemp("targets") / "tiny.toml"
     text = (Path(braid.__file__).parent / "targets/machines/fpga-sim.toml").read_text()
     path.write_text(text.replace("lut = 53_200", "lut = 2_000").replace("dsp = 220", "dsp = 20"))

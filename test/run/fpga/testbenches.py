@@ -8,7 +8,7 @@ from braid.lowering.fpga.rtl.verilate import runtime_objects, verilator, verilat
 
 
 def run_testbench(top: str, texts: list[str], directory: Path) -> str:
-    """What it prints."""
+    """Return the output of the testbench."""
     source = directory / f"{top}.sv"
     source.write_text("\n".join(texts), encoding="utf-8")
     options = ["--cc", "--main", "--timing", "--top-module", top, "--Mdir", "code"]

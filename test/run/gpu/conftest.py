@@ -40,7 +40,7 @@ from test.schedules import emitted
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """What else happens to kernels, as the command line says."""
+    """Read from the command line what else happens to kernels."""
     kernel_models.choose(config)
 
 
@@ -86,7 +86,7 @@ def hopper_emitter(
 
 
 def made_by_tiles(kernel: Kernel) -> GpuKernel:
-    """The kernel of a product, after a look that it is not the general one."""
+    """Return the kernel of a product, after a check that it is not the generic one."""
     assert isinstance(kernel, GpuKernel)
     # Behind it may be the sums of split depths.
     assert kernel.launches.launches[0].shared_bytes > 0, "it is not made by tiles"
@@ -112,12 +112,12 @@ def conflicts() -> int:
 
 
 def moved_bytes() -> tuple[int, ...]:
-    """What the last kernel that was run has moved, by buffer."""
+    """Return the bytes that the last kernel moved, by buffer."""
     return _counts[-1].moved
 
 
 def _elsewhere(array: Array) -> Array:
-    """A copy that begins one element behind a multiple of 16 bytes."""
+    """Return a copy that begins one element after a multiple of 16 bytes."""
     memory = np.empty(array.nbytes + 32, np.uint8)
     start = -memory.ctypes.data % 16 + array.itemsize
     copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
@@ -128,7 +128,7 @@ def _elsewhere(array: Array) -> Array:
 def run_kernel(
     kernel: GpuKernel, group: FusedOp, inputs: Sequence[Array], unaligned: bool = False
 ) -> list[Array]:
-    """The results as stored."""
+    """Return the results as stored."""
     stored, outputs = stored_arrays(group, inputs)
     (code,) = compile_gpu_kernels([kernel], gpu("sm_80"), host_machine(), jobs=1)
     if unaligned:
@@ -155,7 +155,7 @@ def check_group(
     unaligned: bool = False,
     compare: Callable[..., None] = compare_with_bounds,
 ) -> GpuKernel:
-    """Compares a kernel with the semantics of its ops, on random inputs, `inputs` being given."""
+    """Compare a kernel with the semantics of its ops, on random inputs, with `inputs` given."""
     kernel = emit(group, "tested")
     generator = np.random.default_rng(seed)
     arrays = [
@@ -172,14 +172,14 @@ def check_group(
 
 
 def compiled_text(text: str, launches: Launches, architecture: str = "sm_80") -> Compiled:
-    """The code of a kernel written by hand in the `gpu` dialect."""
+    """Return the code of a kernel written by hand in the `gpu` dialect."""
     found = answer(Request(text, launches, gpu(architecture), host_machine()))
     assert not isinstance(found, str), found
     return found
 
 
 def run_text(body: str, arrays: Sequence[Array], *, threads: int, blocks: int = 1) -> None:
-    """Runs `gpu.func @entry`, with one operand, `%x`, and one result, `%y`, by the emulator."""
+    """Run `gpu.func @entry`, with one operand, `%x`, and one result, `%y`, by the emulator."""
     types = [f"memref<{a.size}x{ {4: 'f32', 2: 'bf16', 1: 'i8'}[a.itemsize] }>" for a in arrays]
     text = f"""module {{ gpu.module @kernels {{
 gpu.func @entry(%x: {types[0]}, %y: {types[1]}){body.partition("{")[0]} kernel
@@ -194,7 +194,7 @@ gpu.func @entry(%x: {types[0]}, %y: {types[1]}){body.partition("{")[0]} kernel
 
 @pytest.fixture(scope="session")
 def check() -> Callable[..., GpuKernel]:
-    """That of the tests of the CPU's fallback, which run again here on the GPU's."""
+    """Use the check of the tests of the CPU's fallback, which run again here on the GPU's."""
 
     def check(
         types: Sequence[Attribute],

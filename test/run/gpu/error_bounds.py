@@ -47,7 +47,7 @@ class Bounded:
 
     @staticmethod
     def of(array: Array, type: object) -> "Bounded":
-        """What is stored."""
+        """Return the bounds of stored values."""
         assert isinstance(type, TensorType)
         wide = array.astype(np.float64) if is_float(type.element_type) else array
         return Bounded(wide, np.zeros(array.shape))
@@ -59,7 +59,7 @@ class Bounded:
 
 
 def evaluate_bounded(group: FusedOp, inputs: Sequence[Array]) -> list[Bounded]:
-    """The results of a group for what is stored."""
+    """Return the results of a group for stored operands, with bounds."""
     known: dict[SSAValue, Bounded] = {
         own: Bounded.of(array, own.type)
         for own, array in zip(group.body.block.args, inputs, strict=True)
@@ -88,12 +88,12 @@ def compare_bounded(actual: Array, expected: Bounded, what: str) -> None:
 
 
 def share_of_bound(difference: Array, expected: Bounded, actual: Array) -> float:
-    """The largest error, of the bound where it is."""
+    """Return the largest error as a fraction of its bound."""
     return float((np.abs(difference) / (expected.error + _least(actual))).max(initial=0))
 
 
 def _least(array: Array) -> float:
-    """The step of numbers below the normal ones."""
+    """Return the step of subnormal numbers."""
     bits = {"float16": -24, "bfloat16": -133, "float32": -149, "float64": -1074}
     return float(2.0 ** bits[array.dtype.name])
 
@@ -138,7 +138,7 @@ def _products(op: MatmulOp | ConvOp, operands: Sequence[Bounded], half: float) -
 
 
 def _monotone(op: TensorOp, operands: Sequence[Bounded], half: float) -> Bounded:
-    """What moves elements, or gives maxima or sums of them."""
+    """Evaluate ops that move elements, or compute maxima or sums."""
     value, high, low = (
         op.evaluate(*(own.value + sign * own.error for own in operands))[0] for sign in (0, 1, -1)
     )

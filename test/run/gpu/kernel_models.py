@@ -50,7 +50,7 @@ class GpuTarget:
     def model(
         self, kernel: GpuKernel, group: FusedOp, *, unaligned: bool = False, load: bool = True
     ) -> braid.Model:
-        """A model that runs the kernel alone. Inputs and outputs are as stored.
+        """Return a model that runs the kernel alone. Inputs and outputs are as stored.
 
         With `unaligned`, its entries are those for buffers that begin anywhere.
         """
@@ -94,7 +94,7 @@ class BesidesEmulator:
         compare: Compare,
         unaligned: bool = False,
     ) -> None:
-        """Runs or keeps a kernel; `outputs` are those of the emulator."""
+        """Run or keep a kernel; `outputs` are those of the emulator."""
         has_maps = any(own.tensor_maps for own in kernel.launches.launches)
         if has_maps and not self.target.has_tensor_maps:
             return
@@ -128,7 +128,7 @@ chosen: BesidesEmulator | None = None
 
 
 def choose(config: pytest.Config) -> None:
-    """Takes what the command line asks for."""
+    """Choose what the command line asks for."""
     global chosen
     name, folder = config.getoption("--gpu-target"), config.getoption("--keep-gpu-cases")
     if folder is not None:

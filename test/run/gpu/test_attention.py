@@ -143,7 +143,7 @@ def random_forms(
 
 
 def random_causal(rng: np.random.Generator, shape: Extents, element: Any) -> Any:
-    """A causal mask of this shape, by a low number or by -∞."""
+    """Return a causal mask of this shape, by a low number or by -∞."""
     left_out = float(rng.choice([-1e4, -np.inf]))
     return causal(*shape[-2:], left_out).reshape(shape).astype(to_numpy(element))
 

@@ -114,7 +114,7 @@ def fragile(channel: Connection) -> None:
 
 
 def broken(channel: Connection) -> None:
-    """Ends at once."""
+    """End at once."""
     os._exit(9)
 
 

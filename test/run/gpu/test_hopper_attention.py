@@ -197,7 +197,7 @@ def test_heads_inside_tokens(heads: tuple[int, ...]) -> None:
 
 
 def _main_loop(sass: str) -> list[str]:
-    """The instructions of the shortest loop with products and powers."""
+    """Return the instructions of the shortest loop with products and powers."""
     lines: list[str] = []
     labels: dict[str, int] = {}
     loops: list[list[str]] = []
@@ -259,7 +259,7 @@ def test_schedules_spill_nowhere(width: int) -> None:
 
 
 def _waits(of: int, change: int) -> Mutate:
-    """Waits for all but `of` groups of products leave others."""
+    """Let a wait for all but `of` groups of products leave others."""
     original = hopper.wait_for_products
 
     def changed(code: Code, left: int, sums: Any) -> Any:

@@ -39,7 +39,7 @@ def emitter(
 
 
 def scaled(element: Any, m: int, n: int, k: int) -> FusedOp:
-    """A product with scales of its columns, a residual and an activation."""
+    """Return a product with scales of its columns, a residual and an activation."""
     types = [tensor(element, *shape) for shape in ((m, k), (k, n), (1, n), (m, n))]
 
     def build(a: Any, b: Any, scale: Any, residual: Any) -> Any:
@@ -186,7 +186,7 @@ def _code(element: Any, schedule: Entries | None = None) -> tuple[bytes, GpuKern
 
 
 def main_loop(sass: str, opcode: str) -> list[str]:
-    """The instructions of the shortest loop with `opcode`."""
+    """Return the instructions of the shortest loop with `opcode`."""
     lines: list[str] = []
     labels: dict[str, int] = {}
     loops: list[list[str]] = []
@@ -240,7 +240,7 @@ def _waits(change: int) -> Mutate:
 
 
 def _arrives_early(patch: pytest.MonkeyPatch) -> None:
-    """A stage is given back before the products that read it have ended."""
+    """Release a stage before the products that read it have ended."""
     waits = pipeline.wait_for_products
     patch.setattr(pipeline, "wait_for_products", lambda c, left, s: waits(c, 2 if left else 0, s))
 

@@ -117,7 +117,7 @@ def test_random_masks(seed: int) -> None:
 
 
 def _ranged(schedule: Entries) -> Callable[[FusedOp, str], GpuKernel]:
-    """Emits what may have an entry before that of attention."""
+    """Emit a kernel that may have an entry before that of attention."""
 
     def emit(group: FusedOp, symbol: str) -> GpuKernel:
         found = AttentionFamily(gpu("sm_80")).match(group)
@@ -165,7 +165,7 @@ def test_nothing_of_a_row_is_seen() -> None:
 
 
 def check_low_masks(emit: Callable[[FusedOp, str], GpuKernel], unaligned: bool = False) -> None:
-    """The lowest number, where no tile of keys, or no key at all, has another, is not -∞."""
+    """Check that the lowest number, where a tile of keys or all keys have no other, is not -∞."""
     queries, keys = 64, 200
     query, key = np.arange(queries)[:, None], np.arange(keys)[None, :]
     seen = np.where(query < 32, key >= 130, key <= query)

@@ -60,7 +60,7 @@ def test_an_artifact(tmp_path: Path) -> None:
 
 
 def compile_split(proto: onnx.ModelProto, seed: int) -> braid.Model:
-    """The model, whose ops run on the CPU and on the emulated GPU at random."""
+    """Return the model, whose ops run on the CPU and on the emulated GPU at random."""
     source = read_source(make_context(), proto)
     assert split_at_random(source.module, ["cpu:0", "gpu:0"], Random(seed)) > 1
     return braid.compile(source.module, parameters=source.parameters, target=TARGET)

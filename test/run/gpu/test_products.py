@@ -91,7 +91,7 @@ def product(
 
 
 def in_layouts(group: FusedOp, choice: LayoutChoice) -> FusedOp:
-    """The same product in other layouts."""
+    """Return the same product in other layouts."""
     types = [with_layout(v.type, own) for v, own in zip(group.inputs, choice.operands, strict=True)]
     tags = [layout.tag for layout in choice.results]
     return make_group(types, lambda a, b: [MatmulOp.on(a, b, accumulator=None)], tags)
@@ -278,7 +278,7 @@ def _offset(change: Callable[[Code, Any], Any]) -> Mutate:
 
 
 def _swizzle(patch: pytest.MonkeyPatch) -> None:
-    """Copies exchange chunks otherwise than fragments are read."""
+    """Let copies exchange chunks differently from reads of fragments."""
     original = copies.TileCopy.prepare
 
     def prepare(self: copies.TileCopy, *arguments: Any) -> None:
@@ -293,7 +293,7 @@ def _swizzle(patch: pytest.MonkeyPatch) -> None:
 
 
 def _next(patch: pytest.MonkeyPatch) -> None:
-    """The slot that is read next is always the same."""
+    """Let the slot that is read next always be the same."""
     patch.setattr(main_loop.Ring, "next", lambda self, code, slot: code.number(self.size))
 
 

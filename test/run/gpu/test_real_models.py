@@ -25,7 +25,7 @@ CASES: Sequence[object] = [
 
 
 def made(name: str) -> onnx.ModelProto:
-    """The model; skips the test where the packages that export it are missing."""
+    """Return the model; skip the test if the packages that export it are missing."""
     makers = small_makers()
     if name not in makers:
         pytest.skip("'transformers' is not installed")

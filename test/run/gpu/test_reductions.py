@@ -89,7 +89,7 @@ def _slow(value: Any) -> Any:
 
 
 def spilling(element: Any, architecture: str, shapes: Sequence[Any]) -> list[Any]:
-    """The reductions of shapes whose threads spill, also where buffers begin anywhere."""
+    """Check reductions of shapes whose threads spill, also with unaligned buffers."""
     return [
         (kind, shape, dims)
         for kind, (shape, dims) in product(KINDS, shapes)

@@ -61,7 +61,7 @@ def image_mean(element: Any, *shape: int) -> Any:
 
 
 def divided(count: int) -> tuple[int, int]:
-    """A number as a product of two."""
+    """Return a number as a product of two."""
     side = next(n for n in range(int(count**0.5), 0, -1) if count % n == 0)
     return side, count // side
 

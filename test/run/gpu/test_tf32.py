@@ -50,7 +50,7 @@ def emit(group: FusedOp, schedule: Entries) -> GpuKernel:
 
 
 def check(group: FusedOp, schedule: Entries | None = None, seed: int = 0) -> None:
-    """The kernel's results are those of operands that are rounded first."""
+    """Check that the kernel's results are those of operands that are rounded first."""
     generator = np.random.default_rng(seed)
     arrays = [random_input(type, generator) for type in group.inputs.types]
     kernel = emit(group, schedule or SMALL)

@@ -207,7 +207,7 @@ def _missing_first(patch: pytest.MonkeyPatch) -> None:
 
 
 def _to_all_buckets(patch: pytest.MonkeyPatch) -> None:
-    """A histogram that is cleared but for its last bucket."""
+    """Return code that clears a histogram except for its last bucket."""
     original = Selection._clear
 
     def clear(self: Any, code: Code) -> None:

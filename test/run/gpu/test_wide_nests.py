@@ -21,7 +21,7 @@ RNG = np.random.default_rng(0)
 
 
 def random_group(seed: int) -> Any:
-    """A chain on operands of one type, of which some are broadcast."""
+    """Return a chain on operands of one type, some of which are broadcast."""
     rng = np.random.default_rng(seed)
     element = TYPES[rng.integers(len(TYPES))]
     shape = [int(rng.choice([1, 2, 3, 5, 8, 16, 33])) for _ in range(rng.integers(1, 4))]

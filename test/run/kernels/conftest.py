@@ -39,7 +39,8 @@ def make_group(
     *,
     is_verified: bool = True,
 ) -> FusedOp:
-    """A group of the ops that `build` makes on block arguments of `types`, in some layouts."""
+    """Return a group of the ops that `build` makes on block arguments of `types`, in some
+    layouts."""
     if choice is not None:
         types = [with_layout(type, tag) for type, tag in zip(types, choice.operands, strict=True)]
     block = Block(arg_types=types)
@@ -60,7 +61,7 @@ def make_group(
 
 
 def candidate_of(family: KernelFamily, group: FusedOp) -> Candidate:
-    """What the family finds in a group that it takes."""
+    """Return the candidate of the family for a group that it matches."""
     found = family.match(group)
     assert found is not None
     return found
@@ -77,12 +78,12 @@ def random_array(type: Attribute, seed: int) -> Array:
 
 
 def _whole(array: Array) -> Array:
-    """An array of sevens that is longer along each dim but the first."""
+    """Return an array of sevens that is longer along each dim except the first."""
     return np.full([e + (d > 0) * (2 + d % 2) for d, e in enumerate(array.shape)], 7, array.dtype)
 
 
 def at_end_of_page(array: Array) -> Array:
-    """A copy behind which there is memory that nobody may read."""
+    """Return a copy that ends at inaccessible memory."""
     size = -(-max(array.nbytes, 1) // mmap.PAGESIZE) * mmap.PAGESIZE
     pages = np.frombuffer(mmap.mmap(-1, size + mmap.PAGESIZE), np.uint8)
     libc = ctypes.CDLL(None, use_errno=True)
@@ -111,7 +112,7 @@ class KernelCheck:
         more: Sequence[Sequence[Array]] = (),
         relative: float = 0.0,
     ) -> None:
-        """Runs the group in the `choices` of layouts (all by default), in two parts and in place.
+        """Run the group in the `choices` of layouts (all by default), in two parts and in place.
 
         In one of them, drawn by the case, it runs on tensors inside larger ones too: layouts and
         boxes meet in the cases of a family, instead of in each.
@@ -167,7 +168,7 @@ class KernelCheck:
         expected: Sequence[Array],
         schedule: Entries,
     ) -> None:
-        """Runs the group on tensors inside larger ones, as many as the family takes so.
+        """Run the group on tensors inside of larger ones, for as many as the family supports.
 
         The results are the same, and nothing around them is written.
         """
@@ -206,7 +207,7 @@ class KernelCheck:
         expected: Sequence[Array],
         pair: InPlace | None,
     ) -> list[Array]:
-        """The results as stored; with `pair`, one of them is written over an operand."""
+        """Return the results as stored; with `pair`, one of them overwrites an operand."""
         stored = [to_storage(a, tag) for a, tag in zip(arrays, choice.operands, strict=True)]
         outputs = [
             to_storage(np.full_like(e, 7), tag)
@@ -227,7 +228,7 @@ class KernelCheck:
 
 @pytest.fixture(scope="session")
 def check(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelCheck]:
-    """The comparison, with an object cache of its own."""
+    """Return the comparison, with its own object cache."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield KernelCheck()

@@ -5,13 +5,13 @@ from braid.dialects.braid.matmul import MatmulOp
 
 
 def product(a, b):
-    """A product alone."""
+    """Return a single matmul."""
     op = MatmulOp.on(a, b)
     return [op], [op.output]
 
 
 def with_epilogue(a, b, bias, other):
-    """A product, and elementwise ops on its result."""
+    """Return a product, and elementwise ops on its result."""
     op = MatmulOp.on(a, b)
     biased = elementwise("add", op.output, bias)
     scaled = elementwise("mul", biased.output, other)

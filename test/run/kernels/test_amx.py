@@ -70,7 +70,7 @@ def functions(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 @pytest.fixture(params=["instructions", "functions"], autouse=True)
 def registers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """What kernels run with."""
+    """Return the registers that kernels use."""
     if HOST.architecture != "x86_64":
         pytest.skip("kernels of x86 run on x86")
     if request.param == "functions":

@@ -30,7 +30,7 @@ UI64 = IntegerType(64, Signedness.UNSIGNED)
 
 
 def arg_reduce(kind: str, dim: int, last: bool = False):
-    """What builds such an op."""
+    """Return a function that builds such an op."""
 
     def build(x):
         op = ArgReduceOp.get(x, kind, dim, select_last=last)

@@ -54,7 +54,7 @@ def bright(*shape: int) -> Array:
 
 
 def pairable(build: Build) -> Build:
-    """The same group, whose product is marked."""
+    """Return the same group, with its product marked."""
 
     def marked(*arguments):
         ops, results = build(*arguments)

@@ -62,7 +62,7 @@ def scales(*shape: int) -> tuple[Array, Array]:
 
 
 def requantized(sums: SSAValue, *parts: SSAValue) -> tuple[list[TensorOp], list[SSAValue]]:
-    """A bias, a scale for each column, and the zero point 3."""
+    """Add a bias, a scale for each column, and the zero point 3."""
     biased = elementwise("add", sums, parts[0])
     zero = ConstantOp.of(np.full([1] * len(sums.type.get_shape()), 3, np.uint8))
     op = RequantizeOp.get(biased.output, parts[1], parts[2], zero.output)

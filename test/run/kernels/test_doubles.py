@@ -45,7 +45,7 @@ MACHINES = distinct(HOST, AVX2, SSE)
 
 @pytest.fixture(scope="module")
 def exactly(check) -> KernelCheck:
-    """The comparison within some 50 units in the last place of the largest result."""
+    """Compare within some 50 units in the last place of the largest result."""
     return KernelCheck(1e-14)
 
 

@@ -58,7 +58,8 @@ def computed(name: str, operands: Sequence[Array], machine: Machine) -> Array:
 
 
 def assert_close(name: str, operands: Sequence[Array], machine: Machine) -> None:
-    """What is not finite is the same, signs are, and the rest is within the bound."""
+    """Check that values that are not finite, and signs, are equal, and other errors within the
+    bound."""
     with np.errstate(all="ignore"):
         exact = ELEMENTWISE[name].ROW.function(*(x.astype(np.float64) for x in operands))
         nearest = exact.astype(np.float32)

@@ -41,7 +41,8 @@ ARITY = {row.name: row.arity for row in TABLE}
 
 
 def one_op(name):
-    """The op on arguments; a boolean result is used to select, since it cannot be stored."""
+    """Return a group of the op on arguments; a boolean result selects, since it cannot be
+    stored."""
 
     def build(*arguments):
         if name == "select":

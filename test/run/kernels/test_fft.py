@@ -24,7 +24,7 @@ ULPS = 2
 def candidate(
     shape: tuple[int, ...], kind: str, length: int, machine: Machine = HOST, type: Attribute = f32
 ) -> Fft:
-    """The transform along dim 1."""
+    """Return the candidate for the transform along dim 1."""
 
     def build(x):
         op = FftOp.get(x, kind, 1, length)

@@ -20,7 +20,7 @@ FAMILY = FoldFamily(HOST)
 
 
 def fold(block: Sequence[int], image: Sequence[int], **options: Sequence[int]):
-    """What builds such an op."""
+    """Return a function that builds such an op."""
     defaults = {"strides": [1] * len(block), "dilations": [1] * len(block)}
     lists = defaults | {"pad_low": [0] * len(block)} | options
 

@@ -16,7 +16,7 @@ FAMILY = KnownGatherFamily(HOST)
 
 
 def gathers(*steps):
-    """What builds a chain of gathers, each a dim and its positions."""
+    """Return a function that builds a chain of gathers, each a dim and its positions."""
 
     def build(x):
         ops = []

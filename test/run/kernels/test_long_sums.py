@@ -35,7 +35,7 @@ Shape = tuple[int, ...]
 
 
 def compiled(op: str, *shapes: Shape, axes: list[int] | None = None, **attributes: Any) -> Model:
-    """An ONNX op on operands of these shapes."""
+    """Return an ONNX op on operands of these shapes."""
     names = [f"x{number}" for number in range(len(shapes))]
     ports = [
         helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
@@ -50,7 +50,7 @@ def compiled(op: str, *shapes: Shape, axes: list[int] | None = None, **attribute
 
 
 def check_sum(exact: Callable[..., A], op: str, *shapes: Shape, **attributes: Any) -> None:
-    """Compares an op on positive numbers with what `exact` makes of them in f64.
+    """Compare an op on positive numbers with the results of `exact` in f64.
 
     Equal numbers have roundings that add up, random ones as are usual.
     """
@@ -123,7 +123,7 @@ def test_normalizations() -> None:
 
 @contextmanager
 def short_parts() -> Iterator[None]:
-    """Sums of as few numbers as have parts of parts in small tensors."""
+    """Use sums of so few numbers that small tensors have nested parts."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(long_sums, "LONGEST", 64)
         patch.setattr(long_sums, "_PART", 32)

@@ -45,7 +45,7 @@ def shuffle(groups):
 
 
 def check_reorder(type, source, target, family=FAMILY):
-    """Moves a random tensor from one layout to the other, in two parts."""
+    """Move a random tensor from one layout to the other, in two parts."""
     choice = LayoutChoice((Layout.parse(source),), (Layout.parse(target),))
     group = make_group([type], reorder, choice)
     candidate = candidate_of(family, group)

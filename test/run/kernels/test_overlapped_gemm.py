@@ -40,7 +40,7 @@ def swapped(w, x):
 
 
 def groups(shapes: list[tuple[int, ...]], build: Build):
-    """The group with packed and with row-major weights, and the layouts."""
+    """Return the group with packed and with row-major weights, and the layouts."""
     types = [TensorType(f32, shape) for shape in shapes]
     packed, *_, plain = candidate_of(FAMILY, make_group(types, build)).layouts
     for choice in (packed, plain):
@@ -48,7 +48,7 @@ def groups(shapes: list[tuple[int, ...]], build: Build):
 
 
 def run_shuffled(call: CallableKernel, kernel: Kernel, arrays: list[Array]) -> None:
-    """Runs what has no barrier between it in any order."""
+    """Run iterations without a barrier between them in random order."""
     bounds = [0, *kernel.barriers, kernel.grid]
     for begin, end in pairwise(bounds):
         order = list(range(begin, end))

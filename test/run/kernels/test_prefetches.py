@@ -14,7 +14,7 @@ FAMILY = ConvDirectFamily(AVX512)
 
 
 def pointwise(stride: int):
-    """A window of one element, and a second addend where one is given."""
+    """Build a window of one element, with a second addend if one is given."""
 
     def build(x, w, *addends):
         ops = [

@@ -29,7 +29,7 @@ UI64 = IntegerType(64, Signedness.UNSIGNED)
 
 
 def scan(kind: str, dim: int, exclusive: bool = False, reverse: bool = False):
-    """What builds such an op."""
+    """Return a function that builds such an op."""
 
     def build(x):
         op = ScanOp.get(x, kind, dim, exclusive=exclusive, reverse=reverse)

@@ -30,7 +30,7 @@ UI64 = IntegerType(64, Signedness.UNSIGNED)
 
 
 def top_k(k: int, dim: int, *, largest: bool = True, results=(0, 1)):
-    """What builds such an op."""
+    """Return a function that builds such an op."""
 
     def build(x):
         op = TopKOp.get(x, k, dim, largest=largest)

@@ -25,7 +25,7 @@ FAMILY = ConvWinogradFamily(HOST)
 
 @pytest.fixture(scope="module")
 def check_sums(check) -> KernelCheck:
-    """The comparison with what sums that cancel may differ by."""
+    """Compare with the tolerance of sums that cancel."""
     return KernelCheck(tolerance=2e-5)
 
 

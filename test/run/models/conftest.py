@@ -99,7 +99,7 @@ def transformer() -> ModelProto:
 
 
 def conditional() -> ModelProto:
-    """y is relu(xW) where its mean is positive, else tanh(xW)."""
+    """Compute y as relu(xW) if its mean is positive, else tanh(xW)."""
     w, then, other = Writer(), Writer(), Writer()
     w.op("MatMul", "x", w.weight(8, 8), name="h")
     mean = w.op("ReduceMean", "h", keepdims=0)
@@ -116,7 +116,7 @@ def conditional() -> ModelProto:
 
 
 def loop() -> ModelProto:
-    """n times: x = tanh(xW + x), as long as max|x| > 0.2; the maxima are collected."""
+    """Iterate x = tanh(xW + x) n times, as long as max|x| > 0.2; collect the maxima."""
     w, body = Writer(), Writer(1)
     h = body.op("Add", body.op("MatMul", "s", "w"), "s")
     body.op("Tanh", h, name="next")

@@ -101,7 +101,7 @@ def test_generic_loops_take_no_group_that_its_ops_alone_would_beat(
 
 
 def alone_seconds(op: Operation, group: FusedOp, costs: CostSource) -> float:
-    """What the best kernel of a family for `op` takes: endless where there is none."""
+    """Return the time of a family's best kernel for `op`: infinite if there is none."""
     with trial_group([op]) as alone:
         found = costs.of(group).kernels.options(alone)
     return min((each.seconds for each in found), default=inf)

@@ -19,7 +19,7 @@ NAMES = ("q", "k", "v", "past_k", "past_v", "mask")
 
 
 def attention(q, k, v, past_k, past_v, mask, scale, causal):
-    """The result, and all keys and values, which several heads of queries share."""
+    """Return the result, and all keys and values, which several heads of queries share."""
     keys, values = np.concatenate([past_k, k], 2), np.concatenate([past_v, v], 2)
     shared = q.shape[1] // k.shape[1]
     every = np.repeat(keys, shared, 1), np.repeat(values, shared, 1)

@@ -53,7 +53,7 @@ def chain(*devices: str, beside: bool = True) -> str:
 
 
 def placed(device: str) -> str:
-    """The attributes of an op on devices that are joined by `+`."""
+    """Return the attributes of an op on devices that are joined by `+`."""
     own, *replicas = device.split("+")
     names = ", ".join(f'"{name}"' for name in replicas)
     return f'braid.device = "{own}"' + (f", braid.replicas = [{names}]" if replicas else "")
@@ -72,7 +72,8 @@ def two_cores() -> braid.Model:
 
 @pytest.fixture(scope="package")
 def faulty_target(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The target host-2, whose second core the plugin runs, and a third device like that."""
+    """Return the target host-2, whose second core the plugin runs, with a third device of that
+    kind."""
     directory = tmp_path_factory.mktemp("faulty")
     source = Path(__file__).with_name("faulty_plugin.c")
     build(directory / "libbraid_device_faulty.so", source, flags=PLUGIN)
@@ -88,7 +89,7 @@ def faulty_target(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def faulty(faulty_target: str, monkeypatch: pytest.MonkeyPatch) -> braid.Model:
-    """A chain over both cores, three launches of which are the plugin's."""
+    """Return a chain over both cores; the plugin runs three of its launches."""
     monkeypatch.setenv("BRAID_DEVICE_PATH", str(Path(faulty_target).parent))
     text = chain(SECOND, FIRST, SECOND, FIRST, SECOND)
     return braid.compile(parse(text), target=faulty_target)

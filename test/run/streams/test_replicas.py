@@ -22,7 +22,7 @@ TURNS = "cpu:1+cpu:2"
 
 @pytest.fixture
 def turns(faulty_target: str, monkeypatch: pytest.MonkeyPatch) -> braid.Model:
-    """The chain of `faulty`, whose launches of the plugin are those of two devices in turn."""
+    """Return the chain of `faulty`, whose plugin launches run on two devices in turn."""
     monkeypatch.setenv("BRAID_DEVICE_PATH", str(Path(faulty_target).parent))
     text = chain(TURNS, FIRST, TURNS, FIRST, TURNS)
     return braid.compile(parse(text), target=faulty_target)

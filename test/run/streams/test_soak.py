@@ -53,7 +53,7 @@ def soak(model: braid.Model, count: int, step: int) -> tuple[int, list[int]]:
 
 
 def reference(x: np.ndarray) -> np.ndarray:
-    """What `chain` computes on five devices."""
+    """Return the results of `chain` on five devices."""
     first = x + x
     second = first - x
     third = second + x

@@ -29,7 +29,7 @@ def reachable(successors: list[list[int]], removed: int | None) -> set[int]:
 
 
 def parents_in(tree: DominatorTree) -> dict[Block, Block]:
-    """The immediate dominators, by the children of each block."""
+    """Return the immediate dominators, by the children of each block."""
     return {child: block for block in tree.preorder for child in tree.children(block)}
 
 

@@ -14,7 +14,7 @@ DTYPES = {"i1": np.bool_, "i8": np.int8, "i32": np.int32, "i64": np.int64, "f32"
 
 
 def evaluated(line: str, operand_type: str, result_type: str, *operands: float) -> float:
-    """The result `%r` of one line, whose operands `%a`, `%b` are elements of the inputs."""
+    """Return the result `%r` of one line, whose operands `%a`, `%b` are elements of the inputs."""
     names = "ab"[: len(operands)]
     arguments = ", ".join(f"%t{n}: tensor<{operand_type}>" for n in names)
     extracts = "\n".join(f"%{n} = tensor.extract %t{n}[] : tensor<{operand_type}>" for n in names)

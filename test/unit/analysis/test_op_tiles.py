@@ -153,7 +153,8 @@ def gather_nd(x, indices):
 
 
 def built(name):
-    """The op on block arguments, and arrays for these; indices are given as (shape, bound)."""
+    """Return the op on block arguments, and arrays for these; indices are given as (shape,
+    bound)."""
     specs, build = CASES[name]
     rng = np.random.default_rng(0)
     types, arrays = [], []
@@ -175,7 +176,7 @@ def part(array, box):
 
 
 def evaluate_tile(op, tile, box, arrays):
-    """What the tile's op computes from the boxes of the operands."""
+    """Return the result of the tile's op on the boxes of the operands."""
     read = [
         (value, part(array, needed))
         for value, array, needed in zip(op.operands, arrays, tile.operands, strict=True)

@@ -57,7 +57,7 @@ def test_read_share(shapes, ops, share) -> None:
 
 
 def read_dependence(ops, block: Block, shapes) -> float:
-    """The part of the first operand's elements that change what `ops` compute."""
+    """Return the fraction of the first operand's elements that change the results of `ops`."""
     rng = np.random.default_rng(0)
     data = [
         rng.standard_normal(shape).astype(np.float32)

@@ -9,7 +9,7 @@ from braid.analysis.storage.reshaped_strides import reshaped_strides
 
 @st.composite
 def reshapes(draw: st.DrawFn) -> tuple[np.ndarray, list[int]]:
-    """A box inside of an array, and another shape with as many elements."""
+    """Return a box inside of an array, and another shape with as many elements."""
     factors = draw(st.lists(st.integers(1, 3), min_size=1, max_size=5))
     shape = [f + draw(st.integers(0, 1)) for f in factors]
     whole = np.arange(int(np.prod(shape))).reshape(shape)

@@ -20,7 +20,7 @@ from braid.dialects.braid.normalization import SoftmaxOp
 
 
 def group(types, build):
-    """The ops that `build` makes on block arguments, in a block."""
+    """Return the ops that `build` makes on block arguments, in a block."""
     block = Block(arg_types=[TensorType(f32, shape) for shape in types])
     ops = build(*block.args)
     block.add_ops(ops)

@@ -13,7 +13,7 @@ FLOAT = TensorProto.FLOAT
 
 @pytest.fixture(scope="session")
 def affine() -> onnx.ModelProto:
-    """y = relu(x @ w + b), total = sum(y), on x of 4x8."""
+    """Compute y = relu(x @ w + b), total = sum(y), on x of 4x8."""
     rng = np.random.default_rng(0)
     weights = [
         numpy_helper.from_array(rng.standard_normal((8, 16)).astype(np.float32), "w"),

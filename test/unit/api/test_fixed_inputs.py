@@ -39,7 +39,7 @@ def relu(*shape: int | str | None) -> ModelProto:
 
 
 def add(*names: str) -> ModelProto:
-    """The sum of two inputs, whose first dims have these names."""
+    """Return the sum of two inputs, whose first dims have these names."""
     inputs: dict[str, tuple[int, Shape]] = {
         n: (FLOAT, [d, 3]) for n, d in zip("ab", names, strict=True)
     }

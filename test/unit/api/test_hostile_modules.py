@@ -39,7 +39,7 @@ def refusal(text: str) -> BraidError:
 
 
 def aliased(first: str, rest: str, count: int, use: str) -> str:
-    """A module with aliases that each name the one before."""
+    """Return a module with aliases, each of which names the previous one."""
     sign = first[0]
     lines = [first, *(f"{sign}a{i + 1} = {rest.format(f'{sign}a{i}')}" for i in range(count))]
     body = FUNCTION.format(map="d0", attribute=use.format(f"{sign}a{count}"))

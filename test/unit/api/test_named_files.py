@@ -62,7 +62,7 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A directory of models, beside which there are secrets."""
+    """Return a directory of models, next to which there are secrets."""
     (tmp_path / "secret.toml").write_bytes(SECRET)
     inside = tmp_path / "models"
     (inside / "deep").mkdir(parents=True)

@@ -148,7 +148,7 @@ def model(ops: list[Made]) -> ModelProto:
 
 
 def least_padded(proto: ModelProto, rng: np.random.Generator) -> int | None:
-    """The least size that is padded, after a look at the results of all that are."""
+    """Return the least padded size, after a check of the results of all padded sizes."""
     source = read_bucketed(proto, buckets={"n": [LARGEST]})
     least = padded_from(source.module).get("n")
     for size in range(least or LARGEST, LARGEST):

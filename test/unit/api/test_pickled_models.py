@@ -28,7 +28,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def model(
     request: pytest.FixtureRequest, affine_path: Path, tmp_path: Path, cache: None
 ) -> braid.Model:
-    """A model whose weights are in memory, in a file of the user, or in the cache."""
+    """Return a model whose weights are in memory, in a file of the user, or in the cache."""
     if request.param == "kept":
         braid.compile(affine_path, jobs=1)
         return braid.compile(affine_path, threads=2)

@@ -78,7 +78,7 @@ BRANCH = """func.func @main(%c: tensor<i1>, %x: tensor<4xf32>) -> tensor<4xf32> 
 
 
 def annotated(model: Path, profiled: braid.Model) -> list[scf.IfOp | scf.WhileOp]:
-    """The control flow of the model, with what the profile of its runs says."""
+    """Return the control flow of the model, annotated from the profile of its runs."""
     ops = {n: OpRecord(e.count, e.seconds) for n, e in profiled.profile().items()}
     file = model.with_suffix(".json")
     file.write_bytes(ProfileRecord(model.name, {}, ops).to_bytes())

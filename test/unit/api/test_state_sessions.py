@@ -46,7 +46,7 @@ def compiled(appends: bool) -> braid.Model:
 
 @pytest.fixture(params=[False, True], ids=["handed-on", "appended-to"])
 def model(request: pytest.FixtureRequest) -> braid.Model:
-    """The step, whose cache is an array of its own each time, or grows in place."""
+    """Return the step, whose cache is a new array each time, or grows in place."""
     return compiled(request.param)
 
 

@@ -21,7 +21,7 @@ def torch() -> Any:
 def doubled(
     element: int, shape: tuple[int | str, ...] = (2, 3), op: str = "Add"
 ) -> onnx.ModelProto:
-    """A model of `x + x`."""
+    """Return a model of `x + x`."""
     x, y = (helper.make_tensor_value_info(name, element, shape) for name in "xy")
     graph = helper.make_graph([helper.make_node(op, ["x", "x"], ["y"])], "doubled", [x], [y])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)

@@ -27,7 +27,7 @@ Constants = dict[str, Any]
 def model_of(
     nodes: list[Any], shape: list[Any], constants: Constants, kind: int = TensorProto.FLOAT
 ) -> onnx.ModelProto:
-    """A model with the input x and the output y, whose type is left to be inferred."""
+    """Return a model with the input x and the output y, whose type is left to be inferred."""
     graph = helper.make_graph(
         nodes,
         "g",
@@ -147,7 +147,7 @@ func.func @main(%x: tensor<4xf32> {braid.name = "x"}) -> tensor<4xf32> {
 
 
 def wrong_module() -> ModuleOp:
-    """A module that was valid when it was read, and whose op was changed since."""
+    """Return a module that was valid when it was read, and whose op was changed since."""
     module = parse_mlir(make_context(), TEXT, "m.mlir").module
     op = next(op for op in module.walk() if isinstance(op, TensorOp))
     set_result_types(op, [TensorType(f32, [5])])

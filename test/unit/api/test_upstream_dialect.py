@@ -43,7 +43,7 @@ FOREIGN = ("llvm.", "memref.", "stablehlo.", "test.", "tosa.")
 
 
 def valid_modules(file: Path) -> list[ModuleOp]:
-    """The parts of a test that are valid and made of ops that upstream knows, or braid's."""
+    """Return the parts of a test that are valid and made of ops that upstream knows, or braid's."""
     found: list[ModuleOp] = []
     for chunk in split_chunks(file.read_text(encoding="utf-8")):
         try:
@@ -57,7 +57,7 @@ def valid_modules(file: Path) -> list[ModuleOp]:
 
 
 def braid_ops(module: ModuleOp) -> list[tuple[object, ...]]:
-    """What can be said about each of braid's ops but where its operands come from."""
+    """Return all that can be said about each of braid's ops except where its operands come from."""
     return [
         (op.name, op.attributes, op.properties, list(op.operand_types), list(op.result_types))
         for op in module.walk()

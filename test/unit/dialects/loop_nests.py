@@ -21,7 +21,8 @@ from braid.dialects.braid.structure import Access, OperandSource, Stage, StageSo
 
 
 def run_structure(op: StructuredOp | IndirectOp, operands: Sequence[Array]) -> tuple[Array, ...]:
-    """The results of `op` by its structure, for operands of its types; no dim may be open."""
+    """Return the results of `op` by its structure, for operands of its types; no dim may be
+    open."""
     structure = op.structure()
     done: list[Array] = []
     for stage in structure.stages:

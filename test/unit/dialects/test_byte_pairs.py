@@ -23,7 +23,7 @@ def weights(seed: int, columns: int, positions: int, depth: int, spread: float) 
 
 
 def extremes(pairs: np.ndarray) -> tuple[int, int]:
-    """The largest and the least sum of two products with unsigned bytes."""
+    """Return the largest and the least sum of two products with unsigned bytes."""
     wide = pairs.astype(np.int64).reshape(*pairs.shape[:-1], -1, 2)
     products = 255 * np.maximum(wide, 0).sum(-1), 255 * np.minimum(wide, 0).sum(-1)
     return int(products[0].max()), int(products[1].min())

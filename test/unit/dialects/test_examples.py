@@ -30,7 +30,7 @@ def example(documented: type[Operation] | type[Attribute]) -> str:
 
 
 def with_arguments(text: str) -> str:
-    """The example as the body of a function whose arguments are its free values.
+    """Return the example as the body of a function whose arguments are its free values.
 
     What `[…]` lists are tokens; a symbol is a function for a device.
     """

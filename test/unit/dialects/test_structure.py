@@ -26,7 +26,7 @@ Array = np.ndarray
 
 
 def built(build: Build, operands: Sequence[Array]) -> TensorOp:
-    """The op, checked, as the only one of a block whose arguments are its operands."""
+    """Return the op, checked, as the only one of a block whose arguments are its operands."""
     block = Block(arg_types=[TensorType(from_numpy(x.dtype), x.shape) for x in operands])
     op = build(*block.args)
     block.add_op(op)

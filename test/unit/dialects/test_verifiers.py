@@ -124,7 +124,7 @@ def attributes_like(attribute: Any) -> Iterator[Attribute]:
 
 
 def mutants(op: TensorOp) -> Iterator[Mutant]:
-    """The op with one change; the types of results are what they were, or inferred."""
+    """Yield the op with one change; the types of results stay the same, or are inferred."""
     operands: Types = [value.type for value in op.operands]
     results: Types = [value.type for value in op.results]
     attributes = dict(op.attributes)
@@ -153,7 +153,7 @@ def mutants(op: TensorOp) -> Iterator[Mutant]:
 
 
 def accepted(op: TensorOp, mutant: Mutant) -> TensorOp | None:
-    """The op with the change, in a module of its own, unless that is invalid."""
+    """Return the op with the change, in a separate module, unless that is invalid."""
     _, operands, results, attributes = mutant
     block = Block(arg_types=operands)
     given = [value.type for value in op.results] if results is None else results
@@ -175,7 +175,7 @@ def accepted(op: TensorOp, mutant: Mutant) -> TensorOp | None:
 
 
 def require_inside(op: StructuredOp | IndirectOp) -> None:
-    """Raises AssertionError for a read or write that is outside of a tensor.
+    """Raise AssertionError for a read or write out of bounds of a tensor.
 
     Maps are monotonic, so their extremes are at the corners of the iteration space.
     """
@@ -202,7 +202,7 @@ def require_inside(op: StructuredOp | IndirectOp) -> None:
 
 
 def require_computable(op: TensorOp) -> None:
-    """Raises what goes wrong, AssertionError among it, where the op is computed."""
+    """Raise the error that occurs when the op is computed, AssertionError included."""
     types: Types = [value.type for value in (*op.operands, *op.results)]
     if any(-1 in type.get_shape() for type in types):
         return

@@ -46,7 +46,7 @@ def integers(*shape: int) -> np.ndarray:
 
 
 def built(build, *arguments, **options) -> TensorOp:
-    """The op, if its result is not empty."""
+    """Return the op, if its result is not empty."""
     try:
         return build(*arguments, **options)
     except VerifyException:

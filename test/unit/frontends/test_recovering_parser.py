@@ -35,7 +35,7 @@ def parse(text: str) -> tuple[RecoveringParser, str]:
 
 
 def faults(text: str) -> list[tuple[int, str, str]]:
-    """The line, the text and the message of each error."""
+    """Return the line, the text and the message of each error."""
     return [
         (text.count("\n", 0, start) + 1, text[start:end], fault.message)
         for fault in parse(text)[0].map.faults

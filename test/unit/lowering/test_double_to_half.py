@@ -31,7 +31,7 @@ def values(dtype: type) -> np.ndarray:
 
 
 def rounded_once(x: float, dtype: type) -> float:
-    """The nearest number of the type, by exact arithmetic on doubles; ties to even."""
+    """Return the nearest number of the type, by exact arithmetic on doubles; ties to even."""
     with np.errstate(over="ignore"):
         near = np.array(np.float32(x)).astype(dtype)
     if not np.isfinite(near) or not np.isfinite(x) or x == 0:

@@ -12,7 +12,7 @@ from braid.universe import make_context
 
 
 def model(dim: int) -> str:
-    """A chain of ops that do not fuse; the second softmax is along `dim`."""
+    """Return a chain of ops that do not fuse; the second softmax is along `dim`."""
     return f"""func.func @main(%x: tensor<1x1x16x16xf32>) -> tensor<1x1x1x1xf32> {{
       %0 = braid.matmul %x, %x : (tensor<1x1x16x16xf32>, tensor<1x1x16x16xf32>)
         -> tensor<1x1x16x16xf32>
@@ -27,7 +27,7 @@ def model(dim: int) -> str:
 
 @pytest.fixture
 def compiled(cache: ObjectCache, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The labels of all that is compiled, not found."""
+    """Yield the labels of all code that is compiled, not found."""
     labels: list[str] = []
     compile_missing = compiler._compile  # pyright: ignore[reportPrivateUsage]
 
@@ -40,7 +40,7 @@ def compiled(cache: ObjectCache, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def compile_model(dim: int, compiled: list[str]) -> list[str]:
-    """What was compiled for the model, and not found."""
+    """Return the labels of code that was compiled for the model, not found."""
     before = len(compiled)
     braid.compile(parse_mlir(make_context(), model(dim), "f.mlir").module, jobs=1)
     return compiled[before:]

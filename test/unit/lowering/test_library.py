@@ -157,7 +157,7 @@ def test_preferred_weights_are_those_of_fast_kernels(
 
 
 def implementation(primitive: Primitive) -> str:
-    """What oneDNN calls the kernel that it takes."""
+    """Return oneDNN's name of the kernel that it takes."""
     library = loaded_library(ONEDNN)
     assert library is not None
     program = description_of(primitive)

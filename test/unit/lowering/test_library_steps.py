@@ -11,7 +11,7 @@ from braid.universe import make_context
 
 
 def group(op: str, number: float):
-    """A product of two operands, divided by a number or times its sigmoid."""
+    """Return a product of two operands, divided by a number or times its sigmoid."""
     ops = {
         "div": f"""
   %k = braid.constant {{value = dense<{number}> : tensor<1x1xf32>}} : tensor<1x1xf32>

@@ -41,7 +41,7 @@ def shaped(*extents: int, number: str = "f32") -> str:
 
 
 def product(lhs: tuple[int, ...], rhs: tuple[int, ...], number: str = "f32") -> str:
-    """A product with what often follows: a row is added, and the negative part is cut off."""
+    """Return a matmul with usual ops after it: a row is added, and the negative part is cut off."""
     batch = tuple(np.broadcast_shapes(lhs[:-2], rhs[:-2]))
     y = shaped(*batch, lhs[-2], rhs[-1], number=number)
     row = shaped(*(1,) * (len(lhs) - 1), rhs[-1], number=number)

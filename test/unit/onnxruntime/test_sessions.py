@@ -229,7 +229,7 @@ def test_terminate(ort: ModuleType, session: Any, feed: Feed) -> None:
 
 
 def looping() -> bytes:
-    """Counts up to n."""
+    """Return a model that counts up to n."""
     value = helper.make_tensor_value_info
     body = helper.make_graph(
         [

@@ -156,7 +156,7 @@ def test_an_input_without_a_shape(ort: ModuleType, x: np.ndarray) -> None:
 
 @pytest.fixture
 def apart(proto: onnx.ModelProto, tmp_path: Path) -> Path:
-    """A model whose weights are in another file."""
+    """Return a model whose weights are in a separate file."""
     folder = tmp_path / "apart"
     folder.mkdir()
     model = onnx.ModelProto()

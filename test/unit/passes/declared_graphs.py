@@ -17,11 +17,12 @@ class DeclaredGraph:
     lines: list[str] = field(default_factory=list[str])
 
     def name(self, prefix: str = "%v") -> str:
-        """A name that no line has so far."""
+        """Return an unused name."""
         return f"{prefix}{len(self.lines)}"
 
     def op(self, reads: Sequence[tuple[str, int]], made: Sequence[str], size: int) -> str:
-        """An op that makes a vector in one of some layouts; `reads` are names and their sizes."""
+        """Add an op that makes a vector in one of some layouts; `reads` are names and their
+        sizes."""
         entries = ", ".join(self._choice(layout, len(reads)) for layout in made)
         names = ", ".join(name for name, _ in reads)
         types = ", ".join(vector(extent) for _, extent in reads)
@@ -38,13 +39,14 @@ class DeclaredGraph:
         return f'{{operands = [{wanted}], results = ["{made}"], cost = {cost} : f64}}'
 
     def begin_if(self, size: int) -> str:
-        """The head of a branch with one result."""
+        """Return the head of a branch with one result."""
         name = self.name()
         self.lines.append(f"{name} = scf.if %c -> ({vector(size)}) {{")
         return name
 
     def begin_for(self, start: str, size: int) -> tuple[str, str]:
-        """The head of a loop that carries one vector: its result and what the body sees."""
+        """Return the head of a loop that carries one vector: its result and the body's
+        arguments."""
         name, carried = self.name(), self.name("%i")
         self.lines.append(
             f"{name} = scf.for {carried}n = %lo to %hi step %hi "
@@ -57,7 +59,7 @@ class DeclaredGraph:
         self.lines += [f"scf.yield {value} : {vector(size)}", close]
 
     def text(self) -> str:
-        """The module."""
+        """Return the module."""
         reorders = ", ".join(
             f'{{source = "{source}", target = "{target}", cost = {cost} : f64}}'
             for (source, target), cost in self.reorder_costs.items()
@@ -70,5 +72,5 @@ class DeclaredGraph:
 
 
 def vector(size: int) -> str:
-    """The type of vectors of so many floats."""
+    """Return the type of vectors with so many floats."""
     return f"tensor<{size}xf32>"

@@ -58,7 +58,7 @@ DECISIONS = {"select": "apply", "search": "apply"}
 
 
 def random_pipeline(random: Random, length: int) -> Iterator[str]:
-    """Passes with options; what was decided is often applied right behind."""
+    """Return passes with options; apply passes often follow their decisions directly."""
     left = length
     while left > 0:
         chosen = random.choice(GRAPH)
@@ -72,7 +72,7 @@ def random_pipeline(random: Random, length: int) -> Iterator[str]:
 
 
 def run_where_possible(module: ModuleOp, pipeline: Iterator[str]) -> tuple[ModuleOp, list[str]]:
-    """The module behind those of the passes that do not refuse it, and these passes.
+    """Return the module after those passes that do not refuse it, and these passes.
 
     Decisions are verified. What is refused leaves the module as it was before.
     """

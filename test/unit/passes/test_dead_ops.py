@@ -25,7 +25,7 @@ func.func @main(%c: i1, %x: tensor<4xf32>) -> tensor<4xf32> {
 
 
 def check(text: str) -> None:
-    """Compares what is left, and whether that is less."""
+    """Compare the remaining ops with the expected ones; return whether there are fewer."""
     ours, theirs = (parse_mlir(make_context(), text, "t.mlir").module for _ in range(2))
     before = str(ours)
     has_erased = erase_dead_ops(ours.body)

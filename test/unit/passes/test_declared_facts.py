@@ -23,7 +23,7 @@ FACTS = (CANDIDATES, SECONDS)
 
 
 def random_module(seed: int) -> str:
-    """Declared ops among others, in branches too, all of whose results are needed."""
+    """Return declared ops among others, in branches too; all of their results are needed."""
     draw = Random(seed)
     lines: list[str] = []
     values = ["%x"]
@@ -67,7 +67,7 @@ def _opaque(draw: Random, name: str, read: str, number: int) -> str:
 
 
 def facts_of(module: ModuleOp) -> dict[str, list[dict[str, Attribute]]]:
-    """What each kind of opaque op declares, wherever it stands."""
+    """Return the declared facts of each kind of opaque op."""
     found: dict[str, list[dict[str, Attribute]]] = {}
     for op in module.walk():
         if isinstance(op, OpaqueOp):
@@ -79,7 +79,7 @@ def facts_of(module: ModuleOp) -> dict[str, list[dict[str, Attribute]]]:
 
 
 def all_names(module: ModuleOp) -> set[str]:
-    """The stable names of all ops; those of ops in a kernel stand on its call."""
+    """Return the stable names of all ops; those of ops in a kernel are on its call."""
     return {name for op in module.walk() for name in names_of(op)}
 
 

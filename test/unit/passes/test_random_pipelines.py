@@ -46,7 +46,7 @@ def results(module: ModuleOp) -> list[np.ndarray]:
 
 
 def check(kind: str, seed: int) -> None:
-    """Runs one pipeline; where the module can be interpreted, before and after it."""
+    """Run one pipeline and, if the module can be interpreted, interpret it before and after."""
     random = Random(seed)
     module = MODULES[kind](seed)
     pipeline = [*random_pipeline(random, random.randint(2, 8))]

@@ -148,7 +148,8 @@ def _subsets(items: set[str]) -> Iterator[frozenset[str]]:
 
 
 def _child(block: Block, user: Block) -> Block | None:
-    """The block directly in `block` that contains `user`, None if `user` is not nested in it."""
+    """Return the block directly in `block` that contains `user`, None if `user` is not nested in
+    it."""
     current: Block | None = user
     while current is not None:
         parent = current.parent_op()

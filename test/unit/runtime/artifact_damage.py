@@ -31,7 +31,8 @@ def sections(data: bytes) -> list[tuple[int, bytes]]:
 
 
 def joined(parts: list[tuple[int, bytes]]) -> bytes:
-    """An artifact of these sections, each on a page; written without the product's writer."""
+    """Return an artifact of these sections, each on its own page, written without braid's
+    writer."""
     table, body = b"", b""
     start = -(-(HEADER + len(parts) * ENTRY + 8) // 4096) * 4096
     for kind, content in parts:
@@ -101,7 +102,7 @@ DAMAGE: dict[str, Callable[[bytes, random.Random], bytes]] = {
 
 
 def outcome(path: Path, expected: np.ndarray) -> str:
-    """What loading, running and saving it again comes to."""
+    """Return the result of loading, running and saving it again."""
     copy = path.with_suffix(".copy")
     model, result, said = None, None, ""
     try:

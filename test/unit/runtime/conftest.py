@@ -43,7 +43,8 @@ def code(build_code: Build) -> bytes:
 def place(
     arrays: dict[str, np.ndarray], size: int = 0
 ) -> tuple[np.ndarray, tuple[WeightSpec, ...]]:
-    """A section of at least `size` bytes with the arrays one after the other, and its index."""
+    """Return a section of at least `size` bytes with the arrays one after the other, and its
+    index."""
     index: list[WeightSpec] = []
     for name, array in arrays.items():
         offset = -(-(index[-1].offset + index[-1].nbytes) // 64) * 64 if index else 0

@@ -23,7 +23,7 @@ WORKER = Path(__file__).with_name("artifact_damage.py")
 
 
 def product() -> ModelProto:
-    """The product of x and a constant, of 64 KiB of weights."""
+    """Return the product of x and a constant, of 64 KiB of weights."""
     rng = np.random.default_rng(0)
     weight = numpy_helper.from_array(rng.standard_normal((64, 256), np.float32), "w")
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 64])
@@ -35,7 +35,7 @@ def product() -> ModelProto:
 
 @pytest.fixture(scope="module")
 def intact(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An artifact, beside which lies what it makes of ones."""
+    """Return an artifact, next to which are its results for ones."""
     path = tmp_path_factory.mktemp("intact") / "product.braid"
     model = braid.compile(product(), jobs=1)
     model.save(path)

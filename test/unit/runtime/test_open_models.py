@@ -209,7 +209,7 @@ def test_shapes_are_needed(native: NativeModel) -> None:
 
 
 def shaped(*shape: int) -> np.ndarray:
-    """An array that has this shape and hardly any memory."""
+    """Return an array that has this shape and hardly any memory."""
     return np.lib.stride_tricks.as_strided(np.zeros(1, "f4"), shape, (0,) * len(shape))
 
 
@@ -283,7 +283,7 @@ def test_runs_go_on_after_a_trim(model: Model) -> None:
 
 
 def with_buffers(library: ctypes.CDLL, *others: tuple[int, int, int]) -> NativeContext:
-    """The model, with buffers that it does not use behind those that it does."""
+    """Return the model, with unused buffers after those that it uses."""
     buffers = (CBuffer * (3 + len(others)))(*Parts(library).buffers, *others)
     return changed(
         library,

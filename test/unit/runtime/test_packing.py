@@ -46,7 +46,7 @@ def packing(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 
 def pack(packing: ctypes.CDLL, buffers: list[Buffer]) -> tuple[list[int], int] | None:
-    """The offset of each buffer, and how many bytes there are."""
+    """Return the offset of each buffer, and the total bytes."""
     described = (c_int64 * (3 * len(buffers)))(*(n for buffer in buffers for n in buffer))
     lifetimes = CLifetimes()
     assert packing.braid_lifetimes_read(ctypes.byref(lifetimes), len(buffers), described)

@@ -30,7 +30,7 @@ def build(directory: Path, program: str, *flags: str, parts: Sequence[str] = POO
 
 
 def run(*command: str | Path) -> str:
-    """What a program prints; it must end well, and soon."""
+    """Return the output of a program; it must succeed, and soon."""
     result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert result.returncode == 0, result.stderr
     return result.stdout

@@ -34,7 +34,7 @@ THREADS = ("-fsanitize=thread",)
 
 
 def subtract_mean(dim: str) -> braid.Model:
-    """A model whose results no padding gives, so that it has a variant for each size alone."""
+    """Return a model whose results padding cannot give, so that each size has its own variant."""
     info = helper.make_tensor_value_info
     nodes = [
         helper.make_node("ReduceMean", ["x"], ["m"], keepdims=1, axes=[0]),
@@ -64,7 +64,7 @@ def test_messages_are_bounded(tmp_path: Path) -> None:
 
 
 def sanitized(name: str, folder: Path, flags: tuple[str, ...]) -> Path:
-    """A program, and all sources of the runtime."""
+    """Build a program with all sources of the runtime."""
     machine = "x86" if (NATIVE / "src").exists() and "x86" in _machine() else "aarch64"
     other = {"x86": "cpu_features_aarch64.c", "aarch64": "cpu_features_x86.c"}[machine]
     sources = [file for file in (NATIVE / "src").rglob("*.c") if file.name != other]

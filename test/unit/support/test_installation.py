@@ -14,7 +14,7 @@ from braid.support.installation import installation_stamp, stamped_packages
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory of the search path."""
+    """Return a directory of the search path."""
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     return tmp_path
 

@@ -11,7 +11,7 @@ class Slow:
 
     @lockless_property
     def value(self) -> int:
-        """A number."""
+        """Return a number."""
         self.count += 1
         self.begun.set()
         assert self.go.wait(20)

@@ -14,7 +14,8 @@ STRUCT = "struct pair { int a; int b; };\n"
 
 
 def built(directory: Path, digest: str) -> ctypes.CDLL:
-    """A library of `directory/native` that says that it was built from sources of this digest."""
+    """Return a library of `directory/native` that says that it was built from sources of this
+    digest."""
     source, library = directory / "tells.c", directory / f"lib{digest[:8]}.so"
     source.write_text(f'const char *tells(void) {{ return "{digest}"; }}\n', encoding="utf-8")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)

@@ -54,7 +54,7 @@ def conv() -> tuple[ModuleOp, FusedOp]:
 
 @cache
 def file_of(filename: str) -> str:
-    """The path in the repository; empty for what is not braid's."""
+    """Return the path in the repository; empty for files that are not braid's."""
     path = Path(filename).resolve()
     is_own = path.is_relative_to(ROOT) and "site-packages" not in path.parts
     return str(path.relative_to(ROOT)) if is_own else ""
@@ -101,7 +101,7 @@ def climbs(calls: Sequence[Call]) -> list[Call]:
 
 
 def shown() -> list[str]:
-    """The files of the table, in its order."""
+    """Return the files of the table, in its order."""
     text = (ROOT / "docs" / "architecture.md").read_text()
     section = text.partition("## One kernel's seconds\n")[2].partition("\n## ")[0]
     return re.findall(r"^\| `(targets/\S+\.py)`", section, re.M)
@@ -113,7 +113,7 @@ def no_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def record_everything(costs: DeviceCosts, group: FusedOp) -> None:
-    """A measured kernel, a schedule of it, and a probe of another group of its kind."""
+    """Return a measured kernel, a schedule of it, and a probe of another group of its kind."""
     first, *_ = costs.kernels.options(group)
     made = first.match.family
     append_records({record_key(group, first.layouts, made): 1e-5}, {})

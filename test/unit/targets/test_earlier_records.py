@@ -40,7 +40,7 @@ PASSES = "select-schedules,select-stream-schedules"
 
 @pytest.fixture(autouse=True)
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The earlier store, which is copied since readers of SQLite write beside a file."""
+    """Return the earlier store, copied since readers of SQLite write files next to it."""
     path = tmp_path / "records.sqlite"
     shutil.copyfile(EARLIER / "records.sqlite", path)
     monkeypatch.setenv("BRAID_RECORDS", f"sqlite:///{path}")
@@ -78,7 +78,7 @@ def _expected(module: ModuleOp) -> Iterator[tuple[Operation, Attribute]]:
 
 
 def as_of_now(value: Fields) -> Fields:
-    """A record as if its family had made the same code since."""
+    """Return a record as if its family had made the same code since."""
     (version,) = family_versions()[current_name(value["family"])]
     return {**value, "version": version}
 

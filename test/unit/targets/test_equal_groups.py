@@ -12,7 +12,7 @@ FIRST = ("%x, %w", 'braid.sub %a, %b {braid.name = "first"}')
 
 
 def groups(*rows: tuple[str, str]) -> tuple[ModuleOp, list[FusedOp]]:
-    """A module with a group for each row: its operands, and its op."""
+    """Return a module with a group for each row: its operands, and its op."""
     t = "tensor<4x4xf32>"
     lines = [
         f"%g{n} = braid.fused({operands}) : ({t}, {t}) -> {t} {{\n^bb0(%a: {t}, %b: {t}):\n"

@@ -58,7 +58,7 @@ def clear() -> None:
 def installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Generator[Callable[[str, str], None]]:
-    """Adds an entry point of the group `braid.spaces`, of a module with this text."""
+    """Add an entry point of the group `braid.spaces`, of a module with this text."""
     entries = list[importlib.metadata.EntryPoint]()
     monkeypatch.syspath_prepend(tmp_path)
 

@@ -21,7 +21,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def write(name: str, op: str, batch: int | str = 1) -> None:
-    """A convolution, for which Winograd's algorithm is the fastest, and what follows it."""
+    """Write a convolution, for which Winograd's algorithm is the fastest, with ops after it."""
     generator = np.random.default_rng(0)
     weights = numpy_helper.from_array(
         generator.standard_normal((32, 32, 3, 3)).astype(np.float32), "w"

@@ -30,7 +30,7 @@ SIZES = [(1280, 800), (400, 800)]
 
 
 def model() -> str:
-    """A stack of equal layers, whose names say so, behind a convolution."""
+    """Return a stack of equal layers, named as such, after a convolution."""
     t, k = "tensor<1x8x16x16xf32>", "tensor<8x8x3x3xf32>"
     lines, last = list[str](), "%x"
     for n in range(LAYERS):

@@ -47,7 +47,7 @@ def _started(
 
 
 def _imported(tool: str) -> Sequence[int]:
-    """The numbers of the modules that a tool imports once it minds Ctrl-C."""
+    """Return the numbers of the modules that a tool has imported when it handles Ctrl-C."""
     names: list[str] = []
 
     def note(_: int, name: str) -> bool:
@@ -81,7 +81,7 @@ def test_a_background_job_goes_on(tool: str) -> None:
 
 
 def _interrupted(command: str) -> dict[str, Any]:
-    """The document of a command that Ctrl-C has ended."""
+    """Return the document of a command that Ctrl-C has ended."""
     error = {"severity": "error", "message": "interrupted", "hint": None}
     place = {"file": None, "line": None, "column": None, "notes": []}
     return {

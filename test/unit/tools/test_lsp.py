@@ -56,14 +56,14 @@ class Session:
         self.client.text_document_did_change(types.DidChangeTextDocumentParams(document, [whole]))
 
     async def diagnostics(self) -> list[tuple[str, str]]:
-        """The text and the message of each diagnostic of the newest version."""
+        """Return the text and the message of each diagnostic of the newest version."""
         published = await self.published.get()
         while published.version != self.version:
             published = await self.published.get()
         return [(self.at(each.range), each.message) for each in published.diagnostics]
 
     def place(self, text: str, offset: int = 1) -> types.Position:
-        """The position `offset` characters after the beginning of where `text` first stands."""
+        """Return the position `offset` characters after the first occurrence of `text`."""
         start = self.text.index(text) + offset
         line = self.text.count("\n", 0, start)
         return types.Position(line, start - self.text.rfind("\n", 0, start) - 1)

@@ -72,7 +72,7 @@ def test_every_subset_of_a_module_is_valid(chosen: set[int]) -> None:
 
 
 def grep(pattern: str) -> Command:
-    """A command that succeeds where the file has the pattern: the symptom is status 0."""
+    """Return a command that succeeds if the file has the pattern: the symptom is status 0."""
     return Command(f"grep -c {pattern} {{}}", 10)
 
 

@@ -48,7 +48,7 @@ def model(tmp_path: Path) -> Path:
 
 
 def write_model(path: Path, weight: float, *, external: bool = False) -> Path:
-    """Writes a model that adds 64 weights to its input."""
+    """Write a model that adds 64 weights to its input."""
     proto = sum_model(weight, rows="n")
     onnx.save(  # pyright: ignore[reportUnknownMemberType]
         proto, path, save_as_external_data=external, location="weights.bin", size_threshold=0
@@ -57,7 +57,7 @@ def write_model(path: Path, weight: float, *, external: bool = False) -> Path:
 
 
 def run(model: Path, output: Path, *options: str) -> bool:
-    """Runs the model on zeros in a process of its own; whether that imported the compiler."""
+    """Run the model on zeros in a new process; return whether that imported the compiler."""
     zeros = output.with_suffix(".in.npy")
     np.save(zeros, np.zeros((2, 64), np.float32))
     arguments = [f"--input=x={zeros}", f"--output-dir={output}", "--shape=x=2,64", *options]
@@ -72,7 +72,7 @@ def run(model: Path, output: Path, *options: str) -> bool:
 
 
 def result_of(output: Path) -> float:
-    """The value that all elements of the output have."""
+    """Return the value that all elements of the output have."""
     (value,) = np.unique(np.load(output / "y.npy"))
     return float(value)
 

@@ -51,7 +51,7 @@ def start(file: Path, cache: Path, output: Path) -> subprocess.Popen[bytes]:
 
 
 def acknowledged(output: Path) -> list[str]:
-    """The kernels of which the output says a result."""
+    """Return the kernels for which the output reports a result."""
     kernel, found = "", list[str]()
     for line in output.read_text(errors="replace").splitlines():
         if line.startswith("matmul"):
@@ -85,7 +85,7 @@ class Kill:
 
 
 def check(store: FileStore, said: list[str]) -> int:
-    """That nothing is damaged or lost of what was said; how many records there are."""
+    """Check that no reported record is damaged or lost; return their number."""
     assert list(store.damage()) == []
     kept = {kernel.what for kernel in load_tuned(store).values()}
     assert set(said) <= kept, "what was said is in the store"

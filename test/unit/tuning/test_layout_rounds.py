@@ -34,7 +34,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def task() -> KernelTask:
-    """The only kernel, in the layouts that are chosen now."""
+    """Return the only kernel, in the layouts that are chosen now."""
     module = parse_mlir(make_context(), WITH_WEIGHT, "m.mlir").module
     passes = passes_for(module)
     place = [pass_.name for pass_ in passes].index("select-schedules")

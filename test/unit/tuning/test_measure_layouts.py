@@ -33,7 +33,7 @@ def cache(tmp_path, monkeypatch):
 
 
 def model(*shapes):
-    """A function that negates tensors, each in a group of its own."""
+    """Return a function that negates tensors, each in a group of its own."""
     types = [TensorType(f32, shape) for shape in shapes]
     function = FuncOp("main", FunctionType.from_lists(types, types))
     block = function.body.block

@@ -63,7 +63,7 @@ def names(module: ModuleOp) -> Sequence[str]:
 
 
 def with_neg_first(module: ModuleOp) -> Run:
-    """A machine on which `neg` must come before the product."""
+    """Return a machine on which `neg` must come before the product."""
     ops = names(module)
     seconds = 1.0 if ops.index("braid.neg") < ops.index("braid.matmul") else 2.0
     return lambda: seconds

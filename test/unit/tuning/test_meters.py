@@ -67,7 +67,7 @@ def model() -> ModuleOp:
 
 
 def decided() -> ModuleOp:
-    """The model as kernels are searched in it."""
+    """Return the model in the state in which kernels are searched."""
     context = make_context()
     module = read_source(context, model(), target="gpu-emulated").module
     passes = passes_for(module)

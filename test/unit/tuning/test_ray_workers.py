@@ -33,7 +33,7 @@ REQUEST = TimingRequest(b"", "kernel", 1, 0, ())
 
 @contextmanager
 def collected() -> Generator[list[str]]:
-    """The messages of diagnostics."""
+    """Return the messages of diagnostics."""
     said: list[str] = []
 
     def handle(diagnostic: Diagnostic) -> None:
@@ -152,7 +152,7 @@ func.func @main(%x: tensor<24x40xf32>, %a: tensor<40x48xf32>, %b: tensor<48x64xf
 
 @pytest.fixture
 def cluster() -> Generator[Any]:
-    """A cluster of two nodes on this machine."""
+    """Return a cluster of two nodes on this machine."""
     pytest.importorskip("ray", reason="Ray is not installed")
     utilities: Any = import_module("ray.cluster_utils")
     made = utilities.Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
@@ -164,7 +164,7 @@ def cluster() -> Generator[Any]:
 
 
 def actors() -> list[int]:
-    """The processes of measuring actors."""
+    """Return the processes of measuring actors."""
     found: list[int] = []
     for directory in Path("/proc").glob("[0-9]*"):
         try:

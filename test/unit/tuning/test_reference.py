@@ -43,7 +43,7 @@ u8, u16 = (IntegerType(bits, Signedness.UNSIGNED) for bits in (8, 16))
 
 
 def with_number(name: str, value: SSAValue, number: int) -> list[TensorOp]:
-    """An op on a value of integers and a number."""
+    """Return an op on a value of integers and a number."""
     type = cast("TensorType[Any]", value.type)
     shape = [1] * type.get_num_dims()
     other = ConstantOp.of(np.full(shape, number), to_numpy(type.element_type))
@@ -100,7 +100,7 @@ def one(name: str) -> Build:
 
 
 def by_sum(name: str) -> Build:
-    """Counts of bits and divisors that are computed."""
+    """Return counts of bits and divisors that are computed."""
 
     def build(x: Any, z: Any) -> list[TensorOp]:
         return [c := elementwise("add", z, z), elementwise(name, x, c)]

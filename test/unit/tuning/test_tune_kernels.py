@@ -111,7 +111,7 @@ def tune(
     model: str = MODEL,
     **options: object,
 ) -> tuple[str, list[str]]:
-    """The report, and what was said. Models are not run as a whole: those times are real."""
+    """Return the report, and the messages. Models are not run as a whole: those times are real."""
     options.setdefault("whole_model", False)
     time_by(monkeypatch, times, wrong)
     said: list[str] = []

@@ -233,7 +233,7 @@ def whole(path: Path, own: Iterable[str], before: Snapshot) -> WholeModel:
 
 
 def one_product(directory: Path) -> tuple[Path, KernelTask]:
-    """A model of one kernel, and that."""
+    """Return a model of one kernel, and the kernel."""
     path = directory / "m.mlir"
     path.write_text(product(256, 384, 512))
     (task,) = kernel_tasks(decided(path))
@@ -254,7 +254,7 @@ def area(point: KernelSchedule) -> int:
 
 
 def record(task: KernelTask, point: KernelSchedule, **named: Any) -> None:
-    """That the schedule takes half of the default's time."""
+    """Record that the schedule takes half of the default's time."""
     version = task.default[0].family.version
     append_tuned(task.key, TunedKernel(point, version, 0.5, 1.0, str(task), **named))
 
@@ -463,7 +463,7 @@ def test_programs_are_made_by_what_counts(
 
 
 def first_of_two(directory: Path) -> tuple[Path, KernelTask, Snapshot]:
-    """A model of two kernels, the first of them, and what is recorded before it is searched."""
+    """Return a model of two kernels, the first of them, and its records before the search."""
     path = directory / "m.mlir"
     path.write_text(TWO)
     return path, kernel_tasks(decided(path))[0], Snapshot.now()

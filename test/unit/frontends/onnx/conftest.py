@@ -30,7 +30,7 @@ def graph_of(
     outputs: Sequence[str],
     constants: dict[str, Array] | None = None,
 ) -> GraphProto:
-    """A graph with these inputs; the types of its outputs are left to be inferred."""
+    """Return a graph with these inputs; the types of its outputs are left to be inferred."""
     return helper.make_graph(
         list(nodes),
         "g",
@@ -41,12 +41,12 @@ def graph_of(
 
 
 def reference(model: ModelProto, inputs: dict[str, Array]) -> Any:
-    """The results of ONNX's evaluator."""
+    """Return the results of ONNX's evaluator."""
     return ReferenceEvaluator(model).run(None, inputs)
 
 
 def onnx_runtime(model: ModelProto, inputs: dict[str, Array]) -> Any:
-    """The results of ONNX Runtime.
+    """Return the results of ONNX Runtime.
 
     Not for products of unsigned and signed bytes, whose sums of two saturate on CPUs without VNNI.
     """
@@ -59,7 +59,7 @@ def check_model(
     tolerance: float = 1e-5,
     oracle: Callable[[ModelProto, dict[str, Array]], Any] = reference,
 ) -> ImportedModel:
-    """Imports and interprets the model; its results must be those of the oracle."""
+    """Import and interprets the model; its results must be those of the oracle."""
     imported = import_onnx(model)
     imported.module.verify()
     results = interpret(imported.module, inputs, parameters=imported.parameters)
@@ -80,7 +80,7 @@ def check_node(
     oracle: Callable[[ModelProto, dict[str, Array]], Any] = reference,
     **attributes: Any,
 ) -> ImportedModel:
-    """Checks one node: `check("Relu", x, opset=13, attribute=…)`.
+    """Check one node: `check("Relu", x, opset=13, attribute=…)`.
 
     Arrays are inputs; those wrapped in a list are initializers, None is a left-out input.
     """
@@ -108,7 +108,7 @@ def check_session() -> Callable[..., ImportedModel]:
 
 @pytest.fixture
 def check_graph() -> Callable[..., ImportedModel]:
-    """Checks a graph of nodes: `check_graph(nodes, inputs, outputs, constants)`."""
+    """Check a graph of nodes: `check_graph(nodes, inputs, outputs, constants)`."""
 
     def check(
         nodes: Sequence[Any],

@@ -27,7 +27,7 @@ def pick(random: Random, choices: Sequence[Any]) -> Any:
 
 
 def split(random: Random) -> float:
-    """A number that features are equal to, or any."""
+    """Return a number that some features equal, or any."""
     return float(random.integers(-2, 3)) if random.random() < 0.5 else floats(random, 1)[0]
 
 
@@ -90,7 +90,7 @@ def random_leaf_lists(
 
 
 def with_doubles(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes with tensors of f64 in the place of lists of floats."""
+    """Return the attributes with tensors of f64 in place of lists of floats."""
     names = ("nodes_values", "target_weights", "class_weights", "base_values")
     return {
         f"{name}_as_tensor" if name in names else name: numpy_helper.from_array(
@@ -158,7 +158,7 @@ def has_members(attributes: Mapping[str, Any]) -> bool:
 
 
 def walked(attributes: Mapping[str, Any], x: Array) -> Array:
-    """What TreeEnsemble is defined as, without post transform: one row after the other."""
+    """Return the definition of TreeEnsemble without post transform, row by row."""
     tables = {
         name: numpy_helper.to_array(value) if hasattr(value, "dims") else value
         for name, value in attributes.items()

@@ -39,7 +39,8 @@ HEADS = {"q_num_heads": 2, "kv_num_heads": 2}
 
 @cache
 def texts_of(module: str) -> frozenset[str]:
-    """The texts in a module of importers and in those it imports; of formatted ones the parts."""
+    """Return the texts in a module of importers and in its imports; for formatted ones their
+    parts."""
     tree = ast.parse(inspect.getsource(sys.modules[module]))
     found = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant)}
     for node in ast.walk(tree):

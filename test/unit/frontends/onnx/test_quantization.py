@@ -17,7 +17,7 @@ SCALE, ZERO = np.array(0.05, np.float32), np.array(90, np.uint8)
 
 
 def quantized_convolution() -> Any:
-    """A convolution of 8-bit operands in QDQ form, and its input."""
+    """Return a convolution of 8-bit operands in QDQ form, and its input."""
     node = helper.make_node
     nodes = [
         node("QuantizeLinear", ["x", "s", "z"], ["q"]),

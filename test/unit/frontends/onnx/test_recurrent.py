@@ -32,7 +32,8 @@ TIME, BATCH, INPUTS, HIDDEN = 4, 3, 2, 3
 
 
 def session_of_first_layout(model: Any, inputs: dict[str, Array]) -> list[Array]:
-    """What ONNX Runtime computes of inputs `[batch, time, …]`, which it does not take itself."""
+    """Return ONNX Runtime's results for inputs `[batch, time, …]`, which it does not support
+    itself."""
     (attribute,) = (each for each in model.graph.node[0].attribute if each.name == "layout")
     attribute.i = 0
     for value in model.graph.input:

@@ -47,7 +47,7 @@ def encoder(x: str = "x", y: str = "y", **attributes: Any) -> onnx.NodeProto:
 
 
 def both(proto: onnx.ModelProto, feed: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
-    """What braid's session gives, and ONNX Runtime's."""
+    """Return the results of braid's session and of ONNX Runtime's."""
     data = proto.SerializeToString()
     ours = braid.onnxruntime.InferenceSession(data)
     theirs = InferenceSession(data)

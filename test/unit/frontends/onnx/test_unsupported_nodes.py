@@ -85,7 +85,8 @@ def test_functions_and_graphs_are_counted() -> None:
 
 
 def normalization(x: str, y: str, **attributes: int) -> NodeProto:
-    """A BatchNormalization, which braid has; not for training, and with a mean and variance."""
+    """Return a BatchNormalization that braid supports: for inference, with a mean and a
+    variance."""
     outputs = [y, f"{y}m", f"{y}v"] if attributes else [y]
     return node("BatchNormalization", [x, "s", "s", "s", "s"], outputs, name=y, **attributes)
 

@@ -9,7 +9,7 @@ from braid.lowering.fpga.rtl.shared_tables import SharedTables
 
 
 def column(bits: int, function: Callable[[int], int]) -> tuple[int, ...]:
-    """The lowest bits of its values."""
+    """Return the lowest bits of its values."""
     return tuple(function(index) & 1 for index in range(1 << bits))
 
 

@@ -87,7 +87,7 @@ def inexact(definition: str) -> str:
 
 
 def compiled(name: str, operands: int, single: bool) -> Callable[..., Array]:
-    """The function on arrays."""
+    """Return the function on arrays."""
     type = "float" if single else "double"
     loads = "\n".join(
         f"%p{n} = getelementptr {type}, ptr %i{n}, i64 %k\n%x{n} = load {type}, ptr %p{n}"

@@ -18,7 +18,7 @@ from braid.targets.machines.load import load_target
 
 
 def sizes() -> Iterator[tuple[str, Size]]:
-    """The products that cases of f32 are."""
+    """Return the products in cases of f32."""
     for case in cases():
         if case.element != "f32":
             continue

@@ -81,7 +81,7 @@ class Case:
     machines: Sequence[str] = ("avx512", "sse")
 
     def group(self, lanes: int) -> FusedOp:
-        """The group with its storage decisions, for vectors of so many `lanes`."""
+        """Return the group with its storage decisions, for vectors of so many `lanes`."""
         layouts = tuple(Layout.parse(tag.format(one=lanes, two=2 * lanes)) for tag in self.layouts)
         count = len(self.shapes)
         choice = LayoutChoice(layouts[:count], layouts[count:])
@@ -102,7 +102,7 @@ def chain(*ops: Any) -> tuple[list[Any], list[Any]]:
 
 
 def _functions(x: Any) -> Any:
-    """A function of each function."""
+    """Yield a function for each function."""
     names = [
         "exp", "log", "tanh", "erf", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh",
         "asinh", "acosh", "atanh",
@@ -193,7 +193,7 @@ def _pad(x: Any) -> Any:
 
 
 def _mirrored(x: Any) -> Any:
-    """A border around a matrix, by the rows and columns inside."""
+    """Return a border around a matrix, by the rows and columns inside."""
     rows = ConstantOp.of(np.array([1, 0, 1, 2, 3, 4, 3]))
     columns = ConstantOp.of(np.array([2, 1, *range(9), 7]))
     first = GatherOp.get(x, rows.output, 0)
@@ -446,7 +446,8 @@ CASES = (
 
 
 def toolchain() -> str:
-    """What prints the code and, for the generic lowering, makes it."""
+    """Return the versions of the code printer and, for the generic lowering, of the code
+    generator."""
     return ", ".join(f"{name} {version(name)}" for name in ("xdsl", "torch-mlir"))
 
 
@@ -461,7 +462,7 @@ def families() -> dict[str, dict[str, KernelFamily]]:
 
 
 def digests(name: str) -> dict[str, str]:
-    """What the family of this name emits, by machine and case."""
+    """Return the digests of the family's code, by machine and case."""
     return dict(_digests(name))
 
 
@@ -479,12 +480,12 @@ def _digests(name: str) -> Iterator[tuple[str, str]]:
 
 
 def read() -> dict[str, Any]:
-    """The record."""
+    """Return the record."""
     return json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
 
 
 def present() -> dict[str, Any]:
-    """What the record should be."""
+    """Return the record that should exist."""
     known = families()["avx512"]
     return {
         "toolchain": toolchain(),

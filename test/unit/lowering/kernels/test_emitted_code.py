@@ -21,7 +21,7 @@ ANEW = f"write the record anew: {COMMAND}"
 
 @pytest.fixture(autouse=True)
 def no_measurements(tmp_path, monkeypatch) -> None:
-    """The inside of tiles goes by costs, which a user may have measured."""
+    """Ignore measurements: tiles depend on costs, which a user may have measured."""
     monkeypatch.setenv("BRAID_CACHE_DIR", str(tmp_path))
 
 

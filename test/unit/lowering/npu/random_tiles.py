@@ -36,14 +36,14 @@ class Case:
 
 
 def main_of(module: ModuleOp) -> func.FuncOp:
-    """The function `@main`."""
+    """Return the function `@main`."""
     return next(
         op for op in module.ops if isinstance(op, func.FuncOp) and op.sym_name.data == "main"
     )
 
 
 def case_of(module: ModuleOp, parameters: dict[str, Array], inputs: list[Array]) -> Case:
-    """The case of a module whose weights and inputs are given."""
+    """Return the case of a module whose weights and inputs are given."""
     block = main_of(module).body.block
     values: dict[SSAValue, Array] = dict(zip(block.args, inputs, strict=True))
     for op in block.ops:
@@ -55,7 +55,8 @@ def case_of(module: ModuleOp, parameters: dict[str, Array], inputs: list[Array])
 
 
 def random_case(seed: int, size: int) -> Case:
-    """A function of `size` ops or so on matrices: products, elementwise, and addressing between."""
+    """Return a function of about `size` ops on matrices: products, elementwise ops, and
+    addressing."""
     program = _Program(Random(seed))
     for _ in range(size):
         program.grow()
@@ -124,7 +125,7 @@ class _Program:
                 self._emit("tanh", [operand], (rows, columns))
 
     def text(self) -> str:
-        """The function, with what nothing reads as results."""
+        """Return the function, whose results are the unused values."""
         returned = sorted(self._unused - {0, 1})
         results = ", ".join(map(self._type, returned))
         arguments = ", ".join(f"%v{number}: {self._type(number)}" for number in range(2))
@@ -151,7 +152,7 @@ class _Program:
 
 
 def tight(backend: BackendDescription, block: Block, room: float) -> BackendDescription:
-    """The chip with `room` times the bytes of the op of `block` that needs most."""
+    """Return the chip with `room` times the memory of the op of `block` that needs most."""
     capacity = 1 << 40
     roomy = with_memory(backend, capacity)
     traffic = lowered_block(block, roomy)[1].problem.traffic
@@ -164,7 +165,7 @@ def tight(backend: BackendDescription, block: Block, room: float) -> BackendDesc
 
 
 def with_memory(backend: BackendDescription, capacity: int) -> BackendDescription:
-    """The chip with so many bytes."""
+    """Return the chip with so many bytes."""
     first, *others = backend.memories
     return replace(backend, memories=(replace(first, bytes=capacity), *others))
 
@@ -172,7 +173,8 @@ def with_memory(backend: BackendDescription, capacity: int) -> BackendDescriptio
 def proposed_orders(
     block: Block, backend: BackendDescription, count: int, seconds: float
 ) -> list[tuple[int, ...]]:
-    """The order that `search-order` finds of a block, and those with `count` candidates it lists.
+    """Return the order that `search-order` finds for a block, and those that it lists with `count`
+    candidates.
 
     A candidate of a subgraph stands among the orders found of the others.
     """

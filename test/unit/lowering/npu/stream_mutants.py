@@ -75,7 +75,7 @@ def _with(stream: Stream, place: int, instruction: Instruction) -> Stream:
 
 
 def _without_sync(stream: Stream) -> Iterator[Mutant]:
-    """A sync that something needs waits for nothing: for the first instruction, long ended."""
+    """Let a needed sync wait for nothing: for the first instruction, which ended long ago."""
     for place, instruction in enumerate(stream.instructions):
         if instruction.kind is Kind.SYNC:
             # It stays as an instruction, so that all numbers and fetches are what they were.
@@ -84,14 +84,15 @@ def _without_sync(stream: Stream) -> Iterator[Mutant]:
 
 
 def _harmless(stream: Stream, place: int) -> int:
-    """What the unit has waited for anyway: the last instruction of its own, or the first sync."""
+    """Return waits that the unit has satisfied anyway: its own last instruction, or the first
+    sync."""
     unit = stream.instructions[place].unit
     own = [n for n in range(place) if stream.instructions[n].unit == unit]
     return own[-1] if own else place - 1
 
 
 def _freed_early(stream: Stream) -> Iterator[Mutant]:
-    """The use of a buffer ends before one of its readers, unless another one is behind it."""
+    """End the use of a buffer before one of its readers, unless another reader follows."""
     order = HappensBefore(stream)
     for number, buffer in enumerate(stream.buffers):
         for last in buffer.last:
@@ -133,7 +134,7 @@ def _unit_swapped(stream: Stream) -> Iterator[Mutant]:
 
 
 def _tensor_swapped(stream: Stream) -> Iterator[Mutant]:
-    """A load of another tensor of the same size."""
+    """Load another tensor of the same size."""
     for place, instruction in enumerate(stream.instructions):
         access = instruction.access
         if access is not None and instruction.kind is Kind.LOAD and len(access.tensors) == 1:
@@ -145,7 +146,7 @@ def _tensor_swapped(stream: Stream) -> Iterator[Mutant]:
 
 
 def _races(stream: Stream) -> Iterator[int]:
-    """The first of two instructions on the same bytes that one writes and nothing orders."""
+    """Return the first of two unordered instructions on the same bytes, one of which writes."""
     order = HappensBefore(stream)
     uses = [
         (place, i.kind, i.access)

@@ -62,7 +62,7 @@ def work(stream: Stream) -> list[Instruction]:
 
 
 def diamonds(sizes: list[tuple[int, int]], elements: int = 1000) -> str:
-    """A chain of forks and joins: each has two branches of so many ops, and a weight."""
+    """Return a chain of forks and joins: each has two branches of so many ops, and a weight."""
     tensor = TENSOR.format(elements)
     lines = [f"func.func @main(%x0: {tensor}) -> {tensor} {{"]
 

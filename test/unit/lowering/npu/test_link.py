@@ -32,14 +32,14 @@ def random_function(seed: int) -> func.FuncOp:
 
 
 def needed(function: func.FuncOp) -> int:
-    """The bytes of the op that uses most."""
+    """Return the bytes of the op that uses most."""
     return max(sum(map(value_bytes, {*op.operands, *op.results})) for op in function.body.block.ops)
 
 
 def linked(
     function: func.FuncOp, length: int, backend: BackendDescription
 ) -> tuple[BlockGraph, Stream, Stream]:
-    """A graph, its stream from pieces of so many ops, and its stream as a whole."""
+    """Return a graph, its stream from pieces of so many ops, and its stream as a whole."""
     graph, problem, _ = lowered_block(function.body.block, backend)
     assert problem.transfers is not None
     numbers = list(range(len(graph.ops)))

@@ -44,7 +44,7 @@ def inception_block(size: int = 14, channels: int = 32) -> ModelProto:
 
 
 def case_of_model(proto: ModelProto, memory: int) -> Case:
-    """The model, split as for a chip with so many bytes."""
+    """Return the model, split as for a chip with so many bytes."""
     context = make_context()
     source = read_source(context, proto, target="npu-small")
     select = f"select-splits{{memory={memory // DEFAULT.parts} follow-readers}}"
@@ -61,7 +61,7 @@ def case_of_model(proto: ModelProto, memory: int) -> Case:
 
 
 def check_model(proto: ModelProto, target: str, memory: int, candidates: int) -> int:
-    """Runs the model in the orders that are proposed; how many there were."""
+    """Run the model in the proposed orders; return their number."""
     case = case_of_model(proto, memory)
     backend = with_memory(load_target(target).default_backend, memory)
     orders = proposed_orders(case.block, backend, candidates, 1.0)

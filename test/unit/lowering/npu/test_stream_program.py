@@ -37,7 +37,7 @@ def programs(
 
 
 def check_random_functions(seeds: range, candidates: int, seconds: float) -> Counter[str]:
-    """Runs them; counts what ran and what has no addresses."""
+    """Run them; count those that ran and those without addresses."""
     counts = Counter[str]()
     for case, backend, program in programs(seeds, candidates, seconds):
         counts["homeless" if program.homeless else "ran"] += 1
@@ -76,7 +76,7 @@ def test_addresses_survive_both_forms() -> None:
 
 
 def check_mutants(seeds: range) -> Counter[str]:
-    """Makes mistakes in streams that run; counts them by kind."""
+    """Make mistakes in valid streams; count them by kind."""
     counts, missed = Counter[str](), list[str]()
     for seed in seeds:
         for case, backend, program in programs(range(seed, seed + 1), 1, 0.05):

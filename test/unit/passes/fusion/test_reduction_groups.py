@@ -13,7 +13,7 @@ SUM = f'braid.reduce %a {{kind = "add", dims = array<i64: 1>}} : ({WIDE}) -> {NA
 
 
 def groups(ops: str, result: str = "%s", type: str = NARROW) -> list[int]:
-    """The number of each op's group."""
+    """Return the number of each op's group."""
     text = f"func.func @main(%x: {WIDE}) -> {type} {{\n{ops}\nfunc.return {result} : {type}\n}}"
     context = make_context()
     module = parse_mlir(context, text, "test.mlir").module

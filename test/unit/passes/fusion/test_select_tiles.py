@@ -21,7 +21,7 @@ SMALL = "tensor<16x16xf32>"
 
 
 def module(lines: list[str], type: str, result: str) -> ModuleOp:
-    """A function of one argument `%x`."""
+    """Return a function of one argument `%x`."""
     body = "\n".join(lines)
     text = f"func.func @main(%x: {type}) -> {type} {{\n{body}\nfunc.return {result} : {type}\n}}"
     return parse_mlir(make_context(), text, "test.mlir").module
@@ -34,7 +34,7 @@ def chain(length: int, type: str = SMALL) -> ModuleOp:
 
 
 def chain_behind_softmax(length: int) -> ModuleOp:
-    """A pair of ops that pays as tiles, and a chain behind it."""
+    """Return a pair of ops that is faster as tiles, and a chain after it."""
     values = ["%x", *(f"%v{i}" for i in range(length))]
     lines = [
         f"%v{i} = braid.neg {values[i]} : ({TYPE}) -> {TYPE}"

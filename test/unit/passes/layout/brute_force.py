@@ -104,7 +104,7 @@ class BruteForce:
         return math.prod(len(variable.options) for variable in self.variables)
 
     def least(self) -> float:
-        """The least cost; infinity where nothing fits together."""
+        """Return the least cost; infinity if no choices are compatible."""
         options = (variable.options for variable in self.variables)
         return min(map(self._cost, itertools.product(*options)))
 
@@ -146,7 +146,7 @@ class BruteForce:
         return best
 
     def _extend(self, have: frozenset[Layout]) -> dict[frozenset[Layout], float]:
-        """What it costs to add each set of other layouts to `have`."""
+        """Return the cost of adding each set of other layouts to `have`."""
         if have in self._extensions:
             return self._extensions[have]
         best = {frozenset[Layout](): 0.0}
@@ -167,7 +167,7 @@ class BruteForce:
 
 
 def _handed(op: Operation) -> Iterator[tuple[list[SSAValue], list[tuple[SSAValue, Block]]]]:
-    """The names that one value has in control flow, and where it is read to become that."""
+    """Return the names that one value has in control flow, and where it is read under each."""
     blocks = [region.block for region in op.regions if region.blocks]
     ends = [(block.last_op, block) for block in blocks]
     assert op.parent is not None
@@ -188,7 +188,7 @@ def _handed(op: Operation) -> Iterator[tuple[list[SSAValue], list[tuple[SSAValue
 
 
 def _child(block: Block, user: Block) -> Iterator[Block]:
-    """The block right inside of `block` that has `user` in it, or none."""
+    """Return the block directly inside of `block` that contains `user`, or None."""
     current: Block | None = user
     while current is not None:
         parent = current.parent_op()

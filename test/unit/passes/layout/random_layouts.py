@@ -58,7 +58,7 @@ class RandomLayouts:
         return f"%v{self.count}"
 
     def _block(self, values: list[str], depth: int, size: int) -> list[str]:
-        """Adds items; gives all values that are visible at the end."""
+        """Add items; return all values that are visible at the end."""
         values = list(values)
         if not values or self.random.random() < 0.7:
             values += self._op(values)
@@ -97,7 +97,7 @@ class RandomLayouts:
         return f"{{operands = [{wanted}], results = [{made}]{cost}}}"
 
     def _group(self, values: list[str]) -> str:
-        """A group or a bare op, whose layouts and costs are derived."""
+        """Return a group or a bare op, whose layouts and costs are derived."""
         draw, name = self.random, self._new()
         first, second = draw.choice(values), draw.choice(values)
         if draw.random() < 0.3:
@@ -176,5 +176,5 @@ class RandomLayouts:
 
 
 def random_layouts(seed: int) -> str:
-    """The module of a seed."""
+    """Return the module of a seed."""
     return RandomLayouts(Random(seed)).text()

@@ -42,7 +42,7 @@ def check(seed: int) -> bool:
 
 
 def _selected(module: ModuleOp) -> list[float] | None:
-    """The costs of the functions, proven; None where they are infeasible."""
+    """Return the proven costs of the functions; None if they are infeasible."""
     with collect_remarks() as remarks, verifying_decisions():
         try:
             run_pipeline(make_context(), module, "select-layouts,apply-layouts")

@@ -10,7 +10,7 @@ def _matmul(name: str, a: str, b: str, c: str, extra: str = "") -> str:
 
 
 def _windows(name: str, x: str, w: str, y: str, fields: str = "", start: str | None = None) -> str:
-    """A convolution with a weight, or a pooling whose window is an empty tensor."""
+    """Return a convolution with a weight, or a pooling whose window is an empty tensor."""
     is_pool = name.startswith("pooling")
     weight = f"%w = tensor.empty() : tensor<{w}>" if is_pool else ""
     given = "" if is_pool else f", %w: tensor<{w}>"

@@ -23,7 +23,7 @@ Array = NDArray[Any]
 
 
 def converted(text: str) -> tuple[ModuleOp, ModuleOp]:
-    """The module before and after the conversion."""
+    """Yield the module before and after the conversion."""
     context = make_context()
     module = read_mlir(context, text, "linalg.mlir")
     before = module.clone()

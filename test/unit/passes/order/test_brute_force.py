@@ -38,7 +38,7 @@ def all_orders(graph: BlockGraph, begun: tuple[int, ...] = ()) -> Iterator[tuple
 
 
 def seconds_of(module: ModuleOp, order: tuple[int, ...], backend: BackendDescription) -> float:
-    """What the simulator takes for the ops of `module` in `order`."""
+    """Return the simulated time of the ops of `module` in `order`."""
     graph = graph_of(module.clone())
     block = graph.block
     last = block.last_op

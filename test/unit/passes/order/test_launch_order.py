@@ -24,7 +24,7 @@ BOUNDS = "\n".join(
 
 
 def random_launches(seed: int, count: int) -> str:
-    """A function of `count` launches, each of which reads earlier ones or the arguments."""
+    """Return a function of `count` launches, each of which reads earlier ones or the arguments."""
     rng = random.Random(seed)
     lines: list[str] = []
     functions: list[str] = []
@@ -76,7 +76,7 @@ def main_of(module: ModuleOp) -> FuncOp:
 
 
 def seconds_of(module: ModuleOp, order: tuple[int, ...] | None = None) -> float:
-    """What the launches of `module` take in `order`, by default as they stand."""
+    """Return the time of the launches of `module` in `order`, by default the given one."""
     copy = module.clone()
     block = main_of(copy).body.block
     ops, last = BlockGraph.of(block).ops, block.last_op

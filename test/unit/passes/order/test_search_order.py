@@ -30,7 +30,7 @@ def main_block(module: ModuleOp) -> BlockGraph:
 
 
 def least_peak(block: BlockGraph) -> float:
-    """The least peak over all orders, by dynamic programming over sets of ops that ran."""
+    """Return the least peak over all orders, by dynamic programming over sets of ops that ran."""
     problem = memory_problem(block, [0] * len(block.ops))
     best = {frozenset[int](): 0}
     for _ in block.ops:

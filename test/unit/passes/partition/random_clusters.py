@@ -12,7 +12,7 @@ from braid.dialects.braid.clusters import Placement, clear_placement, set_placem
 
 
 def split_at_random(module: ModuleOp, devices: list[str], random: Random) -> int:
-    """Puts every op that is computed into some cluster; how many clusters there are."""
+    """Put every computed op into some cluster; return the number of clusters."""
     count = 0
     for function in module.ops:
         if not isinstance(function, FuncOp) or PREPARED_KEYS in function.attributes:

@@ -101,7 +101,7 @@ class Program:
         self.count = 0
 
     def text(self) -> str:
-        """The function."""
+        """Return the function."""
         body, values = self.block(["%x", "%y"], 1, 0)
         result = values[-1]
         return (
@@ -111,12 +111,12 @@ class Program:
         )
 
     def name(self) -> str:
-        """A new value."""
+        """Return a new value."""
         self.count += 1
         return f"%v{self.count}"
 
     def block(self, values: list[str], least: int, depth: int) -> tuple[str, list[str]]:
-        """Some ops, and the values that are known behind them."""
+        """Return some ops, and the values that are known after them."""
         random, body, known = self.random, "", list(values)
         for _ in range(max(least, random.randint(least, 5))):
             if self.left <= 0:
@@ -130,7 +130,7 @@ class Program:
         return body, known
 
     def op(self, known: list[str]) -> tuple[str, str]:
-        """An op that some backends run, with the cost of each."""
+        """Return an op that some backends run, with the cost of each."""
         random = self.random
         self.left -= 1
         name, read = self.name(), random.sample(known, min(len(known), random.choice((1, 1, 2))))
@@ -151,7 +151,7 @@ class Program:
         )
 
     def control_flow(self, known: list[str], depth: int) -> tuple[str, str]:
-        """A branch or a loop."""
+        """Return a branch or a loop."""
         random, name = self.random, self.name()
         if random.random() < 0.5:
             first, values = self.block(known, 1, depth + 1)
@@ -190,7 +190,7 @@ def _turns(op: Operation, places: tuple[str, ...]) -> bool:
 def least_cost(
     module: ModuleOp, target: Target, strategy: str, every: tuple[tuple[str, ...], ...]
 ) -> float:
-    """The cost of the best of all assignments; infinite where there is none."""
+    """Return the cost of the best of all assignments; infinite where there is none."""
     (function,) = (op for op in module.ops if isinstance(op, FuncOp))
     ops, counts = assigned_ops(function), ExecutionCounts.of(module)
 
@@ -213,7 +213,7 @@ def least_cost(
 
 
 def check(seed: int, directory: Path, most: int) -> None:
-    """Compares the pass with all assignments; its claims are verified."""
+    """Compare the pass with all assignments; its claims are verified."""
     random = Random(seed)
     two = seed % 5 == 0
     path = directory / f"random{seed}.toml"

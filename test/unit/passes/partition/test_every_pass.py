@@ -91,7 +91,7 @@ Home = tuple[str, ...]
 
 
 def placed_ops(module: ModuleOp) -> Iterator[tuple[Operation, Home]]:
-    """The ops that run in clusters, outside of groups."""
+    """Return the ops that run in clusters, outside of groups."""
 
     def visit(op: Operation, home: Home) -> Iterator[tuple[Operation, Home]]:
         for region in op.regions:
@@ -141,7 +141,7 @@ def check_survival(
 
 
 def named_program(text: str, seed: int) -> ModuleOp:
-    """The program, of which every op has a name and a random cluster."""
+    """Return the program, in which every op has a name and a random cluster."""
     module = parse_mlir(make_context(), text, "p.mlir").module
     for number, op in enumerate(module.walk()):
         if not isinstance(op, ModuleOp | FuncOp) and op.results:
@@ -169,7 +169,7 @@ def check_pass(context: Context, module: ModuleOp, name: str, state: str) -> boo
 
 
 def check_all(program: tuple[str, dict[str, np.ndarray]], seed: int) -> set[str]:
-    """Runs every pass on every state; the names of those that took some."""
+    """Run every pass on every state; return the names of passes that accepted some."""
     text, parameters = program
     context = make_context()
     x = np.random.default_rng(0).standard_normal((1, 4, 6, 6)).astype(np.float32)

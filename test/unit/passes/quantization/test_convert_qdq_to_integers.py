@@ -60,14 +60,14 @@ class Graph:
         return name
 
     def input(self, *shape: int) -> str:
-        """A dequantized input."""
+        """Return a dequantized input."""
         kind, name = self.kind(), self.name("x")
         self.inputs[name] = self.numbers(kind, *shape)
         zero = self.constant(self.numbers(kind).reshape(()))
         return self.add("DequantizeLinear", name, self.scale(), zero)
 
     def weight(self, *shape: int, axis: int | None = None) -> str:
-        """A dequantized weight, with a scale for each filter where `axis` is given.
+        """Return a dequantized weight, with a scale for each filter where `axis` is given.
 
         A half is of either sign, with zero points.
         """

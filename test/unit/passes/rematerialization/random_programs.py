@@ -48,7 +48,7 @@ class RandomProgram:
         return name
 
     def _block(self, seen: list[str], depth: int, size: int) -> list[str]:
-        """Adds `size` items; gives all values that are visible at the end."""
+        """Add `size` items; return all values that are visible at the end."""
         seen = list(seen)
         for _ in range(size):
             kind = self.random.choice(["op", "op", "op", "op", "if", "switch", "for", "while"])
@@ -111,7 +111,7 @@ class RandomProgram:
         self._add(seen, 'opaque "o"', [first, self._pick(seen)], shape, data)
 
     def _like(self, seen: list[str], shape: Shape) -> str:
-        """A visible value of `shape`; there is an argument of each."""
+        """Return a visible value of `shape`; there is an argument of each shape."""
         return self.random.choice([v for v in seen if self.shapes[v] == shape][-5:])
 
     def _shape(self) -> Shape:
@@ -180,7 +180,7 @@ def _fit(first: Shape, second: Shape) -> bool:
 
 
 def random_program(seed: int) -> tuple[str, bool]:
-    """The function of a seed, and whether it has opaque ops."""
+    """Return the function of a seed, and whether it has opaque ops."""
     random = Random(seed)
     program = RandomProgram(random)
     text = program.text(random.randint(3, 9))

@@ -62,7 +62,7 @@ def options_for(random: Random, blocks: list[Block]) -> Options:
 
 
 def expected_choices(blocks: list[Block], options: Options) -> list[tuple[ByHand, Choice]] | None:
-    """The one choice for each block; None where there are too many to try."""
+    """Return the only choice for each block; None if there are too many to try."""
     found: list[tuple[ByHand, Choice]] = []
     for block in blocks:
         hand = ByHand(block, options)
@@ -79,7 +79,7 @@ def expected_choices(blocks: list[Block], options: Options) -> list[tuple[ByHand
 
 
 def of_all_blocks(choices: list[tuple[ByHand, Choice]]) -> Sets:
-    """The sets for ops in regions too; what is copied there is copied with what it needs."""
+    """Return the sets for ops in regions too; operands of a copy there are copied with it."""
     wanted: Sets = {}
     gone = set[Operation]()
     for hand, choice in reversed(choices):
@@ -93,7 +93,7 @@ def of_all_blocks(choices: list[tuple[ByHand, Choice]]) -> Sets:
 
 
 def decided(module: ModuleOp) -> Sets:
-    """The sets that stand in attributes."""
+    """Return the sets in attributes."""
     members: dict[int, list[Operation]] = {}
     for op in module.walk():
         for number in _numbers(op, "braid.recompute_sets"):
@@ -135,7 +135,7 @@ def unread(module: ModuleOp) -> int:
 
 
 def require_only_copies(module: ModuleOp, limit: int | None) -> None:
-    """What is larger than `limit` is not stored, unless a block hands it on."""
+    """Check that values larger than `limit` are not stored, unless a block yields them."""
     for op in module.walk():
         if limit is None or op.regions or "braid.recomputed" in op.attributes:
             continue

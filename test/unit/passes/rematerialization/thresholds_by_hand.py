@@ -59,7 +59,7 @@ Edge = tuple[SSAValue, Operation]
 
 
 def seen(value: SSAValue) -> SSAValue:
-    """The tensor that a reshape shows."""
+    """Return the tensor of which a reshape is a view."""
     while isinstance(value, OpResult) and value.op.name == "braid.reshape":
         value = value.op.operands[0]
     return value
@@ -103,7 +103,7 @@ class ByHand:
         self.reads = cache(self._reads)
 
     def _reads(self, op: Operation) -> frozenset[SSAValue]:
-        """What `op` reads that is not made inside of it."""
+        """Return the operands of `op` and its regions from outside."""
         values = (seen(value) for inner in op.walk() for value in inner.operands)
         return frozenset(value for value in values if not _is_inside(value, op))
 
@@ -185,7 +185,8 @@ class ByHand:
         return bool(tests) and (all(tests) if options.mode == "all" else any(tests))
 
     def members(self, value: SSAValue, reader: Operation) -> frozenset[Operation]:
-        """The maker of `value`, and what it needs that is not stored for it, without products."""
+        """Return the maker of `value`, and its operands that are not stored for it, without
+        products."""
         longer = any(self.paths(value.owner, reader))
         found = {value.owner}
         while True:
@@ -220,7 +221,7 @@ class ByHand:
         return found
 
     def _running(self, sets: dict[Edge, frozenset[Operation]]) -> set[Operation]:
-        """What runs where it stands if `sets` are made."""
+        """Return the ops that run in place if `sets` are applied."""
         used = {value for _, value in ((op, v) for op in self.ops for v in self.reads(op))}
         stay = {
             op
@@ -247,7 +248,7 @@ class ByHand:
 
 
 def inner_peak(op: Operation) -> int:
-    """The most bytes of what is made in the regions of `op`."""
+    """Return the most bytes of values in the regions of `op`."""
     peaks = [0]
     for region in op.regions:
         for block in region.blocks:
@@ -267,7 +268,7 @@ def fuses(producer: Operation, reader: Operation) -> bool:
 
 
 def leaf_readers(value: SSAValue, reader: Operation) -> Iterator[Operation]:
-    """The ops that compute with `value`: `reader`, or ops in its regions."""
+    """Return the ops that compute with `value`: `reader`, or ops in its regions."""
     for op in reader.walk():
         if op.name != "braid.reshape" and value in map(seen, op.operands):
             yield op

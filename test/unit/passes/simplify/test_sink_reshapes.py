@@ -16,7 +16,7 @@ EXTENTS = st.lists(st.integers(1, 4), min_size=1, max_size=4)
 
 
 def joined(extents: list[int], cuts: list[bool]) -> list[int]:
-    """The extents with neighbours multiplied where no cut is between them."""
+    """Return the extents, multiplied where no cut separates neighbours."""
     result = [extents[0]]
     for extent, cut in zip(extents[1:], cuts, strict=False):
         result = [*result, extent] if cut else [*result[:-1], result[-1] * extent]

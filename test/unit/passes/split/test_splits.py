@@ -49,7 +49,7 @@ Make = Callable[..., Operation]
 
 
 def function(shapes: list[Shape], make: Make) -> ModuleOp:
-    """A module whose `@main` applies the op that `make` makes, and negates its first result."""
+    """Return a module whose `@main` applies the op of `make`, and negates its first result."""
     main = func.FuncOp("main", ([TensorType(f32, shape) for shape in shapes], []))
     block = main.body.block
     op = make(*block.args)
@@ -214,7 +214,7 @@ def top_k(random: Random) -> tuple[list[Shape], Make]:
 
 
 def group(random: Random) -> tuple[list[Shape], Make]:
-    """A convolution without padding, a bias and a constant scale per column."""
+    """Return a convolution without padding, a bias and a constant scale per column."""
     _, c, _, w = shape = random.randint(1, 2), random.randint(1, 3), 7, random.randint(3, 6)
     numbers = np.arange(w - 2, dtype=np.float32).reshape(1, 1, 1, w - 2)
     weight, bias = (random.randint(1, 4), c, 3, 3), (1, 1, 1, 1)
@@ -234,7 +234,7 @@ def group(random: Random) -> tuple[list[Shape], Make]:
 
 
 def constant_indices(random: Random, shape: Shape, extent: int) -> Callable[[SSAValue], ConstantOp]:
-    """Makes a constant of indices in front of the op that is being made."""
+    """Insert a constant of indices before the op that is being made."""
     numbers = np.array([random.randrange(-extent, extent) for _ in range(math.prod(shape))])
     array = numbers.reshape(shape).astype(np.int64)
 

@@ -12,7 +12,8 @@ Array = NDArray[Any]
 
 
 def module_of(lines: str) -> str:
-    """A function of `lines`, whose operands %a, %b, … have their types there; %y is the result.
+    """Return a function of `lines`, whose operands %a, %b, … have their types there; %y is the
+    result.
 
     `%a: tensor<4xf32>` makes an argument; what is behind the last `->`, or the only type of a
     line, is the result's type.
@@ -44,7 +45,7 @@ def inputs_of(text: str) -> list[Array]:
 
 
 def reference(text: str, inputs: list[Array]) -> Array:
-    """What StableHLO's reference interpreter computes."""
+    """Return the results of StableHLO's reference interpreter."""
     with ir.Context() as context:
         assert register_stablehlo(context)
         stablehlo: Any = __import__(f"{package()}._mlir_libs._stablehlo", fromlist=["_stablehlo"])

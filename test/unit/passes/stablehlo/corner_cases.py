@@ -5,7 +5,7 @@ _I = "tensor<3x4xi32>"
 
 
 def _window(element: str, name: str, initial: str, fields: str, x: str, result: str) -> str:
-    """A window over `%a`, or over the constant `x`."""
+    """Return a window over `%a`, or over the constant `x`."""
     operand = "%a: tensor<3x4xf32>"
     constant = ""
     if x:

@@ -47,7 +47,7 @@ def entry(module: ModuleOp) -> func.FuncOp:
 
 
 def measured_peak(main: func.FuncOp, trace: list[Operation]) -> tuple[int, int]:
-    """The most bytes of the arena that were live at once, as run and as predicted."""
+    """Return the most bytes of the arena that were live at once, as run and as predicted."""
     assignment = StorageAssignment(main, MemorySpaces(load_target("host")))
     first: dict[Storage, int] = {}
     last: dict[Storage, int] = {}

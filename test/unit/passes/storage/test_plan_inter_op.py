@@ -163,7 +163,7 @@ def test_no_speed_of_streams_makes_a_kernel_read_what_is_not_meant_for_it(
 
 
 def check_plan(main: func.FuncOp) -> None:
-    """What `--verify-decisions` does, which knows nothing of `InterOpOrder`."""
+    """Check the plan as `--verify-decisions` does, which does not use `InterOpOrder`."""
     TaggedRun(main, arena_sizes(main)).run()
 
 

@@ -166,7 +166,7 @@ class Execution:
                 pass
 
     def read(self, call: func.CallOp) -> Value:
-        """What a call computes of its operands, which must be what was computed for it."""
+        """Return a call's result for its operands, which must be those computed for it."""
         read = tuple(self.memory.read(self.buffers[v]) for v in call.operands)
         assert read == tuple(self.expected[v] for v in call.operands)
         return hash((call, read))
@@ -222,7 +222,7 @@ def programs(draw: st.DrawFn, generator: type[Generator] = Generator) -> str:
 
 
 def planned(program: str) -> func.FuncOp:
-    """The function of a program after its memory has been planned."""
+    """Return the function of a program after its memory has been planned."""
     module = parse_mlir(make_context(), program, "program.mlir").module
     PlanMemoryPass(time_limit=0.2).apply(Context(), module)
     main = next(iter(module.ops))

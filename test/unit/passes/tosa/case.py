@@ -26,14 +26,14 @@ class Case(NamedTuple):
 
 
 def shape(name: str, *extents: int) -> str:
-    """A line that defines a list of extents."""
+    """Return a line that defines a list of extents."""
     values = f"dense<{list(extents)}> : tensor<{len(extents)}xindex>"
     type = f"!tosa.shape<{len(extents)}>"
     return f"{name} = tosa.const_shape {{values = {values}}} : () -> {type}\n"
 
 
 def module_of(case: Case) -> str:
-    """A module with the case as its only function, in TOSA's custom syntax."""
+    """Return a module with the case as its only function, in TOSA's custom syntax."""
     arguments = [
         f"%{name}: tensor<{t}>" for name, t in zip("abc", case.types.split(), strict=False)
     ]

@@ -12,7 +12,7 @@ _POOLED = "(tensor<1x4x4x2xf32>) -> tensor<1x3x3x2xf32>"
 
 
 def convolved(x: Array, w: Array, bias: Array, stride: int, pad: int) -> Array:
-    """A convolution on `[N, H, W, C]` with weights `[O, KH, KW, I]`, by its definition."""
+    """Return a convolution on `[N, H, W, C]` with weights `[O, KH, KW, I]`, by its definition."""
     x = np.pad(x, [(0, 0), (pad, pad), (pad, pad), (0, 0)])
     kernel = w.shape[1]
     extent = (x.shape[1] - kernel) // stride + 1

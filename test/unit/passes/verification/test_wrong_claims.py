@@ -107,7 +107,7 @@ func.func private @k(tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
 
 
 def crash(text: str, pipeline: str) -> str:
-    """What the crash says that the last pass of a pipeline ends in."""
+    """Return the message of the crash with which the last pass of a pipeline ends."""
     context = make_context()
     module = parse_mlir(context, text, "f.mlir").module
     with verifying_decisions(), pytest.raises(PassCrashError) as caught:
@@ -122,7 +122,7 @@ def runs(text: str, pipeline: str) -> None:
 
 
 def after(function: Callable[..., Any], change: Callable[[Any], Any]) -> Callable[..., Any]:
-    """`function` with its result changed."""
+    """Return `function` with its result changed."""
 
     def changed(*args: Any, **kwargs: Any) -> Any:
         return change(function(*args, **kwargs))
@@ -164,7 +164,7 @@ def test_layouts(
 
 
 def _other(solution: Solution) -> tuple[int, ...]:
-    """The assignment in which the reader takes its other layout, with a reorder for it."""
+    """Return the assignment in which the reader takes its other layout, with a reorder for it."""
     first, *rest = solution.assignment
     assert not first
     return (0, 0, *(1 - x for x in rest[1:2]), *rest[2:])

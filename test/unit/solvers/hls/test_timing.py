@@ -9,7 +9,8 @@ from braid.solvers.hls.timing import Clocked, Deadlock, Fifos, Tokens, ends_of
 
 
 def stepped(processes: list[Clocked], depths: list[int], most: int = 2000) -> list[int] | None:
-    """Ends by stepping; None where it has not ended after `most`. Shares nothing but the data."""
+    """Return the ends by stepping; None if it has not ended after `most`. Shares nothing but the
+    data."""
     tick = [0] * len(processes)
     ends: list[int | None] = [None] * len(processes)
     written: dict[int, list[int]] = {}

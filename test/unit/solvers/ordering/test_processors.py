@@ -32,7 +32,7 @@ def problems(draw: st.DrawFn, most: int = 6) -> ProcessorProblem:
 
 
 def least_makespan(problem: ProcessorProblem) -> float:
-    """The least makespan, without the schedules that the search is among.
+    """Return the least makespan, without the schedules that the search considers.
 
     Whenever an op ends, every one that is ready may start, or wait for another end.
     """
@@ -51,7 +51,7 @@ def least_makespan(problem: ProcessorProblem) -> float:
 
 
 def _rigid(problem: ProcessorProblem, modes: tuple[tuple[float, int], ...], best: float) -> float:
-    """The least makespan of ops of given width, by trying which subset of the ready ones starts."""
+    """Return the least makespan of ops of given width, by trying each subset of ready ops."""
     stack: list[tuple[float, frozenset[int], tuple[tuple[float, int], ...]]] = [
         (0.0, frozenset(), ())
     ]

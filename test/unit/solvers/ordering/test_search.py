@@ -71,7 +71,7 @@ def random_latency(random: Random, graph: Graph) -> LatencyProblem:
 
 
 def peak(problem: MemoryProblem, order: Sequence[int]) -> int:
-    """The peak by the definition: for every step the tensors that are live, added up."""
+    """Return the peak by its definition: the sum of live tensors at every step."""
     place = {op: step for step, op in enumerate(order)}
     highest = problem.base + sum(t.size for t in problem.tensors if t.producer is None)
     workspace = problem.workspace or (0,) * len(order)
@@ -128,7 +128,7 @@ def check_latency(seed: int) -> None:
 
 
 def check_annealing(seed: int) -> None:
-    """What the C code says of an order is so, and it never returns a worse one."""
+    """Check the C code's figures of an order, and that it never returns a worse one."""
     random = Random(seed)
     problem = random_memory(random, random_graph(random, random.randint(1, 20)))
     start = list(problem.graph.topological_order)

@@ -57,7 +57,7 @@ def schedules(problem: LatencyProblem, order: list[int]) -> Iterator[float]:
 
 
 def check_choices(seed: int) -> None:
-    """Giving each stage to the unit that is free first loses nothing over all orders."""
+    """Check that giving each stage to the unit that is free first loses nothing over all orders."""
     problem = computing(Random(seed), 1)
     if sum(count > 1 for count in problem.counts) and all(s.waits for (s,) in problem.stages):
         best = min(value for o in all_orders(problem.graph) for value in schedules(problem, o))
@@ -67,7 +67,7 @@ def check_choices(seed: int) -> None:
 
 
 def check_computing(seed: int) -> None:
-    """The exact search finds the least time, which no bound is above."""
+    """Check that the exact search finds the least time, and that no bound is above it."""
     problem = computing(Random(seed), 3)
     least = min(problem.evaluate(order) for order in all_orders(problem.graph))
     assert problem.lower_bound() <= least + ROUNDING, seed

@@ -12,7 +12,7 @@ from braid.solvers.ordering.upstream_units import Flags, Side, upstream_unit_bou
 
 
 def fastest(ops: Side, upstream: Side, waits: Flags) -> float:
-    """The makespan of the best orders on both machines, tried one by one."""
+    """Return the makespan of the best orders on both machines, tried one by one."""
     best = float("inf")
     for fed in permutations(range(len(upstream.heads))):
         ends, now = np.zeros(len(fed)), 0.0
@@ -46,7 +46,8 @@ def test_no_schedule_is_below_the_bound(seed: int, count: int, fed: int) -> None
 
 
 def grouped(groups: int) -> LatencyProblem:
-    """Groups of two loads of 4 seconds: each feeds an op of 1, and both of these one of 9."""
+    """Return groups of two loads of 4 seconds: each feeds an op of 1, and both of these one of
+    9."""
     edges = [(3 * group + part, 3 * group + 2) for group in range(groups) for part in range(2)]
     graph = Graph.from_edges(3 * groups, edges)
     values = tuple(Value(1, None, (op,), 4.0) for op in range(3 * groups) if op % 3 < 2)

@@ -52,7 +52,7 @@ def random_problem(seed: int) -> PartitionProblem:
 
 
 def with_replicas(problem: PartitionProblem, seed: int) -> PartitionProblem:
-    """The same, where ops may be on two or all of the devices, which then take turns."""
+    """Return the same problem, where ops may be on two or all devices, which then take turns."""
     random = Random(seed)
     sets = [list(s) for n in (2, 3) for s in combinations(range(problem.devices), n)]
     replicas = random.sample(sets, min(len(sets), random.choice((1, 1, 2))))
@@ -75,7 +75,7 @@ def with_replicas(problem: PartitionProblem, seed: int) -> PartitionProblem:
 
 
 def longest_alternation(problem: PartitionProblem, device: tuple[int, ...], k: int) -> float:
-    """The most stretches of ops on `k`, with others between, on any path; path by path."""
+    """Return the most stretches of ops on `k`, separated by others, on any path; path by path."""
 
     def walk(op: int, inside: bool) -> float:
         here = device[op] == k

@@ -64,7 +64,7 @@ def transferred(graph: ColoredGraph, of: Sequence[int]) -> int:
 
 
 def fewest(graph: ColoredGraph) -> tuple[int, int]:
-    """The fewest clusters of any partition that is allowed, and the least bytes between so few."""
+    """Return the fewest clusters of any allowed partition, and the least bytes between so few."""
     placed = [op for op, color in enumerate(graph.color) if color != ALONE]
     best = len(placed), 1 << 30
     for blocks in partitions(len(placed)):

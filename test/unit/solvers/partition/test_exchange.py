@@ -14,7 +14,7 @@ from test.unit.solvers.partition.test_brute_force import random_problem, with_re
 
 
 def best_of_pairs(groups: Groups, device: list[int]) -> float:
-    """The least cost of those in which what is on two devices is on either."""
+    """Return the least cost of assignments in which ops on two devices are on either."""
     least = np.inf
     devices = range(groups.problem.devices)
     for a, b in product(devices, devices):

@@ -16,7 +16,7 @@ from test.unit.solvers.rematerialization.test_solve import problems, shortest_du
 
 
 def best_of(problem: Problem, budget: int, share: float) -> tuple[int, ...] | None:
-    """The solver of the parts: that of the whole."""
+    """Return the solver of the parts: that of the whole problem."""
     assert 0 < share <= 1
     try:
         return solve(problem, budget, time_limit=2).sequence
@@ -25,7 +25,8 @@ def best_of(problem: Problem, budget: int, share: float) -> tuple[int, ...] | No
 
 
 def chained(parts: list[Problem]) -> Problem:
-    """The problems one after the other: each op without inputs reads what the last one kept."""
+    """Return the problems in sequence: each op without inputs reads the value that the last one
+    kept."""
     sizes, ops, last = list[int](), list[Op](), ()
     for part in parts:
         first = len(sizes)

@@ -30,7 +30,7 @@ def blocks(costs: list[tuple[int, int]]) -> Problem:
 
 
 def bound_by_parts(problem: Problem, budget: int, sequence: tuple[int, ...]) -> float:
-    """What the parts prove, in the problem's unit."""
+    """Return the bound that the parts prove, in the problem's unit."""
     progress = Progress(problem, budget, sequence, Deadline.after(30))
     for _ in prove_by_parts(progress, 0, BLOCK):
         pass

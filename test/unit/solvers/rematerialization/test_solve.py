@@ -17,7 +17,7 @@ from braid.solvers.rematerialization import (
 
 
 def training_chain(sizes: list[int], durations: list[int]) -> Problem:
-    """A forward chain and its backward: step i's gradient reads activations i and i - 1."""
+    """Return a forward chain and its backward: step i's gradient reads activations i and i - 1."""
     count = len(sizes)
     ops = [Op(durations[i], (i - 1,) if i else (), (i,)) for i in range(count)]
     for i in reversed(range(count)):

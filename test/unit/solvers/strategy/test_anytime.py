@@ -19,7 +19,7 @@ from braid.solvers.strategy.residual import Residual
 
 
 def cost_after(monkeypatch: pytest.MonkeyPatch, seed: int, looks: int) -> float:
-    """What is reached when the clock has been looked at so often."""
+    """Return the cost after so many looks at the clock."""
     problem = planted_strategies(80, seed, memory=True)
     monkeypatch.setattr(minimize, "_ANNEALINGS", 0)  # C code looks at another clock
     clock = count()

@@ -28,7 +28,7 @@ from braid.solvers.strategy.residual import Residual
 
 
 def total(problem: StrategyProblem, choice: tuple[int, ...]) -> float:
-    """The cost of a choice, by the definition; shares nothing with the solver."""
+    """Return the cost of a choice by its definition; shares no code with the solver."""
     memory = problem.memory
     if memory is not None:
         if memory.limit < 0:

@@ -88,7 +88,7 @@ def process(rng: np.random.Generator, reads: int) -> Process:
 
 
 def reordered(rng: np.random.Generator, reads: int) -> list[Process]:
-    """What fills a memory with an image, and what gives it in beats of other sizes."""
+    """Return processes that fill a memory with an image, and emit it in beats of other sizes."""
     every, passes = np.arange(reads), int(rng.integers(1, 4))
     writes = (np.arange(int(rng.integers(1, 9))) + 1) * passes - 1
     fill = Process("fill", reads, every, np.array([reads - 1]), 0)
@@ -96,7 +96,7 @@ def reordered(rng: np.random.Generator, reads: int) -> list[Process]:
 
 
 def chain(seed: int) -> Network:
-    """A chain, and a second channel around one that writes as often as it reads."""
+    """Return a chain, and a second channel around one that writes as often as it reads."""
     rng = np.random.default_rng(seed)
     processes = [source(int(rng.integers(3, 9)))]
     memories: list[int] = []

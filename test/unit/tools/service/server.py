@@ -95,7 +95,7 @@ def until(holds: Any, seconds: float = 120) -> None:
 
 
 def members(session: int) -> list[int]:
-    """Processes of a session, by ps."""
+    """Return processes of a session, by ps."""
     said = subprocess.run(
         ["ps", "-o", "pid=,stat=", "-s", str(session)], capture_output=True, text=True
     )

@@ -30,7 +30,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def asked(server: Server, method: str, path: str, **headers: str) -> http.client.HTTPResponse:
-    """The answer to a request with these headers alone, `_` in their names standing for `-`."""
+    """Return the answer to a request with these headers alone; `_` in their names means `-`."""
     connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=60)
     connection.putrequest(method, path, skip_host="Host" in headers)
     for name, value in headers.items():
@@ -44,7 +44,7 @@ def bearer(server: Server) -> dict[str, str]:
 
 
 def log_in(server: Server, **headers: str) -> tuple[str, str]:
-    """The cookie and its whole header."""
+    """Return the cookie and its whole header."""
     said = asked(server, "POST", "/session", **bearer(server), **headers)
     assert said.status == 204
     header = said.headers["Set-Cookie"]
@@ -218,7 +218,7 @@ def received(connection: socket.socket) -> bytes:
 
 
 def drip(connection: socket.socket, pieces: Iterator[bytes]) -> None:
-    """A piece every tenth of a second, until nobody listens."""
+    """Send a piece every tenth of a second until the connection closes."""
     try:
         for piece in pieces:
             connection.sendall(piece)

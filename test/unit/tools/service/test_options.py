@@ -23,7 +23,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture
 def open_model(tmp_path: Path) -> Path:
-    """y = x · k, of any batch and width; k may be made a constant."""
+    """Return y = x · k, of any batch and width; k may be a constant."""
     nodes = [helper.make_node("Mul", ["x", "k"], ["y"], "scaled")]
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", "width"])
     k = helper.make_tensor_value_info("k", TensorProto.FLOAT, [1])

@@ -46,7 +46,7 @@ def plain(client: Client) -> str:
 
 @pytest.fixture(scope="module")
 def compiled(server: Server) -> str:
-    """A task that is done."""
+    """Return a task that has ended."""
     task = plain(server.client)
     server.client.wait(task)
     return task
@@ -310,7 +310,7 @@ def test_a_client_that_goes_away_leaves_nothing(server: Server, tmp_path: Path) 
 
 
 def known_tasks(server: Server) -> set[str]:
-    """Identifiers alone: the states of tasks change while others look."""
+    """Return identifiers only: the states of tasks change meanwhile."""
     return {task["id"] for task in server.ask("GET", "/tasks?count=1000")[1]}
 
 

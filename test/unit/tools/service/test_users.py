@@ -93,7 +93,7 @@ def test_health_needs_no_token(server: Server) -> None:
 
 @contextmanager
 def proxied(server: Server, directory: Path) -> Iterator[ssl.SSLContext]:
-    """The example of a proxy, before the server on its own port."""
+    """Start the example of a proxy before the server, on its own port."""
     assert NGINX is not None and OPENSSL is not None
     name = ["-subj", "/CN=tuner.example", "-addext", "subjectAltName=DNS:localhost"]
     keys = ["-keyout", "key.pem", "-out", "cert.pem", "-days", "1"]

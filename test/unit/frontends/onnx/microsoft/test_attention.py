@@ -35,7 +35,7 @@ def dims(rng: Rng) -> tuple[int, int, int, int, int]:
 
 
 def mask_of(rng: Rng, batch: int, length: int, total: int) -> tuple[Array | None, Sequence[Any]]:
-    """A mask and the names of its dims; no row of which hides all keys but those after it."""
+    """Return a mask and the names of its dims; no row hides all keys except later ones."""
     form = rng.integers(0, 5)
     if form == 0:
         return rng.integers(1, total + 1, batch).astype(np.int32), ["b"]

@@ -38,7 +38,7 @@ VARIANTS = 40
 
 
 def damaged(rng: Rng, array: Array) -> Array:
-    """The array with another extent, a dim more or a dim less."""
+    """Return the array with another extent, a dim more or a dim less."""
     form = rng.integers(0, 3)
     if form == 0 or not array.ndim:
         return array[None]

@@ -88,7 +88,7 @@ def fused_gemm(rng: Rng) -> Case:
 
 
 def convolution(rng: Rng) -> tuple[list[int], list[int], dict[str, Any]]:
-    """The shapes of data and filters, and attributes."""
+    """Return the shapes of data and filters, and attributes."""
     rank, group = int(rng.integers(1, 3)), int(rng.integers(1, 3))
     kernel = [int(n) for n in rng.integers(1, 4, rank)]
     attributes: dict[str, Any] = {"group": group}

@@ -59,7 +59,8 @@ def rotary(rng: Rng) -> Case:
 
 
 def group_query(rng: Rng) -> Case:
-    """A prompt, a token for each of a batch whose caches differ in length, or a chunk of one."""
+    """Return a prompt, a token for each of a batch whose caches differ in length, or a chunk of
+    one."""
     form = rng.integers(0, 3)
     batch = int(rng.integers(1, 4)) if form < 2 else 1
     length = 1 if form == 1 else int(rng.integers(1, 6))

@@ -30,12 +30,12 @@ def bytes_of(rng: Rng, shape: Any, kind: Any = np.uint8) -> Array:
 
 
 def scale(rng: Rng) -> Array:
-    """A scale; sometimes a power of two, of which quotients are exact, so that halves occur."""
+    """Return a scale; sometimes a power of two, whose quotients are exact, so that halves occur."""
     return number(2.0 ** rng.integers(-6, -2) if rng.random() < 0.3 else rng.uniform(0.01, 0.1))
 
 
 def quantized(rng: Rng, shape: Any, kind: Any, can_omit: bool = True) -> list[Any]:
-    """A tensor, its scale, and its zero point, which may be left out."""
+    """Return a tensor, its scale, and its optional zero point."""
     zero = bytes_of(rng, (), kind)
     last = maybe(rng, zero) if can_omit else zero
     if rng.random() < 0.3:
@@ -152,7 +152,7 @@ def weight(rng: Rng, rows: int, columns: int, kind: Any) -> Array:
 
 
 def kinds_of_product(rng: Rng) -> tuple[Any, Any]:
-    """The types of two factors; ONNX Runtime multiplies signed ones by signed ones only."""
+    """Return the types of two factors; ONNX Runtime multiplies signed ones by signed ones only."""
     first = kind_of(rng)
     return first, np.int8 if first == np.int8 else kind_of(rng)
 

@@ -22,7 +22,7 @@ OP = "DynamicQuantizeLSTM"
 
 
 def weight(rng: Rng, directions: int, rows: int, columns: int, kind: Any) -> list[Fixed]:
-    """A weight, its scale and its zero point, of which ONNX Runtime takes only equal ones."""
+    """Return a weight, its scale and its zero point; ONNX Runtime takes only equal zero points."""
     least = 0 if kind == np.uint8 else -63
     shape = [directions, columns] if rng.random() < 0.5 else [directions]
     zero = 0 if kind == np.int8 else int(rng.integers(40, 90))
