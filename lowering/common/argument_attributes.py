@@ -13,7 +13,7 @@ _NOTHING = DictionaryAttr({})
 def argument_attributes(
     operands: int, results: int, in_place: Sequence[InPlace] = (), sizes: int = 0
 ) -> ArrayAttr[DictionaryAttr]:
-    """Return `llvm.noalias` for all buffers but those that may be another one.
+    """Return `llvm.noalias` for all buffers except those that may alias another one.
 
     The range and the `sizes` after it have no attributes.
     """

@@ -120,7 +120,7 @@ def _reorder_results(op: DecomposableOp) -> list[ReorderOp]:
 def _take_layout(value: SSAValue, layout: Layout, known: Container[Operation]) -> None:
     """Convert a value to the layout that its reader needs, and its operands likewise.
 
-    Only what a decomposition has made for this use, and what takes any layout: `known` ops stay.
+    Only ops that a decomposition made for this use, and ops that take any layout: `known` ops stay.
     """
     op = value.owner
     if not isinstance(op, StructuredOp | GatherBase) or op in known:

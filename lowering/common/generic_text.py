@@ -1,7 +1,7 @@
 """Modules in generic form, which upstream MLIR reads for every dialect.
 
-The text is that of xDSL's printer, several times as fast: it knows one form of ops, and writes each
-attribute once.
+The text equals that of xDSL's printer, but is made several times as fast: this printer knows a
+single form of ops, and prints each attribute once.
 """
 
 from collections.abc import Iterable, Mapping

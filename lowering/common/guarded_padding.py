@@ -1,7 +1,7 @@
 """Padding as one loop nest that reads where there are elements, and writes everything once.
 
-`tensor.pad` becomes a fill and a copy, which write the inside twice, one after the other. It is
-still the better form where what is padded is computed in the same kernel, in place.
+`tensor.pad` becomes a fill and a copy, which write the inside twice. It is
+still the better form if the padded value is computed in place in the same kernel.
 """
 
 from collections.abc import Sequence

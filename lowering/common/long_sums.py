@@ -1,9 +1,9 @@
 """Limit the numbers that are added one by one, and cut longer sums into parts, without IR.
 
 A sum of n rounded additions is wrong by n half units in the last place at worst, and by a fourth of
-that where all numbers are the same: a sum of 4 million tenths by 4 %. With parts that are added up,
-only the lengths of a part and of the sum of parts count (Higham, "The Accuracy of Floating Point
-Summation", SIAM J. Sci. Comput. 1993).
+that where all numbers are the same: a sum of 4 million tenths by 4 %. With partial sums, only the
+length of a part and the number of parts count (Higham, "The Accuracy of Floating Point Summation",
+SIAM J. Sci. Comput. 1993).
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,5 @@
-"""`linalg.generic` and `linalg.fill` on buffers as loops, and what these may overwrite."""
+"""`linalg.generic` and `linalg.fill` on buffers as loops, and the operands that these may
+overwrite."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -118,7 +118,7 @@ def _materialize(op: Operation) -> None:
 
 
 def _keep(op: Operation) -> None:
-    """Leave `op` as it is: the types of its values say everything."""
+    """Leave `op` unchanged: the types of its values hold all layouts."""
 
 
 def _generic(op: Operation) -> None:

@@ -88,7 +88,7 @@ class PhysicalIteration:
 def physical_iteration(
     operands: Sequence[Operand], extents: Sequence[int], is_parallel: Sequence[bool]
 ) -> PhysicalIteration:
-    """Split and order the loops for `operands`, of which the last is the result."""
+    """Split and order the loops for `operands`, the last of which is the result."""
     splits = [_split(dim, extent, operands) for dim, extent in enumerate(extents)]
     parts = [(dim, part) for dim, split in enumerate(splits) for part in split]
     sizes = [_iterations(extents[dim], part) for dim, part in parts]

@@ -34,8 +34,7 @@ class BodyEmitter:
 
     `arguments` are the values read, in the types upstream computes in, and `argument_types`
     their element types in braid; `operands` are the op's operands as upstream's tensors, and
-    `operand_types` their types in braid; `extents` are those of the dims of the iteration space,
-    open where it reaches after them.
+    `operand_types` their types in braid; `extents` are those of the dims of the iteration space.
     """
 
     builder: Builder

@@ -1,8 +1,9 @@
 """`braid.top_k` by repeated selection: k passes over the elements, without memory of its own.
 
 A rank is an i64 that is larger the earlier an element comes: its value, then its index reversed.
-Elements of at most 32 bits are compared as one integer each, value first, then index, so that a
-pass is a maximum, which upstream computes in vectors; others by value and index.
+Elements of at most 32 bits are packed with their index into one integer, the value in the high
+bits, so that a pass is a maximum, which upstream vectorizes. Other elements are compared by value
+and index.
 """
 
 from collections.abc import Sequence
@@ -169,8 +170,8 @@ def top_k(
 def _by_rank(
     builder: Builder, source: _Source, point: Sequence[SSAValue], results: Sequence[SSAValue]
 ) -> Sequence[SSAValue]:
-    """Return the k largest ranks at a point of the other dims, each the largest below the one
-    before.
+    """Return the k largest ranks at a point of the other dims, each the largest below the previous
+    one.
     """
     ascending = not source.op.largest.value.data
 
@@ -200,8 +201,8 @@ def _by_rank(
 def _by_value(
     builder: Builder, source: _Source, point: Sequence[SSAValue], results: Sequence[SSAValue]
 ) -> Sequence[SSAValue]:
-    """Return the first k elements at a point of the other dims, each the first after the one
-    before.
+    """Return the first k elements at a point of the other dims, each the first after the previous
+    one.
     """
     values_type = cast(AnyTensor, results[0].type)
     zero = constant(builder, 0, values_type.element_type)

@@ -2,9 +2,9 @@
 
 Upstream's `linalg-fuse-elementwise-ops` and its bufferization look at bodies alone: a destination
 that the body does not read, or that only dead ops read, becomes new memory without contents. That
-is right only where the nest writes every element. Elsewhere what is yielded depends on the
-destination, by an op that has no meaning to upstream, until the nest is one on buffers, where what
-is not written stays.
+is right only where the nest writes every element. For other elements, the yielded value depends on
+the destination through an op that upstream does not know. Once the nest works on buffers, elements
+that are not written keep their values.
 """
 
 from xdsl.dialects.builtin import UnrealizedConversionCastOp
@@ -37,7 +37,7 @@ def read_partly_written(function: FuncOp) -> None:
 
 
 def forget_reading(function: FuncOp) -> None:
-    """Remove what `read_partly_written` inserted, once the function is one on buffers."""
+    """Remove the ops of `read_partly_written`, once the function works on buffers."""
     for op in [op for op in function.walk() if isinstance(op, UnrealizedConversionCastOp)]:
         if len(op.inputs) == 2:
             Rewriter.replace_op(op, [], [op.inputs[0]])

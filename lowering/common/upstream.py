@@ -34,7 +34,8 @@ class _Session(threading.local):
         return self._context
 
     def manager(self, passes: Sequence[str], verifies: bool) -> Any:
-        """Return what runs the passes in the context of this thread, which is entered."""
+        """Return a function that runs the passes in the context of this thread, which is
+        entered."""
         key = (tuple(passes), verifies)
         if key not in self._managers:
             manager = passmanager.PassManager.parse(f"builtin.module({','.join(passes)})")
@@ -129,7 +130,7 @@ _BUFFERIZATION_PASSES: tuple[str, ...] = (
     "func.func(convert-elementwise-to-linalg)",
     "canonicalize",
     "cse",
-    # Producers go into their consumers: what has one reader gets no buffer.
+    # Producers are fused into their consumers: a value with one reader gets no buffer.
     "linalg-fuse-elementwise-ops",
     "canonicalize",
     "cse",

@@ -65,9 +65,9 @@ class CpuBackend(Backend):
         """Return passes for kernels that have no edge cases and compute in f32; then equal ops are
         merged.
 
-        Weights are looked at where kernels of bytes ask for it, and products of bf16 left as they
-        are where the machine has an instruction for them. Raises UnsupportedError if kernels of a
-        library are asked for and it has none.
+        Weights are analysed if int8 kernels ask for it, and bf16 products are not changed if the
+        machine has an instruction for them. Raises UnsupportedError if kernels of a library are
+        asked for and it has none.
         """
         machine, settings = job.device.machine, job.device.settings
         lanes, precision = VectorUnit.of(machine).lanes, settings.precision

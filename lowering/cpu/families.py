@@ -46,8 +46,9 @@ def cpu_families(
 ) -> tuple[KernelFamily, ...]:
     """Return all families for `machine`, in order of preference: first those of other packages.
 
-    The cheapest family that takes a group makes its kernel, the first one among equals. Where
-    results `is_strict`ly are those of the model's functions, a library makes none that is close.
+    The cheapest family that takes a group makes its kernel, the first one among equals. If
+    `is_strict`, results must be those of the model's functions, and a library's approximations are
+    not used.
     """
     generic = GenericFamily(machine)
     families = (

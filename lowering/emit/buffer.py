@@ -52,7 +52,7 @@ class Buffer:
     def prefetch(
         self, e: Emitter, offset: Index, level: int = 1, *, to_write: bool = False
     ) -> None:
-        """Prefetch the cache line of the element at `offset`, which may lie after the last one.
+        """Prefetch the cache line of the element at `offset`, which may be out of bounds.
 
         It is wanted in the cache of this `level`, 1 to 3.
         """

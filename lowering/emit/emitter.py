@@ -59,8 +59,8 @@ class Vectors(Protocol):
 class Emitter:
     """Appends ops to a function; every vector has as many elements as `unit` has lanes.
 
-    Arithmetic on numbers and sizes is done here and leaves no ops. Constants stand once each at the
-    top of the function; a size that code reads becomes an argument of it, after all others.
+    Arithmetic on numbers and sizes is done here and leaves no ops. Each constant is emitted once,
+    at the top of the function; a size that code reads becomes an additional last argument.
     """
 
     def __init__(self, entry: Block, unit: Vectors) -> None:
@@ -106,7 +106,7 @@ class Emitter:
         return Builder(InsertPoint.at_end(self._block))
 
     def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
-        """Return what `make` appends, which it does once for a key in a block and those inside."""
+        """Return the value that `make` emits, once for a key in a block and its nested blocks."""
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = make()
@@ -370,8 +370,8 @@ class Emitter:
     def unknown_mask(self) -> Value:
         """Return a mask whose lanes are all on, as only running the kernel shows.
 
-        LLVM 22 writes a whole i32 or i64 for the byte that a masked store of truncated numbers
-        stores, where it knows that one lane of the mask is on. Grids begin below 2^63.
+        For a masked store of truncated numbers, LLVM 22 writes a whole i32 or i64 instead of a byte
+        if it knows that one lane of the mask is on. Grids begin below 2^63.
         """
         if self._unknown_mask is None:
             begin, _ = self.iterations

@@ -15,7 +15,7 @@ _f32 = Float32Type()
 _MOST_OPEN = 1 << 25
 """Steps along an open dim for which sums are as exact as those of a known length.
 
-Every factor of 256 is another loop around each sum, and short ones feel it.
+Every factor of 256 adds a loop around each sum, which slows down short ones.
 """
 
 
@@ -29,8 +29,8 @@ def carry_sums(
     added: int = 1,
     most: int | None = None,
 ) -> Sequence[Value]:
-    """Emit a loop as `Emitter.carry` does, of sums to which each iteration adds `count` numbers one
-    by one.
+    """Emit a loop as `Emitter.carry` does, for sums to which each iteration adds `count` numbers
+    one by one.
 
     `most` is the most that `upper - lower` may be where these are not known: sums of more numbers
     are right too, but less exact.

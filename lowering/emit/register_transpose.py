@@ -88,7 +88,7 @@ def _gathered(
 
 
 def shuffled(e: Emitter, a: Value, b: Value, lanes: Sequence[int]) -> Value:
-    """Return a vector of the named lanes of a and b, which are numbered one after the other."""
+    """Return a vector of the named lanes of a and b, which are numbered consecutively."""
     mask = DenseArrayBase.from_list(i64, list(lanes))
     return e.insert(vector.ShuffleOp(a, b, mask, result_type=cast(VectorType[Any], a.type)))
 
@@ -97,7 +97,7 @@ def low_words(e: Emitter, numbers: Value) -> Value:
     """Return the low 32 bits of a vector of 64-bit numbers, as i32, by one shuffle of two
     registers.
 
-    With the fence LLVM sees no truncation, which takes it five instructions with AVX-512.
+    The fence hides the truncation from LLVM, for which it needs five instructions with AVX-512.
     """
     words = e.insert(vector.BitcastOp(numbers, VectorType(f32, [2 * e.lanes])))
     name = f"llvm.arithmetic.fence.v{2 * e.lanes}f32"

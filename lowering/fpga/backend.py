@@ -57,7 +57,7 @@ class FpgaBackend(Backend):
 
     @property
     def analytic_scheduling(self) -> str:
-        """Not a search: what a schedule takes of the part is counted, and its bound is proven."""
+        """It is no search: the resources of a schedule are counted, and its bound is proven."""
         return (
             "'select-hls-schedule' chooses those of circuits when a model is compiled, by counted "
             "resources and with a proven bound"
@@ -87,8 +87,8 @@ class FpgaKernels:
     def link(self, functions: Sequence[FuncOp]) -> list[Code]:
         """Return the circuit of each function, and how long it takes at the clock of the part.
 
-        Raises UnsupportedError naming what designs do not have, and BraidError for a whole model
-        and where the part is too small.
+        Raises UnsupportedError naming the unsupported op or type, and BraidError for a whole model,
+        or if the part is too small.
         """
         device = self.job.device
         if any(function.sym_visibility is None for function in functions):
@@ -118,9 +118,9 @@ class FpgaKernels:
         """Return the designs in dialect `braid_hls`, their C++, their SystemVerilog, or
         testbenches.
 
-        At `hls-project` it is one archive of all of them, for the part of the machine.
-        At `report`, what they take of the part and how many frames a second they make; at
-        `synthesis` what Yosys counts, and the longest path; at `timeline` what a page draws.
+        At `hls-project` it is one archive of all of them, for the part of the machine. At `report`
+        it is their resources and frames per second; at `synthesis` the counts of Yosys and the
+        longest path; at `timeline` the data that a page draws.
         """
         circuits = self._circuits(functions)
         machine = self.job.device.machine

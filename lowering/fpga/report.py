@@ -1,4 +1,4 @@
-"""Report as text what a circuit does, and which resources it takes of a part."""
+"""Report as text the performance of a circuit, and its resources on a part."""
 
 from collections.abc import Iterator
 
@@ -95,7 +95,7 @@ def _curve(levels: Integers, depth: int) -> str:
 
 
 def taken_of(circuit: Circuit, machine: Machine) -> dict[str, tuple[float, float]]:
-    """Return what a circuit takes of a part, and what that has, by the names of resources."""
+    """Return the resources of a circuit, and those of the part, by name."""
     used = resources_of(circuit.converted.design)
     taken = {words: (getattr(used, name), machine.fact(name)) for name, words in PARTS}
     if used.memory:

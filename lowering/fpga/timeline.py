@@ -17,7 +17,7 @@ from braid.solvers.streams.timing import Times
 from braid.targets.machines.machine import Machine
 
 _STRETCHES = 48
-"""The stretches of the time, in each of which a channel is as full as it is at most."""
+"""The intervals of time in each of which a channel holds its maximum."""
 _SHADES = 4
 """The shades of how full channels are."""
 

@@ -77,7 +77,7 @@ class GpuBackend(Backend):
         return f"'{op.name}' on a GPU" if isinstance(op, FAMILIES_ONLY) else None
 
     def meter(self, job: Job) -> AbstractContextManager[KernelMeter]:
-        """Return a static model's time, and what the emulator computes; see `gpu_meter`."""
+        """Return a static model's time, and the results of the emulator; see `gpu_meter`."""
         return gpu_meter(job)
 
     def local_machine(self, device: Device) -> str | None:

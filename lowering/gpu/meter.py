@@ -1,8 +1,8 @@
 """The meter of GPU kernels for `braid tune`: predictions from machine code, and results.
 
-The time is that of a static model (`machine_analysis/static_model.py`), which needs no GPU: of the
-registers that the assembler gives an entry, and of the main loop in the disassembler's text. A
-kernel's results are computed by the emulator of GPUs on this machine.
+The time is that of a static model (`machine_analysis/static_model.py`), which needs no GPU: it uses
+the registers of an entry by the assembler, and the main loop in the disassembler's text. A kernel's
+results are computed by the emulator of GPUs on this machine.
 """
 
 import math
@@ -53,10 +53,10 @@ class MadeKernel:
 
 @dataclass
 class GpuMeter:
-    """A `KernelMeter`; kernels are emulated in a process of their own, which ends with `ending`.
+    """A `KernelMeter`; kernels are emulated in a separate process, which ends with `ending`.
 
-    What takes longer than the `best` schedule of a group, whatever its code will be, is not
-    compiled: its time is that bound.
+    A schedule that takes longer than the `best` one of a group for any code is not compiled: its
+    time is the lower bound.
     """
 
     machine: Machine
@@ -90,7 +90,7 @@ class GpuMeter:
     def results(
         self, made: MadeKernel, operands: Sequence[Array], results: Sequence[Array]
     ) -> Sequence[Array] | None:
-        """Return the results by the emulator, which also rejects what a GPU would do silently."""
+        """Return the emulator's results, which also rejects errors that a GPU would ignore."""
         if made.compiled is None:
             self._compile([made])
         if made.compiled is None:

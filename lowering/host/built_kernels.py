@@ -3,8 +3,8 @@
 An object is kept under a digest of the code it is compiled from and of the code generator, and so
 cannot be stale. A record under the kernel's `KernelKey` says which object that was, so that a model
 that was compiled before is neither emitted nor printed again; it holds until a family raises its
-version, or another version of a package is installed. How code is compiled, and what makes a kernel
-that no family takes, is the backend's.
+version, or another version of a package is installed. The backend decides how code is compiled, and
+how kernels without a family are made.
 """
 
 import json
@@ -100,7 +100,7 @@ class BuiltKernels:
         generator: str,
         likely: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
     ) -> None:
-        """Emit what no record says was compiled before; raises as `Backend.emit`.
+        """Emit code without a cached object; raises as `Backend.emit`.
 
         `generator` is the digest of the code generators: an object of another one is made anew.
         `likely` are the sizes at which functions were decided, by name; else those of `selection`.

@@ -1,8 +1,8 @@
 """Control flow of a program: `scf` ops on scalars, with copies of the tensors they hand on.
 
-The tensors that a branch gives, or that a loop carries, are in buffers that the plan names, so
-only scalars are results and arguments of what is emitted. Before each turn of a loop it is asked
-whether the run is to end: a model may say any number of turns.
+The tensors that a branch gives, or that a loop carries, are in buffers that the plan names, so only
+scalars are results and arguments of what is emitted. Before each iteration a loop checks whether
+the run is to end, since a model may have any number of iterations.
 """
 
 from collections.abc import Callable, Sequence
@@ -152,7 +152,7 @@ class ControlFlow:
     ) -> None:
         """Emit `source` into `block`; its terminator passes its values on to `targets`.
 
-        Scalars that are no values of the source are handed on as the `first` ones.
+        Scalars that are no values of the source are passed on as the `first` ones.
         """
         builder = PointerBuilder(InsertPoint.at_end(block))
         terminator = source.last_op

@@ -134,7 +134,7 @@ class StreamStage:
     """The launch of a function, by number, in a stream; `seconds` is what it is expected to take.
 
     `inputs` and `outputs` are numbers of buffers: the model's inputs, its outputs, its channels.
-    `replicas` are functions that do the same on other devices, which take turns.
+    `replicas` are the same functions on other devices, which take turns.
     """
 
     function: int

@@ -113,7 +113,7 @@ class PlannedFunction(ABC):
 
 
 def flat(places: Iterable[Place]) -> Iterator[int]:
-    """Yield the words of places, one after the other."""
+    """Yield the words of operands in order."""
     return (word for place in places for word in place)
 
 

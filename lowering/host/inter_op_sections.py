@@ -2,8 +2,8 @@
 
 `section(slots, begin, end)` runs the calls of the streams [begin, end) in the order of the program.
 The runtime's `run_inter_op` hands each thread a range of streams. With fewer threads than streams a
-thread runs the calls of several, still in the order of the program, so that the first call that
-is not done never waits for another one: no number of threads can lead to a deadlock.
+thread runs the calls of several, still in the order of the program. So the first call that is not
+done never waits for another one, and no number of threads can lead to a deadlock.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from braid.lowering.host.pointers import (
 )
 
 COUNTER_BYTES = 64
-"""A cache line for the counter of each stream: no stream slows down another one's."""
+"""A cache line for the counter of each stream, so that streams do not slow down each other."""
 
 
 @dataclass(frozen=True)

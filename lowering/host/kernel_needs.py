@@ -39,7 +39,8 @@ def kernel_functions(
 
 
 def workers_of(needs: KernelNeeds) -> int:
-    """Return how many parts of the kernel's grid run at once on memory of their own: one a CPU."""
+    """Return how many parts of the kernel's grid run at once, each with its own memory: one per
+    CPU."""
     own = needs.scratch_bytes != 0 and not needs.barriers
     most = available_cpus()
     return 1 if not own else min(needs.grid, most) if isinstance(needs.grid, int) else most

@@ -144,7 +144,7 @@ def plan_memory(ctx: Context, module: ModuleOp) -> None:
 def device_facts(
     module: ModuleOp, target: Target, codes: Sequence[DeviceCode]
 ) -> dict[str, DeviceFacts]:
-    """Return what the descriptor says of the devices that functions are launched on."""
+    """Return the descriptor's entries of the devices on which functions are launched."""
     facts: dict[str, DeviceFacts] = {}
     for function, name in launched_functions(module):
         # Replicas run the code of the device with which they take turns.

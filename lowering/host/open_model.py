@@ -19,7 +19,7 @@ from braid.support.sizes.program import Program, program_of
 
 @dataclass(frozen=True)
 class OpenBuffer:
-    """A buffer of the arena: the number of its bytes among the sizes, and its lifetime."""
+    """A buffer of the arena: the index of its bytes among the sizes, and its lifetime."""
 
     bytes: int
     first: int
@@ -67,8 +67,8 @@ class OpenModel:
 def open_model_of(function: FuncOp) -> OpenModel | None:
     """Return what is known of a function after `plan-memory`; None where no size is open.
 
-    Raises BraidError where nothing says what runs have to check, and UnsupportedError for an input
-    whose dim is an expression that no other dim tells.
+    Raises BraidError without the list of checks of runs, and UnsupportedError for an input whose
+    dim is an expression that does not follow from other dims.
     """
     if not is_open(function):
         return None
@@ -114,7 +114,7 @@ def _input_extents(function: FuncOp) -> list[tuple[Extent, ...]]:
 
 
 def told_symbols(function: FuncOp) -> set[str]:
-    """Return the symbols that a dim of an input is as it stands, or an element of one."""
+    """Return the symbols that are a dim of an input themselves, or an element of one."""
     extents = [extent for shape in _input_extents(function) for extent in shape]
     atoms = (atom_alone(extent) for extent in extents if isinstance(extent, Size))
     values = {name for names in value_sizes(function) for name in names}

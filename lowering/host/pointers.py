@@ -15,7 +15,7 @@ LARGEST_STATIC_OFFSET = 2**31 - 1
 
 
 class PointerBuilder(Builder):
-    """A builder with names for what programs on raw pointers are made of."""
+    """A builder with names for the parts of programs on raw pointers."""
 
     def emit(self, op: Operation) -> SSAValue:
         """Insert `op` and return its first result."""

@@ -26,7 +26,7 @@ LAYOUT_MARK = "\t"
 class ProfileCounters:
     """One counter per op, named by the op's stable names; emits nothing when not enabled.
 
-    What is timed has a counter for each choice of layouts, behind the names.
+    A timed op has a counter for each choice of layouts, after the names.
     `numbers`, by name, are shared by the variants of a model, and grow.
     """
 

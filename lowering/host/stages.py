@@ -48,7 +48,7 @@ class HostStage(StrEnum):
 
 
 def stages_of(target: Target) -> tuple[str, ...]:
-    """Return the stages that a model for `target` has, those of its backends last."""
+    """Return the stages of a model for `target`, with those of its backends last."""
     own = (stage for one in target.backends for stage in _stages(one.name, target))
     return tuple(dict.fromkeys([*HostStage, *own]))
 
@@ -75,7 +75,7 @@ def emit_stage(
         )
     parts = emit_parts(module, target, jobs, weights)
     if stage not in tuple(HostStage):
-        # A backend's own stage shows what it makes of a model that is split over several.
+        # A backend's own stage shows its part of a model that is split over several.
         having = [part for part in parts if stage in _stages_of(part)]
         if not having and stage in stages_of(target):
             raise _nothing_at(stage, parts, target)

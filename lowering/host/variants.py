@@ -78,7 +78,7 @@ def model_functions(module: ModuleOp) -> list[func.FuncOp]:
 
     They are the only public one, all its variants, or its phases.
 
-    With functions that are specialized, the one for all sizes is the first. Raises BraidError if
+    If there are specializations, the function for all sizes is the first. Raises BraidError if
     there is no such function, or more than one that is no variant, phase or specialization.
     """
     functions = public_functions(module)

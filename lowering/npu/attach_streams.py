@@ -47,13 +47,13 @@ from braid.targets.simulator.simulate import simulate
 class AttachStreamsPass(ModulePass):
     """Compiles what the device of each function runs to instruction streams, as an attribute.
 
-    In: ops that fit the device, and none that are grouped; `braid.schedule` on those of a stream
-    says how it is ordered, and is removed. Out: `braid.streams` on the function: the text of each
-    stream, how often it is expected to run, and the simulated time of one run. Ops that stand
-    together are one stream; control flow, and ops that the device does not run, are the host's. A
-    function without clusters becomes one stream; with clusters there is one stream for each
-    `cluster` on a chip. With `devices`, only these chips get streams. The order of each subgraph is
-    searched for `search_seconds` at most, by `jobs` processes.
+    In: ops that fit the device, and none that are grouped; `braid.schedule` on the ops of a stream
+    decides its order, and is removed. Out: `braid.streams` on the function: the text of each
+    stream, how often it is expected to run, and the simulated time of one run. Adjacent ops form
+    one stream; control flow, and ops that the device does not support, run on the host. A function
+    without clusters becomes one stream; with clusters there is one stream for each `cluster` on a
+    chip. With `devices`, only these chips get streams. The order of each subgraph is searched for
+    `search_seconds` at most, by `jobs` processes.
 
     If a device executes streams, the ops of a cluster become one group with `braid.stream`: the
     stream and its kernels. If a stream has no addresses, its ops stay, and a warning says that the
@@ -77,7 +77,7 @@ class AttachStreamsPass(ModulePass):
         """Attach them; raises BraidError as `build_stream`."""
         target = target_of(op, self.target)
         if has_clusters(op):
-            complete_clusters(op)  # What splits have inserted is of the clusters that read it.
+            complete_clusters(op)  # splits inserted ops, which join the clusters of their readers
         counts = ExecutionCounts.of(op)
         for function in public_functions(op):
             built: list[BuiltStream] = []

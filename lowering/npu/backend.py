@@ -47,7 +47,7 @@ from braid.targets.simulator.stream_bytes import to_bytes
 STREAM = "stream"
 """The kind of the code of a chip, and the stage that shows it."""
 PLAN = "stream-plan"
-"""The kind of the code that says what functions of a chip play, call and copy."""
+"""The kind of code that lists the streams, calls and copies of a chip's functions."""
 STREAM_TEXT = "stream-text"
 """The stage that shows the same as text."""
 
@@ -56,7 +56,7 @@ STREAM_TEXT = "stream-text"
 class NpuBackend(Backend):
     """Streams of adjacent ops, and kernels of the host for all of them; see `Backend`.
 
-    Schedules are those of streams (`groups`): the host's kernels stand for instructions.
+    Schedules are those of streams (`groups`): the host's kernels only represent instructions.
     """
 
     name: str

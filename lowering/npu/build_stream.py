@@ -31,7 +31,7 @@ class SubgraphOptions:
 
 @dataclass(frozen=True)
 class BuiltStream:
-    """A linked stream of `subgraphs` objects, of which this many were `compiled` for it.
+    """A linked stream of `subgraphs` objects; this many were `compiled` for it.
 
     The others were the same as one of these, or came from the cache. If `homeless` buffers do not
     fit in one piece, it can be simulated, but not run.
@@ -68,7 +68,7 @@ def build_stream(
 ) -> BuiltStream:
     """Return the stream of `block`, its subgraphs compiled one by one by `jobs` processes.
 
-    What crosses from a subgraph to the next stays on the chip. In contrast to a block that is
+    Values between adjacent subgraphs stay on the chip. In contrast to a block that is
     lowered as a whole, no op of a subgraph is issued before the last op of the previous one, and
     each of them loads the inputs and weights that several of them read. Raises as
     `lower_to_instructions` does, and BraidError for a chip without units that load and store.

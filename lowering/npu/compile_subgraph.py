@@ -35,7 +35,7 @@ class SubgraphSource:
 
     @property
     def key(self) -> str:
-        """Digest of the fields, and of the sources that make an object of them."""
+        """Digest of the fields, and of the sources of the code that makes objects from them."""
         return hashlib.sha256(f"{_sources()}{self!r}".encode()).hexdigest()
 
 

@@ -22,8 +22,7 @@ class Cut:
     """The ops of `block` in `pieces`, in data-flow order.
 
     Values that only the next piece reads stay on the chip between them, as far as they fit. All
-    else that a later piece reads goes through memory, and what comes from outside is loaded by
-    each piece that reads it.
+    other values of later pieces go through memory, and each piece loads the inputs that it reads.
     """
 
     block: BlockGraph
@@ -91,7 +90,7 @@ class Cut:
         return SubgraphSource(problem, steps, len(imports), search_seconds)
 
     def placement(self, piece: int) -> Placement:
-        """Return which ops and values of the whole those of a piece are."""
+        """Return the positions of a piece's ops and values in the whole."""
         ops = (*self._imports[piece], *self.pieces[piece])
         values = self._values[piece]
         return Placement(

@@ -32,7 +32,7 @@ class Use:
 
 @dataclass(frozen=True)
 class Linked:
-    """A stream, and what each of its instructions uses; None for a sync and without traffic."""
+    """A stream, and the operands of its instructions; None for a sync and without traffic."""
 
     stream: Stream
     uses: tuple[Use | None, ...]
@@ -69,7 +69,7 @@ class _Linker:
         self.instructions: list[Instruction] = []
         self.ops: list[str] = []
         self.buffers: list[Buffer] = []
-        # A buffer has a name from when it is filled on, and its number when it is released.
+        # A buffer has a name when it is filled, and its number when it is released.
         self.uses: list[Use | None] = []
         self.holds: dict[int, int] = {}
         self.filled_buffers = 0
@@ -93,7 +93,7 @@ class _Linker:
         tokens: list[Token] = []
         current = -1
         for event in part.events:
-            # What is loaded again to be handed on belongs to the op before it.
+            # A load that is repeated for a hand-over belongs to the op before it.
             if event.op != current and event.op < len(placement.names):
                 current = event.op
                 self.name = placement.names[current]

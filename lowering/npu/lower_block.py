@@ -28,10 +28,10 @@ def lower_to_program(
 ) -> StreamProgram:
     """Return the stream that runs the ops of `block` on `backend`, in `order` or as they stand.
 
-    What is read several times stays on the chip while there is free memory; loads, stores and
-    spills are put in where they are necessary. Raises UnsupportedError for control flow and open
-    dims, and InfeasibleError for an op whose operands and results do not fit the chip. Raises
-    BraidError for a backend without units that load and store.
+    Values that are read several times stay on the chip while there is free memory; loads, stores
+    and spills are inserted where necessary. Raises UnsupportedError for control flow and open dims,
+    and InfeasibleError for an op whose operands and results do not fit the chip. Raises BraidError
+    for a backend without units that load and store.
     """
     return _program(block, backend, order, backend.memories[0].bytes if backend.memories else 0)
 

@@ -1,4 +1,4 @@
-"""Addresses for the buffers of a stream, which share only what syncs keep apart.
+"""Addresses for the buffers of a stream; buffers share memory only if syncs separate them.
 
 The memory of a buffer goes to another one only if all that use the first have ended before the
 second is filled, whatever instructions take. The stream waits for as many bytes to be free, not for

@@ -22,10 +22,10 @@ from braid.targets.machines.resolve import target_of
 class SelectStreamSplitsPass(ModulePass):
     """Decides by the schedule of each stream how its ops are cut, as `select-splits` does.
 
-    In: `braid.schedule` on ops of streams, as `select-stream-schedules` writes it; the default
-    where there is none. Out: `braid.split` on those ops that use more than the schedule, or the
-    memory of their units, allows. With `devices`, only on ops of these chips. Raises as
-    `select-splits`, and BraidError for what is no schedule of a stream.
+    In: `braid.schedule` on ops of streams, as written by `select-stream-schedules`; without it the
+    default. Out: `braid.split` on those ops that use more than the schedule, or the memory of their
+    units, allows. With `devices`, only on ops of these chips. Raises as `select-splits`, and
+    BraidError for an invalid schedule of a stream.
 
     ```mlir
     %y = braid.exp %x {braid.split = array<i64: 2, 1>} : (tensor<8x9xf32>) -> tensor<8x9xf32>

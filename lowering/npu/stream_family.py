@@ -21,7 +21,7 @@ STREAM_VERSION = 1
 
 @dataclass(frozen=True)
 class StreamKernel(Kernel):
-    """A stream to be made of `@main` of `module`, which is on tensors, by `schedule`."""
+    """A stream to be made from `@main` of `module`, which is on tensors, by `schedule`."""
 
     schedule: StreamSchedule = stream_schedule.DEFAULT
 
@@ -35,7 +35,7 @@ class StreamCandidate(Candidate[StreamSchedule]):
 
     @property
     def layouts(self) -> Sequence[LayoutChoice]:
-        """Row-major: a chip addresses tiles in tensors as they are."""
+        """Row-major: a chip addresses tiles directly in tensors."""
         return (stored_choice(self.group),)
 
     def seconds(self, choice: LayoutChoice) -> float:

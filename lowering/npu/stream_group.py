@@ -1,4 +1,4 @@
-"""A part that a chip runs at once as a group, which is what schedules of streams are about."""
+"""A part that a chip runs at once as a group, to which schedules of streams refer."""
 
 import hashlib
 from dataclasses import fields, replace
@@ -59,8 +59,8 @@ def stream_group(part: StreamPart) -> FusedOp | None:
 def group_module(group: FusedOp) -> ModuleOp:
     """Return a module whose `@main` is a group of `stream_group`, without the group around it.
 
-    Its parameters, in the order of the group's operands, have keys of their own: those of the model
-    may be names that passes give.
+    Its parameters, in the order of the group's operands, get new keys, since passes may have named
+    those of the model.
     """
     outside = group.parent
     assert outside is not None
@@ -81,9 +81,7 @@ def group_module(group: FusedOp) -> ModuleOp:
 
 
 def described_machine(chip: BackendDescription) -> Machine:
-    """Return the machine of a chip, distinguished from others of its name by all that its
-    description says.
-    """
+    """Return the machine of a chip, identified by its whole description, not its name alone."""
     known = {field.name: getattr(chip, field.name) for field in fields(chip)}
     del known["device"]  # its name, and its host, change nothing of a stream
     # Keys of records know the ports of a chip by this name.

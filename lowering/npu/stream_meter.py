@@ -1,7 +1,7 @@
 """The meter of streams for `braid tune`: simulated seconds, and results.
 
-Streams are made, and run on the bytes of a simulated chip, in processes of their own, several at
-once: what ends one, or takes long, costs no more than its own answer.
+Streams are made, and run on the bytes of a simulated chip, in several separate processes: a crash
+or a timeout costs only its own answer.
 """
 
 import queue

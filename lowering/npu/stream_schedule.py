@@ -1,4 +1,5 @@
-"""Describe how a stream is made: how finely ops are cut, along which dims, and what is ordered."""
+"""Describe how a stream is made: how finely ops are cut, along which dims, and how they are
+ordered."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -39,9 +40,7 @@ class StreamSchedule(Schedule):
 
     @staticmethod
     def of(entries: Entries) -> "StreamSchedule | None":
-        """Return the schedule of these entries; None where there are others, or their values make
-        no sense.
-        """
+        """Return the schedule of these entries; None if they are invalid."""
         try:
             found = StreamSchedule.read(entries)
         except ScheduleError:
@@ -101,7 +100,7 @@ def space(level: int) -> Iterator[StreamSchedule]:
 
 
 def chosen_schedule(op: Operation) -> StreamSchedule | None:
-    """Return what `braid.schedule` says of a stream on one of its ops; None where it does not.
+    """Return the stream schedule in `braid.schedule` of one of its ops; None if it is none.
 
     Raises InvalidIRError where it stands and is malformed.
     """

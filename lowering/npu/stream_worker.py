@@ -1,4 +1,4 @@
-"""Answers what is asked of streams, in a process of its own."""
+"""Answers requests about streams, in a separate process."""
 
 from braid.lowering.npu.measured_stream import answer
 from braid.support.worker_process import serve

@@ -1,7 +1,7 @@
-"""A group of ops that a chip computes by a stream: what its attribute `braid.stream` says.
+"""A group of ops that a chip computes by a stream: the content of its attribute `braid.stream`.
 
-From `attach-streams` on, all that a cluster computes is one group, which passes treat as a kernel.
-Its operands and results are the tensors that cross the border of the chip.
+After `attach-streams`, the whole computation of a cluster is one group, which passes treat as a
+kernel. Its operands and results are the tensors that cross the border of the chip.
 """
 
 from collections.abc import Mapping

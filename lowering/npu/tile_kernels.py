@@ -20,8 +20,9 @@ class TileKernels:
     """The kernels and outside tensors of a block, named and numbered as they are asked for.
 
     `values` are the buffers on the chip by their numbers in `traffic`. A kernel is a function
-    `@k0`, … in `module`, from the tensors of buffers to those of buffers; equal ones are one. Ops
-    that only address its operands (slices, concatenations, views) are part of their readers.
+    `@k0`, … in `module`, from tensors of buffers to tensors of buffers; equal kernels share one
+    function. Ops that only address its operands (slices, concatenations, views) are part of their
+    readers.
     """
 
     def __init__(self, graph: BlockGraph, traffic: Traffic, values: Sequence[SSAValue]) -> None:
@@ -32,7 +33,7 @@ class TileKernels:
         self._names: dict[str, str] = {}
 
     def of_op(self, op: int) -> str:
-        """Return the kernel of an op of the graph, from what it reads to what it makes."""
+        """Return the kernel of an op of the graph, from its operands to its results."""
         values = [self.values[number] for number in self.traffic.reads.get(op, ())]
         return self._kernel(values, self.graph.ops[op].results)
 
@@ -116,7 +117,7 @@ def _copied(value: SSAValue, block: Block, copies: dict[SSAValue, SSAValue]) -> 
     """Return `value` in `block`, with all that it is made of there."""
     if value not in copies:
         op = value.owner
-        assert isinstance(op, Operation), "a buffer of the op is not among what it reads"
+        assert isinstance(op, Operation), "a buffer of the op is not among its operands"
         for inner in op.walk():
             for operand in inner.operands:
                 if operand not in copies and not _is_inside(operand, op):

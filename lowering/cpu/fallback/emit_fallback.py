@@ -12,7 +12,7 @@ def emit_fallback(group: FusedOp, symbol: str) -> Kernel:
 
     Open dims have to have sizes. Raises as `bufferized_group` and `emit_open`.
     """
-    # What these need takes long to import, and few models have such a group.
+    # Their modules take long to import, and few models have such a group.
     from braid.lowering.cpu.fallback.open_groups.emit_open import emit_open, is_open
 
     if is_open(group):

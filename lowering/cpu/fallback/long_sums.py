@@ -89,7 +89,7 @@ def emit_long_sum(builder: Builder, nest: linalg.GenericOp, fixed: Mapping[int, 
 
 @dataclass(frozen=True)
 class _LongSum:
-    """The sums of a row of `nest`, which are those along dim `row` within `bounds`, or one."""
+    """The sums of a row of `nest`: those along dim `row` within `bounds`, or a single one."""
 
     nest: linalg.GenericOp
     loops: Loops
@@ -207,7 +207,7 @@ class _LongSum:
 
 
 def _lanes(loops: Loops, dim: int) -> int:
-    """Return sums between which LLVM shares out what a long innermost loop adds to one."""
+    """Return separate sums among which LLVM distributes the additions of a long innermost loop."""
     is_last = dim == len(loops.extents) - 1
     return _LANES if is_last and is_long(loops.extents[dim], 1) else 1
 

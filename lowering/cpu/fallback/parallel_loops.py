@@ -112,7 +112,7 @@ def _is_harmless(op: Operation) -> bool:
 def _leading_dims(loops: Sequence[Loops]) -> list[list[int]]:
     """Return for each nest its dims that are the outermost dims of the result.
 
-    The last dim of the result is left, and so is what a nest has as its innermost loop.
+    The last dim of the result stays serial, and so does the innermost loop of a nest.
     """
     rank = len(loops[0].result.results)
     count, total = 0, 1

@@ -106,7 +106,7 @@ class ArgReduce(VectorCandidate):
         return word_of(self._type)
 
     def _best_of_lanes(self, e: Emitter, source: Buffer, begin: Index) -> Best:
-        """Return in each lane the best of its elements, those of all chains together."""
+        """Return in each lane the best of its elements, over all chains."""
         size = _CHAINS * e.lanes
         whole = self.extent - self.extent % size
         word, largest = e.vector_type(self._word), largest_of(self._word)
@@ -147,7 +147,7 @@ class ArgReduce(VectorCandidate):
         return best
 
     def _better(self, e: Emitter, a: Best, b: Best) -> Best:
-        """Return the better of two in each lane, of equal ones the first or the last."""
+        """Return the better of two in each lane, for equal ones the first or the last."""
         is_before = compare(e, "sgt" if self.nest.is_last else "slt", b[1], a[1])
         is_equal = e.apply(arith.AndIOp, compare(e, "eq", b[0], a[0]), is_before)
         is_better = e.apply(arith.OrIOp, compare(e, "slt", b[0], a[0]), is_equal)

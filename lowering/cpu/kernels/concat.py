@@ -31,7 +31,7 @@ _CHUNK_BYTES = 64 << 10
 
 _PIECE_BYTES, _MOST_OPERANDS = 8 << 10, 8
 """The fewest bytes that operands have next to each other in the result, on average, and the most
-operands. Others are left to loops that the compiler sees through."""
+operands. Other cases are left to loops that the compiler optimizes."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class ConcatFamily(SizedFamily):
     anchors: ClassVar = (ConcatOp,)
 
     def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "Concat | None":
-        """Match one concatenation that is not written where it lies, of pieces that may be long."""
+        """Match a concatenation that is not in place, with pieces that may be long."""
         nest = concat_nest(group, extents_of)
         if nest is None:
             return None
@@ -126,7 +126,7 @@ def _copy(
 ) -> None:
     """Copy `count` neighbours by the system's function, which knows the machine.
 
-    That copies nothing where both places are the same, as they may be: they never overlap partly.
+    Nothing is copied if both places are equal, which is allowed: they never overlap partially.
     """
     bytes = e.index(e.mul(count, bytes_of(source.element_type)))
     length = e.insert(arith.IndexCastOp(bytes, i64))

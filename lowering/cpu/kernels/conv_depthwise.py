@@ -14,9 +14,9 @@ from braid.lowering.cpu.kernels.windows.lines import WindowSchedule
 from braid.lowering.cpu.kernels.windows.products import ProductCandidate, grouped_convolution
 
 _EFFICIENCY = {"blocks": 0.9, "channels": 0.75, "lines": 0.5}
-"""Part of the peak that is reached, measured: neighbouring outputs share the loads of channels, in
-pieces of whole images or of pixels; vectors along lines are loaded for every multiply-add, most
-from two lines of the cache."""
+"""The measured fraction of the peak: neighbouring outputs share the loads of channels, in pieces of
+whole images or of pixels; vectors along rows are loaded for every multiply-add, most from two cache
+lines."""
 
 _STRIDED_EFFICIENCY = 0.6
 """The part of that with strides: fewer loads are shared."""

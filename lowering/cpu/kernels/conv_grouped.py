@@ -1,4 +1,4 @@
-"""Convolution in groups of few channels, of which several fill a vector, with an epilogue."""
+"""Convolution in groups of few channels, several of which fill a vector, with an epilogue."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

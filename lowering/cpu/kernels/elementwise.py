@@ -59,7 +59,7 @@ class ElementwiseFamily(SizedFamily):
 
 @dataclass(frozen=True, eq=False)
 class ElementwiseCandidate(ScheduledCandidate[LoopSchedule]):
-    """The ops of a group, and what gives the extents of its tensors."""
+    """The ops of a group, and the function that gives the extents of its tensors."""
 
     points: Pointwise
     extents_of: ExtentsOf

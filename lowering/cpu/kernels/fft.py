@@ -1,7 +1,7 @@
 """Fourier transforms, by the steps that are predicted to be the fastest for their length.
 
-A long signal goes through vectors of its own places. Of short ones, and along other dims than the
-last one, each lane has a signal.
+A long signal is processed in vectors of its own positions. For short signals, and along dims other
+than the last one, each lane has a signal.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,8 +1,9 @@
-"""Folds: each place of an image gathers what blocks add to it, so that it is written once.
+"""Folds: each element of an image gathers the values that blocks add to it, so that it is written
+once.
 
 The taps of a place depend on its phase, its remainder by the stride, and on how far the edges are.
-Code for each phase adds vectors of neighbouring blocks; those of all phases of the last dim are
-interleaved to neighbouring places.
+The code for each phase adds vectors of neighbouring blocks; the vectors of all phases of the last
+dim are interleaved to neighbouring positions.
 """
 
 import math
@@ -188,7 +189,7 @@ class _Places:
             vectors(u)
 
     def _in_order(self, sums: Sequence[Value]) -> Sequence[Value]:
-        """Return the places of all phases one after the other."""
+        """Return the positions of all phases, phase by phase."""
         if len(sums) == 1:
             return sums
         e = self.e

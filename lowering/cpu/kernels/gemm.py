@@ -50,10 +50,10 @@ class GemmFamily(ProductFamily):
     """`braid.matmul` by some arithmetic, with an elementwise epilogue.
 
     Layouts: everything row-major but B, which is packed into column blocks (`Ba32b`, `abDc32d`:
-    best for weights, which are packed at compile time). Of floats it may be row-major as well,
-    gathered from a table that is stored so, or, for f32, be f16 or bf16 that is converted as it is
-    loaded. With 8- and 16-bit elements, A has rows padded to whole steps, and B, shared by all
-    batches, is in blocks of columns and of a step's rows (`BA32b4a`).
+    best for weights, which are packed at compile time). With float elements it may also be
+    row-major, gathered from a row-major table, or, for f32, stored as f16 or bf16 and converted as
+    it is loaded. With 8- and 16-bit elements, A has rows padded to whole steps, and B, shared by
+    all batches, is in blocks of columns and of a step's rows (`BA32b4a`).
     """
 
     arithmetic: ProductArithmetic = FLOATS
@@ -86,8 +86,8 @@ class MatmulStorage(ProductStorage):
     def float_choices(
         self, group: FusedOp, lanes: int, ranked: Callable[[LayoutChoice], list[int]]
     ) -> Sequence[LayoutChoice]:
-        """Return everything row-major but B, which is in blocks of columns, or has whole rows at
-        last.
+        """Return row-major layouts, except for B, which is in blocks of columns, or finally in
+        whole rows.
         """
         rank = len(shape_of(self.product.right))
 
@@ -120,9 +120,7 @@ class MatmulStorage(ProductStorage):
         return LayoutChoice(operands, (plain,) * len(group.outputs))
 
     def supports_strides(self, group: FusedOp, choice: LayoutChoice, step: int) -> bool:
-        """Take strides of floats, with neighbouring elements along the innermost dims; packed B has
-        none.
-        """
+        """Take strides for floats if the innermost dims are contiguous; packed B has none."""
         right = choice.operands[self.product.right.index]
         packed = not has_rows(right) and right.strides is not None
         return step == 1 and not packed and supports_strides(group, choice)
@@ -166,7 +164,7 @@ class StoredMatmul(StoredProduct):
 
     @property
     def positions(self) -> Positions:
-        """Rows of A, which have nothing between them."""
+        """Contiguous rows of A."""
         depth = self.size.depth * self.step
         return Positions(depth, depth, columns_of_chunk(1))
 

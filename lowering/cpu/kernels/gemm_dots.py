@@ -37,9 +37,9 @@ never pay."""
 class GemmDotsFamily(VectorFamily):
     """`braid.matmul` of f32 or f64 with an elementwise epilogue, by products of rows.
 
-    Layouts: everything row-major but B, whose columns are (`ba`, `abdc`, for few rows `dabc`): a
-    transpose of it is only a layout then, as that of the keys of an attention. B may be f16 or bf16
-    that is converted as it is loaded.
+    Layouts: everything is row-major except B, which is column-major (`ba`, `abdc`, for few rows
+    `dabc`): a transpose of it is then only a layout, as for the keys of an attention. B may be f16
+    or bf16 that is converted as it is loaded.
     """
 
     name: str = "gemm-dots"

@@ -39,8 +39,8 @@ class GemmPackingFamily(VectorFamily):
     """`braid.matmul` of bytes of any signs into i32 with an elementwise epilogue.
 
     Layouts: everything row-major but B, which may lie by columns as well (`ba`, `abdc`). It is
-    packed as it is read, or made ready in registers for few rows. That is for operands that are
-    computed: known ones are stored in the order of `LOW_PRECISION`.
+    packed as it is read, or made ready in registers for few rows. This is for operands computed at
+    run time: known ones are stored in the order of `LOW_PRECISION`.
     """
 
     name: str = "gemm-packing"

@@ -1,7 +1,7 @@
 """Kernels for any group by `linalg` and upstream's passes, offered beside those of families.
 
-What a family takes, the generic lowering takes too, mostly in more layouts and more slowly. Who
-makes the kernel, and in which layouts, is decided by seconds alone.
+The generic lowering supports each group that a family supports, mostly in more layouts and more
+slowly. Who makes the kernel, and in which layouts, is decided by seconds alone.
 """
 
 import math
@@ -102,8 +102,8 @@ class _Generic(VectorCandidate):
         return not any(isinstance(op, ReshapeOp) for op in self.members)
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Return the larger of arithmetic and memory traffic, that of the buffers inside
-        included.
+        """Return the larger of arithmetic and memory traffic, including the traffic of the buffers
+        inside.
         """
         moved = self.moved_bytes(choice) + 2 * self.inside_bytes
         blocked = any(not x.is_permutation for x in (*choice.operands, *choice.results))
@@ -165,8 +165,8 @@ def _share(stage: Stage) -> float:
 def _buffers(
     group: FusedOp, members: Sequence[Operation], stages_of: Sequence[Sequence[Stage]]
 ) -> Iterator[int]:
-    """Return the bytes of each buffer inside of `group`, without its results and what upstream
-    fuses.
+    """Return the bytes of each buffer inside of `group`, without its results and values that
+    upstream fuses.
 
     A loop nest without reductions goes into the one that reads it, if that is the only one.
     """

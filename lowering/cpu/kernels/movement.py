@@ -45,8 +45,8 @@ Loops: TypeAlias = PointwiseLoops | TransposeLoops
 class MovementFamily(SizedFamily):
     """A chain of `braid.reorder`, `braid.transpose` and `braid.reshape` alone in its group.
 
-    Layouts: a reorder's as typed; others row-major, column-major or channels last on either side,
-    where whole blocks allow it.
+    Layouts: a reorder has the layouts of its types; other ops have row-major, column-major or
+    channels-last layouts on either side, if whole blocks allow it.
     """
 
     name: str = "movement"

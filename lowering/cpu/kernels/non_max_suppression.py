@@ -1,8 +1,9 @@
 """Non-maximum suppression: candidates are sorted by their digits, and each is compared with those
 taken before it, a vector of boxes at a time.
 
-A class of one image is an iteration: its scratch memory has keys and numbers of the candidates,
-twice, the counts of digits, and the corners and areas of the boxes that are taken, a row for each.
+Each iteration handles a class of one image. Its scratch memory has keys and indices of the
+candidates, twice, the counts of digits, and the corners and areas of the chosen boxes, a row for
+each.
 """
 
 from collections.abc import Sequence
@@ -245,7 +246,7 @@ class _Suppression:
         return count
 
     def _box(self, number: Value) -> _Box:
-        """Emit the corners of a box, the lower one first, and its area."""
+        """Emit the corners of a box, the lower one first, and the box's area."""
         e = self._e
         at = e.add(self._first_box, e.mul(number, 4))
         a, b, c, d = (self._boxes.load_scalar(e, e.add(at, i)) for i in range(4))
@@ -285,7 +286,7 @@ class _Suppression:
 
 
 def _is_above(e: Emitter, box: _Box, other: _Box, most: Value) -> Value:
-    """Emit whether the intersection over union is above `most`; boxes without area have none."""
+    """Emit whether the intersection over union is above `most`; boxes without area never are."""
     zero = e.constant(0.0, most.type)
     sides: list[Value] = []
     for axis in range(2):

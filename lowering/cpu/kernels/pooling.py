@@ -62,11 +62,11 @@ class _Pool(WindowCandidate):
     def space(self, level: int) -> Iterator[WindowSchedule]:
         """Return the neighbouring outputs and channel vectors of a tile.
 
-        At first four outputs, which share the loads of overlapping windows, of two vectors where
-        there are as many channels: eight maxima that do not wait for each other. Eight of wide
-        windows, which share columns: 0.8 of the time of four for 9 × 9. Two outputs where the input
-        comes from farther away, which then is read in longer pieces. With a single output, half of
-        the registers hold sums: 0.5 to 0.9 of the time of two vectors.
+        First four outputs, which share the loads of overlapping windows, with two vectors if there
+        are enough channels: eight independent maxima. Eight of wide windows, which share columns:
+        0.8 of the time of four for 9 × 9. Two outputs where the input comes from farther away,
+        which then is read in longer pieces. With a single output, half of the registers hold sums:
+        0.5 to 0.9 of the time of two vectors.
         """
         channels, width = self.op.channels, self.op.width
         if self.has_lines:

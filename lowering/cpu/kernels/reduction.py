@@ -34,7 +34,7 @@ _EXTREMUM_FLOPS = 3
 
 @dataclass(frozen=True)
 class ReductionFamily(SizedFamily):
-    """One `braid.reduce` along any dims, with elementwise ops on what it reads and on its result.
+    """One `braid.reduce` along any dims, with elementwise ops on its operand and on its result.
 
     Its elements are f32, f64, i32, i64, or converted from other types as they are read. Layouts:
     all that the generic lowering offers in which the innermost dim of what is read is contiguous.
@@ -64,7 +64,7 @@ class ReductionFamily(SizedFamily):
 
 @dataclass(frozen=True, eq=False)
 class ReductionCandidate(VectorCandidate):
-    """The reduction of a group, and what gives the extents of its tensors."""
+    """The reduction of a group, and the function that gives the extents of its tensors."""
 
     found: Reduction
     extents_of: ExtentsOf

@@ -103,7 +103,7 @@ class Scan(VectorCandidate):
             has_both = whole != 0 and rest != 0
             e.branch(block if has_both else 0, whole, lambda: walk(begin, size), left)
 
-        # What an exclusive scan writes is after what it has read.
+        # Results of an exclusive scan are written after the elements that they include are read.
         in_place = () if self.nest.is_exclusive else ((0, 0),)
         grid = blocks if is_short else blocks * outer
         return grid_kernel(self.group, symbol, self.unit, grid, iteration, in_place)
@@ -176,7 +176,7 @@ class _Walk:
         return self.scan.nest.lines.inner == 1
 
     def _type(self, element_type: Attribute) -> Attribute:
-        """Return the type of what a line has at a place."""
+        """Return the type of a line's element at a position."""
         return signless(element_type) if self._is_single else self.e.vector_type(element_type)
 
     def _at(self, line: _Line, place: Index) -> Index:

@@ -1,4 +1,4 @@
-"""Scatters: the data, unless the result lies over it, then one slice of updates after the other."""
+"""Scatters: the data, unless the result is in place, then the slices of updates in order."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class ScatterFamily(SizedFamily):
     anchors: ClassVar = (ScatterOp,)
 
     def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "Scatter | None":
-        """Match one scatter that is not empty, of operands that are the group's, of any extents."""
+        """Match a scatter that is not empty, whose operands are the group's, with any extents."""
         nest = scatter_nest(group, extents_of)
         if nest is None:
             return None

@@ -1,7 +1,7 @@
 """Groups of several products, reductions and movements, computed tile by tile.
 
 A tile of the result is computed by all members before the next one, as in FlashAttention (Dao et
-al., NeurIPS 2022) or with TVM's `compute_at`, so that what is inside of the group exists only as
+al., NeurIPS 2022) or with TVM's `compute_at`, so intermediate values of the group exist only as
 tiles in the scratch memory. How a member computes its tile is left to the other families.
 """
 
@@ -240,7 +240,7 @@ def _reads_slabs(op: Operation) -> bool:
 
 
 def _needs_tiles(group: FusedOp, members: Sequence[Operation]) -> bool:
-    """Return whether more than elementwise ops read what is computed inside of the group."""
+    """Return whether more than elementwise ops read intermediate values of the group."""
     if len(group.outputs) != 1 or isinstance(group.terminator.arguments[0], BlockArgument):
         return False
     return any(

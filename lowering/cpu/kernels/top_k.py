@@ -121,7 +121,7 @@ class OpenTopK(VectorCandidate):
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Return the prediction of the selection at likely sizes, which is another candidate's."""
-        raise AssertionError("a selection of open lines has no time of its own")
+        raise AssertionError("a selection of open lines has no predicted time")
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """Emit one row in each iteration."""

@@ -39,7 +39,7 @@ _ROWS = 64
 """Rows of a block, which take turns in each tree."""
 
 _FEW_STEPS = 10
-"""Walks of trees that are no deeper take all steps; in deeper ones few paths are that long."""
+"""Walks of trees up to this depth take all steps; in deeper trees few paths are that long."""
 
 _STEP_CYCLES = 4.0
 """The cycles of one step of one walk."""
@@ -54,7 +54,7 @@ class TreesFamily(SizedFamily):
     anchors: ClassVar = (TreeEnsembleOp,)
 
     def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "Trees | None":
-        """Match one that has rows, of operands that are the group's."""
+        """Match a tree ensemble that has rows, and whose operands are the group's."""
         nest = trees_nest(group, extents_of)
         if nest is None:
             return None
@@ -121,7 +121,7 @@ class _Walks:
         return self.trees.nest
 
     def block(self, begin: Index, count: Index) -> None:
-        """Walk with `count` rows, several at a time, down one tree after the other."""
+        """Walk with `count` rows, several at a time, through the trees in turn."""
         e, nest = self.e, self.nest
         e.loop(0, count, 1, lambda row: self._clear(e.add(begin, row)))
 
@@ -140,7 +140,8 @@ class _Walks:
         e.loop(0, nest.groups * nest.trees, 1, tree)
 
     def rest(self, begin: Index, count: Index) -> None:
-        """Walk with rows that fill no block: several at a time, and those left over one by one."""
+        """Walk with rows that fill no block: several at a time, and the remaining ones one by
+        one."""
         e = self.e
         left = e.divmod(count, _WALKS)[1]
         together = e.sub(count, left)
@@ -206,7 +207,7 @@ class _Walks:
         each(e, nest.classes, vector)
 
     def _leaves(self, rows: Sequence[Index], roots: Sequence[Value]) -> Sequence[Index]:
-        """Return the places where walks of these rows end that begin at these places."""
+        """Return the nodes at which walks of these rows end that begin at these nodes."""
         e, nest = self.e, self.nest
         begins = [e.mul(row, nest.features) for row in rows]
         first = [e.minimum(self._index(root), nest.nodes - 1) for root in roots]

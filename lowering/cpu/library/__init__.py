@@ -1,1 +1,1 @@
-"""Kernels of oneDNN and OpenBLAS: calls of their C interfaces in place of code of braid's own."""
+"""Kernels of oneDNN and OpenBLAS: calls of their C interfaces instead of generated code."""

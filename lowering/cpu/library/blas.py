@@ -48,8 +48,8 @@ class OpenBlasFamily(VectorFamily):
     """`braid.matmul` of f32 or f64 by OpenBLAS, and elementwise ops on its result by generated
     code.
 
-    Layouts: row-major, each operand also with its last two dims exchanged. It takes nothing where
-    the library is not installed, nor for another CPU than this one.
+    Layouts: row-major, each operand also with its last two dims exchanged. It matches nothing if
+    the library is not installed, or for a CPU other than this one.
     """
 
     name: str = "openblas"
@@ -88,7 +88,7 @@ def _match(group: FusedOp, family: OpenBlasFamily) -> "_LibraryProduct | None":
 
 @dataclass(frozen=True, eq=False)
 class _LibraryProduct(VectorCandidate):
-    """One call for each matrix of a batch; one for all where they share the right operand."""
+    """One call for each matrix of a batch; one for all if they share the right operand."""
 
     product: MatmulOp
     points: Pointwise
@@ -217,8 +217,8 @@ def _transposed(rank: int) -> Layout:
 
 
 def _strides(value: SSAValue) -> list[int]:
-    """Return the elements between neighbours along each dim; 0 along those of extent 1, which
-    repeat.
+    """Return the elements between neighbours along each dim; 0 along dims of extent 1, which are
+    broadcast.
     """
     shape = shape_of(value)
     return [0 if extent == 1 else math.prod(shape[dim + 1 :]) for dim, extent in enumerate(shape)]

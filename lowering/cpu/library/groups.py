@@ -1,4 +1,4 @@
-"""Groups that are one primitive of oneDNN, with what follows it as post-ops."""
+"""Groups that are one primitive of oneDNN, with elementwise ops on the result as post-ops."""
 
 import math
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ class LibraryStep:
 
 @dataclass(frozen=True)
 class LibraryGroup:
-    """The op that the primitive computes, and what is computed of its result."""
+    """The op that the primitive computes, and the post-ops on its result."""
 
     anchor: Anchor
     steps: tuple[LibraryStep, ...]
@@ -124,7 +124,7 @@ def _step(op: Operation, value: SSAValue) -> LibraryStep | None:
 
 
 def _linear(name: str, number: float | None, is_right: bool) -> LibraryStep | None:
-    """Return the step of an op with a number; `is_right` where that stands on the left."""
+    """Return the step of an op with a number; `is_right` means that the operand is on the left."""
     match name, number, is_right:
         case "neg", None, _:
             return LibraryStep("linear", -1.0, 0.0)

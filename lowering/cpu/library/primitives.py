@@ -66,7 +66,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class PostOp:
-    """An elementwise function of what was computed so far, and of `tensor` if there is one."""
+    """An elementwise function of the value so far, and of `tensor` if there is one."""
 
     name: str
     alpha: float = 0.0
@@ -138,7 +138,7 @@ class Program:
 
 
 def description_of(primitive: Primitive) -> Program:
-    """Return the calls up to the description, of which the library can be asked."""
+    """Return the calls up to the primitive's descriptor, with which the library can be queried."""
     program = Program()
     program.engine = program.make("dnnl_engine_create", _CPU, Size(0))
     source = program.described(primitive.source)

@@ -95,7 +95,7 @@ def grid_kernel(
     The last of the body's buffers is scratch of floats as wide as the unit's elements, if there is
     any: a multiple of 64 bytes. A call runs the two parts of `around` before its first iteration
     and after its last one, and `prepared` before the iterations that share it. An operand and a
-    result of `aliases` may begin in one place, though no plan of memory puts them there. LLVM
+    result of `aliases` may begin at the same address, although no memory plan places them so. LLVM
     leaves the loops of a kernel that `is_unrolled` as they are.
     """
     module, sizes = _grid_module(

@@ -20,7 +20,7 @@ _HALF_PI_HIGH, _HALF_PI_LOW = 1.5707963267341256, 6.077100506506192e-11
 """Their sum is π/2; the first has 33 bits, so that its products with counts to 2^20 are exact."""
 _LARGEST = 2.0**20
 _LEAST_EXPONENT = 127 + 20
-"""The largest angle that is reduced in f64, and the exponent, as f32 has it, of larger ones."""
+"""The largest angle that is reduced in f64, and the f32 exponent of larger ones."""
 _TWO_OVER_PI = 0xA2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBB
 _DIGITS, _LEADING_ZEROS, _WORDS = 240, 5, 7
 """Binary digits of 2/π above, zeros put before them, and words of 32 bits that are kept of both.

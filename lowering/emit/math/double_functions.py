@@ -25,7 +25,7 @@ _UNDERFLOWS, _OVERFLOWS = -746.0, 710.0
 _ONE_FROM = 22.0
 """The x from which on tanh is 1."""
 _WHOLE = 1.5 * 2.0**52
-"""Added to a small whole number, it leaves the number in the lowest bits."""
+"""Adding it to a small integer leaves the integer in the lowest bits."""
 _BIAS, MANTISSA_BITS = 1023, 52
 _ABOVE_ROOT_HALF = 0x3FF0000000000000 - 0x3FE6A09E667F3BCD
 """Added to the bits of √½ it gives those of 1."""
@@ -120,7 +120,7 @@ class DoubleFunctions(VectorMath):
         return exponent, self.add(rest, self.fma(self.mul(rest, rest), series, low))
 
     def _without(self, x: Value, count: Value, parts: Sequence[float]) -> tuple[Value, Value]:
-        """Return x less `count` times the sum of `parts`, and what that lacks of the exact
+        """Return x less `count` times the sum of `parts`, and the rounding error of that
         difference.
 
         Products with all parts but the last are exact, and so is the first difference.
@@ -146,7 +146,7 @@ class DoubleFunctions(VectorMath):
         return self.float_of(self.integers(arith.AddiOp, shifted, _BIAS << MANTISSA_BITS))
 
     def _whole(self, x: Value) -> Value:
-        """Return integers whose low bits are those of a small whole number."""
+        """Return integers whose low bits are those of a small integral float."""
         return self.bits(self.add(x, self.number(_WHOLE)))
 
     def _wave(self, x: Value, quarter: int, exactly: type[Operation]) -> Value:

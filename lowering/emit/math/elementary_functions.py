@@ -170,7 +170,7 @@ class Functions(VectorMath):
             if e.lanes == 16:  # only this width says how it rounds
                 arguments.append(rounding)
             return self.do(CallIntrinsicOp(scaling, arguments, [value.type]))
-        # Added to the value's own exponent: 2^128 would be no number, though 0.99 · 2^128 is one.
+        # Added to the value's own exponent: 2^128 is not representable, though 0.99 · 2^128 is.
         integer = e.convert(arith.FPToSIOp, exponent, i32)
         shifted = self.do(arith.ShLIOp(integer, self.integer(23)))
         bits = self.do(arith.AddiOp(self.bits(value), shifted))

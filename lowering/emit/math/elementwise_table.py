@@ -72,8 +72,8 @@ def _minimum(e: Emitter, a: Sequence[Value]) -> Value:
 def _maximum(e: Emitter, a: Sequence[Value]) -> Value:
     """Emit the maximum of IEEE 754-2019: 0.0 above -0.0, NaN if either operand is NaN.
 
-    As `_minimum`, but negative only where both are: with AVX-512 three instructions too, since one
-    combines three operands bit by bit.
+    Like `_minimum`, but the result is negative only if both operands are. With AVX-512 this takes
+    three instructions as well, since one combines three operands bit by bit.
     """
     first, second = _in_both_orders(e, "ogt", a)
     either, both = e.apply(arith.OrIOp, first, second), e.apply(arith.AndIOp, first, second)
@@ -294,7 +294,7 @@ def _cast(source: Attribute, target: Attribute) -> Emit | None:
 
 
 def _bitcast(source: Attribute, target: Attribute) -> Emit | None:
-    """Return the bits as another type; those of vectors of integers need no op."""
+    """Return the bits as another type; integer vectors need no op."""
     if i1 in (source, target):
         return None
     if signless(source) == signless(target):
@@ -305,8 +305,9 @@ def _bitcast(source: Attribute, target: Attribute) -> Emit | None:
 def conversion(source: Attribute, target: Attribute) -> type[Operation] | None:
     """Return the op that converts between element types of numbers that are not the same bits.
 
-    None for floats to integers, which have no op of a result that is always defined, and to and
-    from f16 and bf16 for others than f32, by which these are rounded.
+    The result is None for conversions of floats to integers, for which no op has a result that is
+    always defined, and for conversions of f16 and bf16 from and to types other than f32, which go
+    through f32.
     """
     if source in _HALVES or target in _HALVES:
         if Float32Type() not in (source, target):

@@ -89,8 +89,8 @@ def _requantize(
 
 
 def _requantize_by_fma(kind: Attribute, shrinks: bool, e: Emitter, a: Sequence[Value]) -> Value:
-    """Return the product in f64, which one multiply-add rounds once, halves to even, as its sum
-    with `_UNITS`: exact for all operands.
+    """Return the product in f64, rounded once, halves to even, by a multiply-add with `_UNITS`:
+    exact for all operands.
 
     If it `shrinks`, rounded values fit i32, and are clamped there.
     """

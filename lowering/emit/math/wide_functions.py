@@ -22,7 +22,7 @@ _OVERFLOWS = 200.0
 _LINEAR_BELOW = 2.0**-14
 """Smaller numbers are their own sinh, asinh and atanh in f32."""
 _WHOLE = 1.5 * 2.0**52
-"""Added to a small whole number, it leaves the number in the lowest bits."""
+"""Adding it to a small integer leaves the integer in the lowest bits."""
 
 
 class WideFunctions:
@@ -77,7 +77,7 @@ class WideFunctions:
         finite = f.compare("ogt", x, f.number(-_INFINITY))
         undefined = f.both(undefined, finite)
         value = f.choose(undefined, f.number(float("nan")), value)
-        # 1 to any power is 1, as is -1 to an infinite one, and anything to that of 0.
+        # 1 to any power is 1, -1 to an infinite power is 1, and any number to the power of 0 is 1.
         endless = f.compare("oeq", f.size(y), f.number(_INFINITY))
         minus_one = f.both(f.compare("oeq", f.size(x), one), endless)
         value = f.choose(minus_one, one, value)

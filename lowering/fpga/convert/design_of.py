@@ -80,7 +80,7 @@ def design_of(function: FuncOp, parameters: Mapping[str, Array]) -> Converted:
 
 
 def check_stages(function: FuncOp, parameters: Mapping[str, Array]) -> None:
-    """Raise as `design_of` for what stages do not have, without making those of windows."""
+    """Raise as `design_of` for ops that stages do not have, without making those of windows."""
     trees, _, plans = _planned(function, parameters)
     for plan in plans:
         if plan.head is None and not isinstance(plan.value.owner, MOVES):

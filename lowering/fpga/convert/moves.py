@@ -62,7 +62,7 @@ def keeps_beats(value: SSAValue) -> bool:
 
 
 def source_of(value: SSAValue, reader: Operation) -> SSAValue:
-    """Return what `reader` reads in place of `value`: its root, where nothing has to move.
+    """Return the value that `reader` reads in place of `value`: its root, if nothing has to move.
 
     That are products with all numbers of an image, whose weights are moved, and views at the end
     of a function. Raises UnsupportedError as `order_of`.

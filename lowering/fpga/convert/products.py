@@ -140,7 +140,7 @@ def pointwise(image: Pair) -> Loops:
 
 
 def whole_image(image: Pair) -> Loops:
-    """Return a window of all pixels, which are taken one by one, with one output."""
+    """Return a window of all pixels, which are read one by one, with one output."""
     return Loops(image, _ONE, _ONE, _ONE, _NONE, _ONE, _ONE, over_image=True)
 
 

@@ -32,7 +32,7 @@ OPERATIONS = {*_NUMPY, "cast", "bitcast", "neg"}
 def type_limits(kind: Attribute) -> tuple[int, int]:
     """Return the least and the largest number of an integer type.
 
-    Raises UnsupportedError for another type, and one that stages have no lanes of.
+    Raises UnsupportedError for another type, or one for which stages have no lanes.
     """
     integer = cast(IntegerType, kind)
     if not isinstance(kind, IntegerType) or integer.width.data < 8:
@@ -127,9 +127,7 @@ def _exact(name: str, left: int, right: int) -> int:
 
 
 def _wrapped(builder: BodyBuilder, value: Value, limits: tuple[int, int]) -> Value:
-    """Return a value in the range of its type: as it is where it always is, modulo 2^bits
-    elsewhere.
-    """
+    """Return a value in the range of its type: unchanged if it always fits, else modulo 2^bits."""
     low, high = limits
     if low <= value.limits[0] and value.limits[1] <= high:
         return value

@@ -23,7 +23,7 @@ def pixels_of(value: SSAValue) -> tuple[Pair, int]:
         if shape[0] != 1:
             raise UnsupportedError(
                 f"a tensor of {shape[0]} images on an FPGA",
-                hint="a design takes one image after the other; make the first dim 1",
+                hint="a design takes image by image; make the first dim 1",
             )
         return (shape[2], shape[3]), shape[1]
     if len(shape) == 2:

@@ -1,4 +1,4 @@
-"""A permute as C++: one function fills a memory, and one gives its numbers in another order."""
+"""A permute as C++: one function fills a memory, and one reads it in another order."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""The files of a project for Vitis HLS: the design, what drives it, `hls.tcl` and a Makefile."""
+"""The files of a project for Vitis HLS: the design, its testbench, `hls.tcl` and a Makefile."""
 
 from collections.abc import Mapping
 from importlib.resources import files

@@ -34,9 +34,7 @@ class CompiledDesign:
     def run(
         self, inputs: Sequence[Array], shapes: Sequence[tuple[int, ...]], images: int
     ) -> list[Array]:
-        """Return outputs of these shapes: this many images, one after the other in the first
-        dimension.
-        """
+        """Return outputs of these shapes; the first dimension counts images."""
         given = [np.ascontiguousarray(lanes_of_beats(one).astype(np.int64)) for one in inputs]
         taken = [np.zeros((_beats(shape), shape[1]), np.int64) for shape in shapes]
         pointers = [

@@ -202,7 +202,7 @@ def _take(
     unrolled = () if feed.lane is None else (feed.lane,)
     lane = Affine() if feed.lane is None else Affine.of(0, {feed.lane.name: 1})
     is_bound = feed.lane is not None and feed.lane.name != "lane"
-    # Reads are of an iteration as a whole, so the guards are outside of the lanes.
+    # Reads belong to an iteration as a whole, so the guards are outside of the lanes.
     where = Where((*(order.bounds if is_bound else ()), *feed.guards), unrolled)
     value = made.body.add("read", where, name=port.name, index=(lane,))
     made.body.add("store", where, (value,), name=buffer.name, index=feed.taken)

@@ -96,7 +96,7 @@ def common_dims(given: Sequence[int], made: Sequence[int]) -> tuple[int, ...] | 
 
 
 def joined_dims(extents: Sequence[int], shape: Sequence[int]) -> tuple[Affine, ...]:
-    """Return the index into a shape whose dims are made of neighbours among these."""
+    """Return the index into a shape whose dims are products of neighbouring ones among these."""
     index: list[Affine] = []
     left = list(range(len(extents)))
     for size in reversed(shape):

@@ -13,8 +13,8 @@ from braid.solvers.hls.nests import Affine, Condition, Loop
 class Feed:
     """Lanes of a stream are taken where all of `guards` hold, in an unrolled loop `lane`.
 
-    They are kept in a buffer of `shape`: those that come are at `taken`, and what an iteration
-    needs is at `needed`. Without a buffer each is used where it comes.
+    They are kept in a buffer of `shape`: incoming elements are at `taken`, and the elements that an
+    iteration needs at `needed`. Without a buffer each is used where it comes.
     """
 
     lane: Loop | None

@@ -1,4 +1,4 @@
-"""Loop nests of a function: what each computes of which numbers, before an order is chosen."""
+"""Loop nests of a function: the computation and operands of each, before an order is chosen."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -75,7 +75,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Graph:
-    """Nodes in the order of the program, what the function returns, and its known tensors.
+    """Nodes in the order of the program, the results of the function, and its known tensors.
 
     `inputs` are its arguments, and after them parameters whose numbers are not known.
     """
@@ -243,7 +243,7 @@ def _padded(read: Read, padding: Padding) -> Read:
 
 
 def _through(read: Read, nodes: dict[Key, Node]) -> Read:
-    """Return what a transpose or reshape reads, in its place."""
+    """Return the operand of a transpose or reshape, in its place."""
     node = nodes.get(read.source)
     if (
         node is None

@@ -1,4 +1,4 @@
-"""Orders in which the points of a nest are computed: loops, and what an iteration computes."""
+"""Orders in which the points of a nest are computed: its loops, and the work of an iteration."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

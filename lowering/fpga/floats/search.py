@@ -16,7 +16,8 @@ class Option:
     """An order with cycles and DSPs of its nest by itself.
 
     `first` is the cycle of its first result, `reads` those of the last of each tensor that it
-    reads. Of the same `kind`, orders stream alike; of the same `written` their results.
+    reads. Orders of the same `kind` stream equally; those of the same `written` stream their
+    results equally.
     """
 
     order: Order
@@ -163,7 +164,7 @@ class Search:
     def _narrowed(
         self, node: Node, option: Option, allowed: dict[Key, list[Option]]
     ) -> dict[Key, list[Option]]:
-        """Return what is left for the nests that `node` reads."""
+        """Return the remaining orders of the nests that `node` reads."""
         made = dict(allowed)
         for read in node.reads:
             if read.source in self.nodes:

@@ -23,7 +23,7 @@ _STEP = 1.004
 
 @dataclass(frozen=True)
 class Selected:
-    """The design that was chosen, what it takes, and a bound.
+    """The chosen design, its resources, and a bound.
 
     No design with as many DSPs takes fewer cycles than `lower_bound`, since each of its multipliers
     has some and makes one product a cycle.

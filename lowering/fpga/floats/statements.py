@@ -59,7 +59,7 @@ class Statement:
 
 @dataclass
 class Body:
-    """Statements that are unrolled together, all of them where `bounds` hold."""
+    """Statements that are unrolled together; all of them if `bounds` hold."""
 
     loops: tuple[Loop, ...]
     interval: int
@@ -117,7 +117,7 @@ class Body:
         yield from ("  " * depth + "}" for depth in reversed(range(len(self.loops))))
 
     def _unrolled(self) -> Iterator[str]:
-        """Return the statements with those of equal successive unrolled loops in one nest."""
+        """Return the statements, with equal successive unrolled loops merged into one nest."""
         start = 0
         while start < len(self.statements):
             first = self.statements[start]

@@ -21,7 +21,7 @@ from braid.lowering.fpga.rtl.hardware import HardwareModule, Wire
 
 @dataclass(frozen=True)
 class Folds:
-    """In cycle 0 of an iteration: which part of the sum and which group of channels it is of.
+    """In cycle 0 of an iteration: its part of the sum and its group of channels.
 
     `step` says that it begins, and computes something, and `begins` that sums do; `iteration` is
     its number in an image that is summed up.
@@ -166,7 +166,7 @@ class Pipeline:
     def _sum_of_group(self, groups: int, cycle: int, newest: Wire) -> Wire:
         """Return the sum so far of the group of channels in this cycle.
 
-        `newest` is that of the iteration before, which is in the file a cycle later.
+        `newest` is the sum of the previous iteration, which is in the file a cycle later.
         """
         module, folds = self.module, self.folds
         group = module.later(folds.group, cycle)

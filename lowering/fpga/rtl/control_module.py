@@ -1,4 +1,4 @@
-"""The module around a design that starts it for one image and says when that is done."""
+"""The module around a design that starts it for one image and reports its end."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

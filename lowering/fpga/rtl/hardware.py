@@ -60,7 +60,7 @@ class HardwareModule:
         return resources_of_module(self._netlist)
 
     def line(self, text: str) -> None:
-        """Write one op as text, of which is known only that it reads wires that have names."""
+        """Write one op as text; only the names of its operands are known."""
         self._lines.append(text)
         for name in set(re.findall(r"%\w+", text.partition(" = ")[2] or text)):
             self._netlist.roots += self._netlist.word(name, 1)
@@ -150,7 +150,7 @@ class HardwareModule:
             return self._multiply(left, right, bits, (0, 0))
         made = other
         if needed := factor_bits(value, size):
-            # In bits that do not depend on the shift, so that equal products are one.
+            # In bits that do not depend on the shift, so that equal products are merged.
             own = other.bits + needed
             made = self._multiply(other, self.constant(factor, own), own, (other.bits, needed))
         shifted = self.resize(made, bits - shift)
@@ -302,7 +302,8 @@ class HardwareModule:
         return wire
 
     def memory(self, depth: int, read: Wire, write: Wire, data: Wire, enable: Wire) -> Wire:
-        """Return a memory with one port of each kind; it gives what is at `read` a cycle later.
+        """Return a memory with one port of each kind; its output is the word at `read` of the
+        previous cycle.
 
         Values are never read in the cycle in which they are written.
         """

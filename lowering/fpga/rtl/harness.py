@@ -15,9 +15,9 @@ int64_t most, const char *trace)`.
 Beats are of whole 32-bit words, the lowest bits first. `valid` and `ready` are the percent of
 cycles in which a beat is offered or accepted. The memories accept a request, and give a word, in
 `answers` percent of cycles, up to four times as late as was planned if that is not in all. The
-result is the number of cycles from the first one to that of the last beat that comes out, -1 where
-there are more than `most`, and -2 where a request breaks a rule of AXI4. The waveforms go to the
-file `trace`, where it is not NULL and the design was made to be traced."""
+result is the number of cycles up to the last output beat, -1 where there are more than `most`, and
+-2 where a request breaks a rule of AXI4. The waveforms go to the file `trace`, where it is not NULL
+and the design was made to be traced."""
 
 _STREAMS = """#include "verilated.h"
 #include <cstdint>
@@ -122,7 +122,7 @@ struct Sink {
 
 
 _BASE = 0x1_0000_0000
-"""The address of the first memory; others follow at multiples of it."""
+"""The address of the first memory; the others follow at multiples of it."""
 
 
 _CLOCK = """#if VM_TRACE

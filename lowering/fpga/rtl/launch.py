@@ -63,7 +63,7 @@ class PortTensor:
 def launch_source(
     function: str, clock: float, inputs: Sequence[PortTensor], outputs: Sequence[PortTensor]
 ) -> str:
-    """Return what stands after `harness`; see `device_rtl.c` for what it exports.
+    """Return the text after `harness`; see `device_rtl.c` for its exports.
 
     Raises UnsupportedError for tensors in blocked layouts.
     """

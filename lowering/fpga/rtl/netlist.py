@@ -29,8 +29,8 @@ class Cell:
     """Words to a word; `control` steers all bits: it chooses, or enables.
 
     `reset` are the values of a register then, by bits. `shift` are the low bits that a sum does not
-    make. Products take `slices`, memories the others, and `tables` is also of what follows from
-    `control` alone.
+    make. Products use `slices`, memories the other resources, and `tables` also includes logic that
+    depends only on `control`.
     """
 
     kind: str
@@ -76,7 +76,7 @@ class Netlist:
     _last: int = HIGH
 
     def word(self, name: str, width: int) -> Bits:
-        """Return the bits of a wire; new ones where nothing is known of it yet."""
+        """Return the bits of a wire; new ones if nothing is known about it yet."""
         if name not in self._words:
             self._words[name] = self.fresh(width)
         return self._words[name]

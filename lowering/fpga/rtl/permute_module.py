@@ -94,7 +94,7 @@ def _group(module: HardwareModule, op: PermuteOp, memory: _Memory, drain: Wire) 
 
 
 def _numbered(banks: Integers, lanes: Integers) -> tuple[Sequence[tuple[int, int]], Integers]:
-    """Return the pairs that occur, and the number of that of each pass."""
+    """Return the pairs that occur, and the index of each pass's pair."""
     pairs, which = np.unique(np.stack([banks, lanes], axis=1), axis=0, return_inverse=True)
     return [(int(bank), int(lane)) for bank, lane in pairs], which.ravel()
 

@@ -7,10 +7,10 @@ _A_BITS, _B_BITS, _PART_BITS, _LEAST_BITS = 25, 18, 17, 9
 slices add up parts by themselves), and of the least product that is not left to tables: those of
 `mul2dsp` in Yosys."""
 _TABLE_COST, _BLOCK_COST = 8, 129
-"""The cost of four tables with 32 words of 6 bits or 64 of 3, and of half a block, where a
-flip-flop costs 1: as Yosys weighs them."""
+"""The cost of four tables with 32 words of 6 bits or 64 of 3, and of half a block, in units of a
+flip-flop, as Yosys weighs them."""
 _BLOCK_WIDTHS = ((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1))
-"""Words and bits of a block RAM of 18 Kbit, which one of 36 Kbit has two of."""
+"""Words and bits of a block RAM of 18 Kbit; one of 36 Kbit is two of these."""
 
 
 PARTS = (
@@ -26,7 +26,7 @@ PARTS = (
 class Resources:
     """DSP slices, block RAMs of 36 Kbit, look-up tables and flip-flops.
 
-    `memory` is what is read from the memory beside the part, in bits a cycle.
+    `memory` counts the bits per cycle that are read from the memory next to the part.
     """
 
     dsp: int = 0

@@ -5,7 +5,8 @@ from braid.solvers.hls.banks import Integers, Loops, loops_of
 
 
 class Sequences:
-    """Wires that have the next number of their own after each `step`; equal ones are made once."""
+    """Wires that take the next value of their sequence after each `step`; equal ones are made
+    once."""
 
     def __init__(self, module: HardwareModule, step: Wire) -> None:
         self._module = module

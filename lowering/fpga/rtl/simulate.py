@@ -74,8 +74,7 @@ class VerilatedDesign:
         *,
         most_cycles: int = 100_000_000,
     ) -> Simulation:
-        """Return outputs of these shapes for inputs, whose first dim may be images one after the
-        other.
+        """Return outputs of these shapes for inputs, whose first dim may count images.
 
         Raises BraidError where not all of them have come out after `most_cycles`, and where a
         request to a memory breaks a rule of AXI4.

@@ -44,7 +44,7 @@ def stage_module(name: str, stage: StageOp) -> HardwareModule:
 
 @dataclass(frozen=True)
 class _Weights:
-    """A row of weights that is offered, of numbers of this many bits."""
+    """A row of weights on offer, with numbers of this many bits."""
 
     valid: Wire
     row: Wire
@@ -278,7 +278,7 @@ def _rows_of_pixels(
             rows.append(module.register(rows[-1], began))
         else:
             # Read in cycle 0, so that the memory may be one with a register after it. The address
-            # of the write is another one: columns follow each other.
+            # of the write differs: columns follow each other.
             width = loops.image[1]
             rows.append(module.memory(width, control.column, column, rows[-1], began))
     return rows

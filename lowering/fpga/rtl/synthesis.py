@@ -53,7 +53,7 @@ class _Synthesis:
         self.held_sums: set[Cell] = set()
         # Flip-flops of addresses of memories that hold registers after them.
         self.addresses = 0
-        # Sums that differ in what is added, and are one that adds what is chosen.
+        # Sums that differ only in one addend are merged into one sum with a selected addend.
         self.chosen_sums: set[Cell] = set()
         self.tables = 0.0
         self.inverted: set[int] = set()
@@ -199,8 +199,8 @@ class _Synthesis:
                         self.inverted.add(max(left, right))
 
     def _take_in(self, bit: int, beside: int) -> frozenset[int]:
-        """Return the inputs of the table that only this one reads, if this many and `beside`
-        are few.
+        """Return the inputs of a table that only this one reads, if they and `beside` are few
+        enough.
         """
         own = self.inside.get(bit, frozenset[int]())
         if own and self.readers[bit] == 1 and len(own) + beside <= _TABLE_INPUTS:

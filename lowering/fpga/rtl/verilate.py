@@ -38,8 +38,7 @@ def lint(top: str, text: str) -> str:
 
 
 def shared_library(name: str, text: str, driver: str, *, traced: bool = False) -> bytes:
-    """Return the library of a text in SystemVerilog and what drives it, from the cache if it is
-    there.
+    """Return the library of a text in SystemVerilog and its harness, from the cache if possible.
 
     One that is `traced` can write waveforms. Raises UnsupportedError where a tool is missing, and
     BraidError where one fails.
@@ -52,9 +51,7 @@ def shared_library(name: str, text: str, driver: str, *, traced: bool = False) -
 
 
 def _kept(parts: Sequence[str], build: Callable[[Path], Path]) -> bytes:
-    """Return what `build` makes in an empty directory of these parts and the tools, or made
-    before.
-    """
+    """Return the result of `build` in an empty directory for these parts and the tools, cached."""
     key = hashlib.sha256("\0".join([*_tools(), *parts]).encode()).hexdigest()
     cache = default_cache()
     found = cache.get(Kind.CIRCUIT, key)
@@ -92,7 +89,7 @@ def _built(name: str, text: str, driver: str, options: Sequence[str], directory:
 
 
 class _Headers:
-    """Verilator's headers, which take most of what a small design takes to compile.
+    """Verilator's headers, which take most of the compilation time of a small design.
 
     A process that compiles many designs precompiles them, and removes them at its end: 90 MB.
     """
@@ -142,7 +139,7 @@ def _precompiled(macros: Sequence[str]) -> "tempfile.TemporaryDirectory[str]":
 
 
 def runtime_objects(directory: Path, parts: Sequence[str] = _RUNTIME) -> list[str]:
-    """Return the files in `directory` of these parts of Verilator's own code, which is compiled
+    """Return the files in `directory` of these parts of Verilator's own code, which are compiled
     once.
     """
     include = verilator_root() / "include"

@@ -42,7 +42,7 @@ def synthesis(top: str, modules: str) -> Synthesis:
         raise UnsupportedError(
             "Yosys, which synthesizes designs, is not installed", hint=install_command("fpga")
         )
-    # Memories of known words as logic, as they are counted.
+    # Memories with known words are logic, as they are counted.
     text = system_verilog(modules, ("hw.module(hw-aggregate-to-comb)",))
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)

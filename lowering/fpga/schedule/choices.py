@@ -1,4 +1,4 @@
-"""Ways to fold a stage, and what each takes at least of a part, counted without building it."""
+"""Ways to fold a stage, and the least resources of each, counted without building it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ from braid.solvers.hls.bursts import port_bits
 from braid.solvers.hls.selection import Choice, Uses
 
 _FEW = 4
-"""Columns that are sorted one by one: faster than rows as a whole."""
+"""Columns that are permuted one by one: faster than whole rows."""
 
 
 def uses_of(resources: Resources) -> Uses:
@@ -64,7 +64,8 @@ class Memory:
 
 @dataclass(frozen=True)
 class Fold:
-    """(groups of channels, parts of a sum), and what a stage so folded does and takes at least.
+    """The (groups of channels, parts of a sum), and the cycles and least resources of a stage so
+    folded.
 
     `reads`: its known factors come from memory.
     """

@@ -159,8 +159,8 @@ class _Folder:
                 pass
 
     def _combined(self, op: CombineOp | AccumulateOp, value: SSAValue, count: int) -> SSAValue:
-        """Return a combined value; sums over the image have a combine, an accumulate, or both,
-        which become one sum.
+        """Return a combined value. Sums over the image have a combine, an accumulate, or both;
+        these become one sum.
         """
         goes_on = any(isinstance(use.operation, AccumulateOp) for use in op.output.uses)
         if goes_on:

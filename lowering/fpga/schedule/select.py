@@ -244,8 +244,8 @@ def scheduled_designs(
 
 
 def unrolled(stage: StageOp | PermuteOp, folds: Pair) -> Pair:
-    """Return the channels, and terms of each, that one iteration computes when folded again this
-    way.
+    """Return the channels, and the terms of each, that one iteration computes if it is folded again
+    in this way.
 
     Of a permute in `folds` = (banks, passes) the banks that are read, and lanes that they give.
     """

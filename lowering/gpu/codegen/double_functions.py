@@ -302,4 +302,4 @@ DOUBLE: dict[str, tuple[int, Body]] = {
     "rsqrt": (1, _scaled(lambda w, x: w.div(w.number(1.0), w.intrinsic("sqrt", x)))),
     "pow": (2, _pow),
 }
-"""The functions by their names in `math.h`: the number of operands, and what writes the body."""
+"""The functions by their names in `math.h`: the number of operands, and the writer of the body."""

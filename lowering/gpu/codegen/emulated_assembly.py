@@ -131,7 +131,7 @@ def _declaration(text: str) -> str:
 def _shim(name: str, found: re.Match[str], types: Sequence[str]) -> str:
     """Return a function of the arguments of a piece of assembly that executes it.
 
-    Tied operands come last; they are what results hold before.
+    Tied operands come last; they are the initial values of results.
     """
     type, constraints = found["type"], found["constraints"].split(",")
     results = sum(constraint.startswith("=") for constraint in constraints)

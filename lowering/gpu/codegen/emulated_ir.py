@@ -109,7 +109,7 @@ def rewritten(line: str) -> Iterator[str]:
 def _declaration(result: str, name: str, arguments: str) -> Iterator[str]:
     """Yield the declaration of a function of the emulator.
 
-    One with several results gets an address for them first.
+    An instruction with several results gets an address for them first.
     """
     if not result.endswith("}"):
         yield f"declare {result} @{name}({arguments})"

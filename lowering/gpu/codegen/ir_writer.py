@@ -19,7 +19,7 @@ class Value:
 class FunctionWriter:
     """An internal function on `count` values of one type, which is always inlined.
 
-    `called` are the functions it calls, `intrinsics` declarations of those that it uses.
+    `called` are its callees, `intrinsics` declarations of those that it uses.
     """
 
     def __init__(self, name: str, type: str, count: int) -> None:
@@ -134,7 +134,7 @@ class FunctionWriter:
         """Return an instruction of NVIDIA's GPUs on f32, by the name of its intrinsic, such as
         `fma.rm.f`.
 
-        Those that approximate are as exact as the PTX ISA says ("Floating Point Instructions").
+        Approximate instructions are as exact as the PTX ISA says ("Floating Point Instructions").
         """
         symbol = f"llvm.nvvm.{name}"
         self.intrinsics.add(f"declare float @{symbol}({', '.join(['float'] * len(values))})")

@@ -33,7 +33,7 @@ class Resources:
 
 @dataclass(frozen=True)
 class MachineCode:
-    """A cubin, what each of its entries takes, and what the assembler warns of."""
+    """A cubin, the resources of its entries, and the warnings of the assembler."""
 
     code: bytes
     resources: dict[str, Resources]

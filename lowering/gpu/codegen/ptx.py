@@ -61,7 +61,7 @@ def _convergent(line: str) -> str:
     """Mark assembly that a whole warp executes, or that waits, as convergent: LLVM must not move
     it.
 
-    Calls of intrinsics have the attribute by themselves; upstream's `llvm.inline_asm` has none.
+    Calls of intrinsics have the attribute already; upstream's `llvm.inline_asm` has none.
     """
     if " asm sideeffect " not in line:
         return line
@@ -77,9 +77,7 @@ def _added(text: str, module: str) -> str:
 
 
 def _annotate_loop(op: Any) -> Any:
-    """Return what is said of a loop stays with its branch, but under a name that is not
-    translated.
-    """
+    """Keep a loop's metadata with its branch, but under a name that is not translated."""
     if LOOP_ANNOTATION in op.attributes:
         op.attributes[LOOP_ANNOTATION.removeprefix("llvm.")] = op.attributes[LOOP_ANNOTATION]
     return ir.WalkResult.ADVANCE
@@ -104,7 +102,8 @@ def optimized_ir(llvm_ir: str, machine: Machine) -> str:
 def ptx_of(optimized: str, machine: Machine) -> str:
     """Return the PTX of optimized LLVM IR; what LLVM cannot select ends the process: see `worker`.
 
-    Of the machine's version, or of a later one that an instruction needs which LLVM does not know.
+    The PTX version is the machine's, or a later one that an instruction needs and LLVM does not
+    know.
     """
     text = str(target_machine(machine).emit_assembly(llvm.parse_assembly(optimized)))
     later = [version for form, version in _LATER_FORMS.items() if form.search(text) is not None]

@@ -73,7 +73,7 @@ def tanh32(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
     """Return an odd polynomial near 0, and 1 - 2 / (2^(2|x| log2 e) + 1) with the sign of x
     elsewhere.
 
-    The error of the power, which grows with |x|, vanishes beside 1.
+    The error of the power, which grows with |x|, is negligible compared with 1.
     """
     (x,) = arguments
     square = w.mul(x, x)

@@ -141,7 +141,7 @@ class Code:
     # ---- Memory ----
 
     def address(self, pointer: Value) -> Value:
-        """Return the low 32 bits of a pointer, which are all of one to shared memory."""
+        """Return the low 32 bits of a pointer, which suffice for shared memory."""
         return self.insert(llvm.PtrToIntOp(pointer, i32))
 
     def pointer(self, buffer: Value) -> Value:
@@ -220,9 +220,7 @@ class Code:
         return self.fields(made.results[0], results)
 
     def power_of_two(self, a: Value) -> Value:
-        """Return 2^a of an f32, within 2 units of the last place; 0 of what is tiny (PTX ISA,
-        "ex2").
-        """
+        """Return 2^a for f32, within 2 ulp; tiny values give 0 (PTX ISA, "ex2")."""
         text = "ex2.approx.ftz.f32 $0, $1;"
         return self.insert(llvm.InlineAsmOp(text, "=f,f", [a], [a.type]))
 

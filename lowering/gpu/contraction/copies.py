@@ -1,7 +1,7 @@
 """Copies of an operand's tiles to shared memory, by `cp.async` where elements lie well.
 
-What lies after the depths of the operand is filled with zeros. Lines and columns beyond its end
-repeat the last ones instead: the results that they give are not stored.
+Elements beyond the K of the operand are filled with zeros. Rows and columns out of bounds
+repeat the last ones instead: their results are not stored.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from braid.lowering.gpu.contraction.tiles import CHUNK, Place
 _FAR = 2**31
 """Bytes: half of what 32 bits count to, as K runs a stage beyond their end."""
 _GATHERED = 8
-"""Elements that a thread gathers for a line: where each of them is takes a register."""
+"""Elements that a thread gathers for a row: the position of each takes a register."""
 
 
 @dataclass
@@ -103,8 +103,8 @@ class TileCopy:
             self.targets.append(target if self.within is None else code.add(target, self.within))
 
     def issue(self, code: Code, shared: Value, depth: Value, numbers: Sequence[int]) -> None:
-        """Issue the thread's copies of these numbers, of the tile that begins at `depth`
-        along K.
+        """Issue the thread's copies with these numbers, for the tile that begins at `depth` along
+        K.
         """
         for n in numbers:
             target = code.at(shared, self.targets[n])

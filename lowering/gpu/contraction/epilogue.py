@@ -45,7 +45,7 @@ class EpilogueNest:
 
 @dataclass(frozen=True)
 class Epilogue:
-    """Elementwise nests in order after a contraction, and what is written.
+    """Elementwise nests in order after a contraction, and the values that are written.
 
     `dims` are the contraction's dims for those of each buffer that is made.
     """
@@ -92,7 +92,7 @@ class Epilogue:
         return dims[-1] if dims else None
 
     def width(self, columns: Sequence[Part]) -> int:
-        """Return how many neighbours a thread takes at once, of these columns."""
+        """Return how many neighbours among these columns a thread handles at once."""
         if not columns or columns[-1].factor != 1:
             return 1
         if any(self.dims[value][-1] != columns[-1].dim for value in self.results):
@@ -188,7 +188,7 @@ class Epilogue:
 def _dims_of(
     nest: linalg.GenericOp, known: Mapping[SSAValue, tuple[int, ...]]
 ) -> tuple[int, ...] | None:
-    """Return the contraction's dims for those of an elementwise nest that reads what is known."""
+    """Return the contraction's dims for those of an elementwise nest that reads known values."""
     loops = loops_of(nest)
     first = len(nest.inputs)
     if not all(loops.is_parallel) or any(
@@ -252,7 +252,7 @@ def point_of(code: Code, parts: Sequence[Part], number: Value) -> Point:
 
 
 def merge_points(code: Code, *points: Point) -> Point:
-    """Return indices of dims, of which each point has a part."""
+    """Return indices of dims in which every point has a part."""
     merged: Point = {}
     for point in points:
         for dim, value in point.items():

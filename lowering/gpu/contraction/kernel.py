@@ -29,7 +29,7 @@ from braid.lowering.gpu.launch.launches import THREADS, dynamic_shared
 
 @dataclass(frozen=True)
 class Tile:
-    """A tile that a block computes: where, from `begin` along K on, and what it does with sums.
+    """A tile that a block computes: its position, its begin along K, and the use of its sums.
 
     `where` is the thread, the batch, the first row and column; `write` gets `width` neighbours.
     """

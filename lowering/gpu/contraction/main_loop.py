@@ -40,7 +40,7 @@ class Cores(Protocol):
         """Return the thread's fragments of a step of the stage at `shared`; `before` of the step
         before.
 
-        They are read while those of the step before are multiplied.
+        They are read while the fragments of the previous step are multiplied.
         """
         ...
 
@@ -145,7 +145,7 @@ class MainLoop:
             sums = cores.multiply(code, sums, held, step)
             held = upcoming
         _commit(code)
-        # Beyond the last stage its copies are repeated, which nobody reads, instead of a branch.
+        # After the last stage its copies are repeated without being read, which avoids a branch.
         further = code.least(code.add(at, self.depth), (self.turns - 1) * self.depth)
         # The slot that was read now is written next.
         return [next_read, read, further, *sums, *held]
@@ -163,7 +163,7 @@ class MainLoop:
     def _upcoming(
         self, code: Code, step: int, held: list[Value], read: Value, next_read: Value
     ) -> list[Value]:
-        """Return the fragments of the step after this one, which are read already."""
+        """Return the fragments of the next step, which are read already."""
         cores, shared = self.cores, self.ring.shared
         if step < cores.steps - 1:
             return cores.load(code, code.at(shared, read), step + 1, held)

@@ -16,7 +16,7 @@ from braid.lowering.gpu.contraction.code import Code, Value
 _VECTOR = 4
 """Sums that are read and written at once."""
 _AT_ONCE = 8
-"""Parts that are read before the first of them is added."""
+"""The number of parts that are read before the first of them is added."""
 Place = tuple[Value, Value, Value]
 """A batch, a row and a column."""
 
@@ -44,7 +44,7 @@ class PartialSums:
 
     @property
     def bytes(self) -> int:
-        """Bytes of all of them."""
+        """The bytes of all parts."""
         return self.splits * self._part
 
     @property

@@ -1,7 +1,7 @@
 """Products of tiles of f32 by multiply-adds: a thread computes 8 by 8 or 8 by 16 results.
 
-Rows of a thread are as far apart as there are threads across, so that what the 4 by 8 threads of a
-warp read of a step, 4 rows of A and 128 bytes of B, is in different banks. Shared memory gives a
+The distance of a thread's rows is the number of threads across. So the 4 rows of A and 128 bytes of
+B that the 4 by 8 threads of a warp read in a step are in different banks. Shared memory gives a
 warp 128 bytes a cycle, whichever of them are the same: 8 by 8 results take all that it gives at the
 rate of multiply-adds of sm_86 and later, 8 by 16 three quarters.
 """

@@ -258,8 +258,8 @@ def _element_kind(
 
 
 def _parts(maps: Sequence[AffineMap], extents: Sequence[int]) -> list[Part]:
-    """Return the dims; one whose quotient an operand is indexed by, as of groups, is two of
-    them.
+    """Return the dims; a dim by whose quotient an operand is indexed, such as that of groups,
+    counts as two dims.
     """
     divisors: dict[int, int] = {}
     for map in maps:

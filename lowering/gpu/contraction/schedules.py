@@ -73,10 +73,10 @@ _MOST_SHARED = 228 * _KILO
 
 @dataclass(frozen=True)
 class Size:
-    """The size of a product, and what it moves to and from memory.
+    """The size of a product, and its memory traffic.
 
-    `copied` says of A and of B how many bytes are copied together; where these are fewer than
-    LEAST_COPY, elements are gathered one by one, by way of registers.
+    `copied` has the bytes of A and of B that are copied together; if they are fewer than
+    LEAST_COPY, elements are gathered one by one through registers.
     """
 
     batches: int
@@ -115,8 +115,8 @@ def registers(size: Size, tiles: Tiles) -> float:
     """Return the approximate registers of a thread of tensor cores: sums, fragments of two steps,
     addresses, gathers.
 
-    What elements that are gathered take, their places and they themselves, and the places of the
-    least copies, was seen in the machine code of ptxas 13.5; wider copies are too few to matter.
+    The registers of gathered elements and their positions, and of the positions of the smallest
+    copies, were read from machine code of ptxas 13.5; wider copies are too few to matter.
     """
     sums = tiles.warp_rows * tiles.warp_columns // 32
     fragments = 2 * 4 * (tiles.warp_rows + tiles.warp_columns) // 16

@@ -44,7 +44,7 @@ def emit_single_points(
     values: Mapping[SSAValue, SSAValue],
     where: tuple[Value, Value, Value, Value],
 ) -> None:
-    """Emit the code of a thread, which takes every n-th point of the block's tile, of n threads.
+    """Emit the code of a thread; with n threads, it takes every n-th point of the block's tile.
 
     `where` is the thread, the batch, and the tile's first row and column.
     """

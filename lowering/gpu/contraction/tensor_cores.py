@@ -117,8 +117,8 @@ class TensorCores:
         return self._rounded(code, values)
 
     def _read_columns(self, code: Code, shared: Value, step: int) -> list[Value]:
-        """Return the fragments of 32 bits of lines of columns, which `ldmatrix` does not
-        exchange.
+        """Return the fragments of 32 bits of column-major rows, which `ldmatrix` does not
+        transpose.
         """
         place, half = code.at(shared, self._b[0]), STEP_BYTES // 4 // 2
         return [

@@ -1,7 +1,7 @@
 """Kernels of GPUs for groups that no family takes: `linalg`, and a thread a point of its nests.
 
-A loop nest on buffers becomes an entry of its own, launched when the one before has ended. What is
-not a nest of `linalg`, such as a sequential loop over a tensor, runs on one thread.
+A loop nest on buffers becomes a separate entry, launched when the previous one has ended. Code that
+is no nest of `linalg`, such as a sequential loop over a tensor, runs on one thread.
 """
 
 from collections.abc import Sequence
@@ -222,7 +222,7 @@ def _steps(function: FuncOp) -> list[list[Operation]]:
     steps = _with_starts(steps)
     results = {result for step in steps for op in step for result in op.results}
     ops = list(function.body.block.ops)[:-1]
-    # Also what looks like a constant or a view may be computed from a result.
+    # Values that look like a constant or a view may also be computed from a result.
     if any(not results.isdisjoint(_outside_values(op)) for op in ops):
         return [ops]
     return steps
@@ -274,7 +274,7 @@ def _outside_values(op: Operation) -> set[SSAValue]:
 def _entry(
     step: Sequence[Operation], symbol: str, buffers: Sequence[BlockArgument]
 ) -> tuple[list[Operation], Launch] | None:
-    """Return the function of a step, what it shares, and its launch; None for a nest without
+    """Return the function of a step, its shared memory, and its launch; None for a nest without
     points.
     """
     parent = step[0].parent_block()
@@ -337,7 +337,7 @@ def _setup_of(step: Sequence[Operation], block: Block) -> list[Operation]:
 def _spread_nest(
     step: Sequence[Operation],
 ) -> ThreadNest | TransposedNest | WideNest | WideSums | None:
-    """Return how a nest is spread over threads; None for other ops, which run on one."""
+    """Return how a nest is distributed over threads; None for other ops, which run on one."""
     start, op = _started(step), step[-1]
     if not isinstance(op, linalg.GenericOp) or (len(step) > 1 and start is None):
         return None

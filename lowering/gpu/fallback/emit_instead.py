@@ -1,4 +1,4 @@
-"""What a group gets where a family does not make the kernel that it has offered."""
+"""The kernel of a group whose family cannot make the kernel that it has offered."""
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.regions import FusedOp

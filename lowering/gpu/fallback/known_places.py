@@ -103,9 +103,7 @@ def _tables(module: ModuleOp) -> dict[str, Table]:
 
 
 def _with_known_loads(nest: linalg.GenericOp, tables: dict[str, Table]) -> linalg.GenericOp | None:
-    """Return the nest in which what is loaded at known places is an operand; None where
-    nothing is.
-    """
+    """Return the nest with loads at known positions as operands; None without such loads."""
     loops = loops_of(nest)
     places = _places(nest, loops.extents, loops.maps, tables)
     loads: list[tuple[memref.LoadOp, AffineMap]] = []
@@ -202,7 +200,7 @@ def _function(op: Operation) -> Callable[..., Table] | None:
 def _with_tables_of_places(
     module: ModuleOp, nest: linalg.GenericOp, tables: dict[str, Table]
 ) -> None:
-    """Let loads read their places from tables that hold them as they are."""
+    """Let loads read their positions from tables that hold them directly."""
     loops = loops_of(nest)
     known = _known(nest, loops.extents, loops.maps, tables)
     block, first = nest.body.block, len(nest.inputs)
@@ -260,7 +258,7 @@ def _constant(value: SSAValue) -> int | None:
 
 
 def _stays(buffer: SSAValue, since: Operation) -> bool:
-    """Return whether nothing surely writes a buffer after an op; what has views of it may."""
+    """Return whether no op surely writes a buffer after `op`; ops on its views may."""
     if not isinstance(buffer.owner, Block | memref.AllocOp):
         return False
     users = {use.operation for use in buffer.uses}

@@ -47,8 +47,8 @@ def split_access(
     place: dict[int, int],
     rank: int,
 ) -> Access | None:
-    """Return an operand over the new dims: a view of it, where it has one of the split dims
-    itself.
+    """Return an operand over the new dims: a view of it, if one of the split dims indexes it
+    directly.
     """
     type = cast(MemRefType[Any], value.type)
     strides, offset = type.get_strides(), type.get_offset()
@@ -79,7 +79,7 @@ def split_access(
 
 
 def _moved(expr: AffineExpr, steps: dict[int, int], place: dict[int, int]) -> AffineExpr | None:
-    """Return an expression over the new dims; None where it has a split dim as it is."""
+    """Return an expression over the new dims; None if it contains a split dim directly."""
     match expr:
         case AffineDimExpr(dim):
             return None if dim in steps else AffineExpr.dimension(place[dim])

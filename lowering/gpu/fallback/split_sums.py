@@ -28,8 +28,8 @@ from braid.lowering.gpu.nests.row_program import combiner, neutral
 from braid.lowering.gpu.nests.thread_nests import ThreadNest
 
 _ENOUGH_POINTS = 2**19
-"""The points of results and parts of them: more gain nothing. A thread computes up to 8 of them,
-and some 60 thousand threads have as many bytes on their way as memory takes."""
+"""The number of points of results and their parts: more gain nothing. A thread computes up to 8 of
+them, and some 60 thousand threads have as many bytes on their way as memory takes."""
 _MOST_PARTS = 128
 _LEAST_DEPTH = 256
 """Elements that a thread reduces without trouble."""

@@ -1,7 +1,7 @@
-"""Sums, maxima and the like with what follows elementwise, in one entry: sums are not stored.
+"""Reductions with elementwise ops on the result, in one entry: the sums are not stored.
 
-A thread has neighbouring points of the result where they can be read and written by accesses of 16
-bytes, as channels of a window are channels last, else one point.
+A thread has neighbouring points of the result if these can be accessed by 16 bytes at once, as with
+channels-last windows, else one point.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """Attention: softmax of scores, scaled and masked, times values; scores are never stored.
 
-Where masks leave out keys, another entry finds first which tiles of keys each block needs.
+If masks leave out keys, another entry first finds the tiles of keys that each block needs.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -152,9 +152,7 @@ class AttentionCandidate(Candidate[S]):
         make: Callable[["Inside"], ProductEntry],
         work: BlockWork,
     ) -> Kernel:
-        """Return the kernel of an entry, after one that looks at masks where they leave
-        out keys.
-        """
+        """Return the kernel of an entry, after one that reads the masks if they leave out keys."""
         function = bufferized_product(self.group, symbol)
         buffers = function.body.block.args[:-2]
         scores, weighted = attention.scores, attention.weighted
@@ -188,9 +186,7 @@ class AttentionCandidate(Candidate[S]):
         return [*self.group.body.block.args, *self.group.terminator.arguments]
 
     def attention(self, symbol: str, rows: int, keys: int, stages: int) -> Attention | None:
-        """Return both products by tiles; None where one has no tiles, or they do not fit each
-        other.
-        """
+        """Return both products by tiles; None if one has no tiles, or they are not compatible."""
         key, value = self.widths
         scores = half(
             self.found.before,
@@ -241,7 +237,7 @@ class BlockAttention(AttentionCandidate[AttentionSchedule]):
         yield from {0: fitting[:1], 1: fitting[1:]}.get(level, [])
 
     def emit(self, symbol: str, schedule: AttentionSchedule) -> Kernel:
-        """Emit one entry, whose blocks take some queries of a head; with masks, another before that
+        """Emit one entry, whose blocks take some queries of a head; with masks, a preceding entry
         finds their ranges.
         """
         attention = self.attention(symbol, schedule.rows, schedule.keys, schedule.stages)

@@ -30,8 +30,8 @@ class BlockWork:
 class GpuKernel(Kernel):
     """`module` holds one `gpu.module` with the entries of `launches`, which run in this order.
 
-    `grid` is 1: blocks are scheduled by the device. `work` is that of the first launches, where it
-    is known: others move their buffers.
+    `grid` is 1: blocks are scheduled by the device. `work` is that of the first launches, if it is
+    known: the others count their memory traffic.
     """
 
     launches: Launches = NO_LAUNCHES

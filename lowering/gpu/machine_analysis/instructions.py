@@ -1,4 +1,4 @@
-"""The disassembler's text as instructions, and what each does per warp."""
+"""The disassembler's text as instructions, and the effect of each per warp."""
 
 import re
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ _LEAVING = ("EXIT", "RET", "BRX")
 
 @dataclass(frozen=True)
 class Instruction:
-    """One of a function: where it stands, and to where it may jump (None for nowhere)."""
+    """One instruction of a function: its address, and its jump target (None without one)."""
 
     address: int
     predicate: str

@@ -13,7 +13,7 @@ class MainLoop:
     """The work that a warp issues in one iteration of a kernel's main loop, if it never waits.
 
     `flops` and `shared_bytes` are a warp's; `tensor` counts instructions of tensor cores, `names`
-    all of them. `address` is where the loop begins.
+    all instructions. `address` is where the loop begins.
     """
 
     address: int
@@ -63,8 +63,8 @@ def code_facts(code: Sequence[Instruction]) -> CodeFacts:
 
 
 def find_main_loop(code: Sequence[Instruction]) -> MainLoop | None:
-    """Return the innermost loop with the most FLOPs of tensor cores, else with the most of
-    others.
+    """Return the innermost loop with the most FLOPs on tensor cores, else with the most other
+    FLOPs.
     """
     blocks, successors = _blocks(code)
     parts = [code[begin:end] for begin, end in blocks]

@@ -1,8 +1,8 @@
 """Predict how long a kernel takes: by its launches, its work and its machine code.
 
-A launch takes the longest of what its blocks multiply, what they copy to shared memory, and what
-it moves from and to global memory. Blocks are dealt out evenly: the multiprocessor with the most
-of them ends last. It is a model, which ranks schedules of one kernel; caches are not in it.
+The time of a launch is the maximum of the times for its multiplications, its copies to shared
+memory, and its global memory traffic. Blocks are dealt out evenly: the multiprocessor with the most
+of them ends last. The model ranks schedules of one kernel; it does not include caches.
 """
 
 from collections.abc import Mapping
@@ -55,7 +55,7 @@ def predicted_seconds(
     """Return the predicted seconds of one run; None where no block of an entry fits a
     multiprocessor.
 
-    Where the `code` of an entry was not read, the share of the peak is the one that is assumed.
+    If the `code` of an entry was not read, the fraction of the peak is the assumed one.
     """
     total = 0.0
     for number, launch in enumerate(launches.launches):

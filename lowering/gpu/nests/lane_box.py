@@ -52,7 +52,7 @@ class LaneBox:
         ]
 
     def alignment(self, access: LinearAccess, most: int) -> int:
-        """Return a number of elements, up to `most`, of which all boxes begin at multiples."""
+        """Return a number of elements, up to `most`, that divides the begins of all boxes."""
         parts = zip(access.steps, self.counts, self.extents, strict=True)
         moves = [step * count for step, count, extent in parts if count < extent]
         return gcd(most, access.offset, *moves)

@@ -78,7 +78,7 @@ class LaneBody:
         self._index = index
 
     def results(self, block: Block) -> list[list[SSAValue]]:
-        """Return what the block yields: for each result, one value a neighbour."""
+        """Return the yielded values of the block: for each result, one value per neighbour."""
         for op in block.ops:
             if isinstance(op, linalg.YieldOp | scf.YieldOp):
                 return [self._each(value) for value in op.operands]
@@ -160,7 +160,8 @@ class LaneBody:
             self._values[result] = list(made.results[start : start + self._width])
 
     def _clone(self, op: Operation) -> None:
-        """Clone an op once where nothing differs between neighbours, else for each of them."""
+        """Clone an op once if its operands are the same for all neighbours, else for each of
+        them."""
         inner = {result for each in op.walk() for result in each.results}
         inner |= {a for each in op.walk() for r in each.regions for b in r.blocks for a in b.args}
         used = {value for each in op.walk() for value in each.operands} - inner

@@ -118,7 +118,7 @@ def merged_dims(
     """Return groups of dims that act as one dim in all accesses; each continues the dim inside of
     it.
 
-    Dims of one index are left out; there is at least one: dim 0, where all are such.
+    Dims of extent 1 are left out, except for dim 0 if all of them are.
     """
     merged: list[list[int]] = []
     for dim, extent in enumerate(extents):

@@ -30,8 +30,8 @@ class LongRowEmitter(RowEmitter):
     """One variant of the code, with accesses of `width` elements: a row is read again and again."""
 
     makers: dict[SSAValue, tuple[RowNest, Scalars]] = field(default_factory=dict[Any, Any])
-    """The nest that makes each buffer's elements, and what buffers of rows, which are reused,
-    held."""
+    """The nest that makes each buffer's elements, and the contents of buffers of rows, which are
+    reused."""
     before: Builder | None = None
     """The builder in front of the loop that is being written, if one is."""
 

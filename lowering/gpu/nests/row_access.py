@@ -34,7 +34,7 @@ class Access(Enum):
 
 @dataclass(frozen=True)
 class Term:
-    """A dim as a part of the number of a row or a column, and what a step along it is worth.
+    """A dim as a part of the number of a row or a column, and the value of a step along it.
 
     Its index is number / divisor % extent.
     """

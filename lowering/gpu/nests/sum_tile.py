@@ -124,7 +124,7 @@ class SumTile:
     def _with_strip(self) -> "SumTile":
         """Return the tile with the strip of most rows, the outermost of them, if rows share reads.
 
-        What threads that are next to each other read in common is in the first cache.
+        Common reads of adjacent threads are served from the L1 cache.
         """
         rows = [dim for dim in self.own.parallel if dim != self.lane]
         windows = [dim for dim in self.own.reduced if dim != self.taps]

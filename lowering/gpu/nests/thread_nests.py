@@ -29,8 +29,8 @@ _REGISTER_BYTES = 4
 class ThreadNest:
     """A nest whose parallel dims, in the order `parallel`, are spread over threads.
 
-    Threads that are next to each other write elements that are. What a nest that reduces starts
-    from is `start`, or what its results are before it.
+    Threads that are next to each other write elements that are. A nest that reduces starts from
+    `start`, or from the previous contents of its results.
     """
 
     nest: Nest
@@ -45,8 +45,8 @@ class ThreadNest:
         """Blocks that fit a multiprocessor at least, with the registers that a reducing thread
         needs.
 
-        The assembler unrolls loops by the bytes that they read: of narrow elements, each of which
-        waits in a register of its own, as many are on their way as all registers hold.
+        The assembler unrolls loops by the bytes that they read: each narrow element in flight takes
+        a register, so many of them may take all registers.
         """
         types = [cast(MemRefType[Any], operand.type) for operand in self.nest.operands]
         is_narrow = any(bytes_of(type.element_type) < _REGISTER_BYTES for type in types)
@@ -94,7 +94,7 @@ class ThreadNest:
         return prod(self.extents[dim] for dim in self.parallel) if all(self.extents) else 0
 
     def emit(self, builder: Builder, threads: int) -> None:
-        """Emit the code of one thread, of which there are `threads` in a block."""
+        """Emit the code of one thread; a block has `threads` of them."""
         each = self._each
         index = global_thread(builder, threads, each)
         points = index_constant(builder, self.points)
@@ -182,7 +182,7 @@ class ThreadNest:
         start: Sequence[SSAValue],
         values: Mapping[SSAValue, SSAValue] | None = None,
     ) -> Sequence[SSAValue]:
-        """Return the results at a point, from what they start as; `values` are buffers for the
+        """Return the results at a point, from their initial values; `values` are buffers for the
         nest's.
         """
         buffers = values or {}

@@ -1,10 +1,10 @@
 """Elementwise nests whose operand lies along another dim than the result: a block of both a thread.
 
 A thread reads a square of points by accesses along the operand's inner dim, each as wide as its
-rows allow, at best 16 bytes, and turns it in registers. Threads of a tile then exchange what they
-have by shared memory, whole accesses at a time, so that both what they read and what they write
-are lines of caches. Where an access lies in a line of shared memory depends on the line: those
-that 8 threads write, or read, at once are in different banks.
+rows allow, at best 16 bytes, and turns it in registers. Threads of a tile then exchange their
+elements through shared memory, by whole accesses, so that both reads and writes are cache lines.
+Where an access lies in a line of shared memory depends on the line: those that 8 threads write, or
+read, at once are in different banks.
 """
 
 from collections.abc import Sequence
@@ -168,9 +168,7 @@ class TransposedNest:
         return memref.GlobalOp.get(name, self._shared_type, UnitAttr(), sym_visibility=private)
 
     def emit(self, builder: Builder, threads: int) -> None:
-        """Emit the code of one thread, of which there are `threads` in a block: as many as
-        `block`.
-        """
+        """Emit the code of one thread; a block has `threads` of them, as many as `block`."""
         first, second = scf.YieldOp(), scf.YieldOp()
         aligned = is_aligned(builder)
         builder.insert(scf.IfOp(aligned, (), [Block([first])], [Block([second])]))
@@ -261,7 +259,7 @@ class TransposedNest:
             store_vector(builder, lanes, target, self._place(builder, self.written, own))
 
     def _where_inside(self, builder: Builder, point: dict[int, SSAValue]) -> Builder:
-        """Return code for threads that have a square: a whole one, since widths divide extents."""
+        """Return the code for threads that have a whole square, since widths divide extents."""
         bounds = [(point[dim], self.extents[dim]) for dim in (self.last, self.inner)]
         if self.threads % self.block:
             bounds.append((global_thread(builder, self.block), self.threads))

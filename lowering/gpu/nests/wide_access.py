@@ -53,7 +53,7 @@ def store_vector(
     buffer: SSAValue,
     index: SSAValue | Sequence[SSAValue],
 ) -> None:
-    """Write elements from `index` on, aligned likewise; bools one by one."""
+    """Write elements from `index` on, with the same alignment; bools one by one."""
     element = cast(MemRefType[Any], buffer.type).element_type
     type = VectorType(element, [len(elements)])
     indices = [index] if isinstance(index, SSAValue) else list(index)

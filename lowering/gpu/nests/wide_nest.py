@@ -106,7 +106,7 @@ class WideNest:
 
     @property
     def _reads_single(self) -> bool:
-        """Return whether what neighbours through all dims read is found one by one."""
+        """Return whether the reads of neighbours are located one by one through all dims."""
         read = [access for _, _, _, access in self._inputs()]
         return not all(a is not None and (self._is_whole(a) or not any(a.steps)) for a in read)
 
@@ -194,7 +194,7 @@ class WideNest:
         return groups_of_thread(self.width * self._narrowest, groups, bytes)
 
     def emit(self, builder: Builder, threads: int) -> None:
-        """Emit the code of one thread, of which there are `threads` in a block."""
+        """Emit the code of one thread; a block has `threads` of them."""
         each = self._each
         index = global_thread(builder, threads, each)
         width = index_constant(builder, self.width)
@@ -223,7 +223,7 @@ class WideNest:
         end = rest.insert(arith.AddiOp(start, width)).result
         stop = rest.insert(arith.MinUIOp(end, points)).result
         if self.points % self.width == 0 and self._each == 1:
-            # Nothing is left over for buffers that are aligned.
+            # No points remain for aligned buffers.
             none = rest.insert(arith.SelectOp(is_aligned(rest), start, stop)).result
             stop = none
         self._emit_single(rest, start, stop)
@@ -354,7 +354,7 @@ class WideNest:
 
 
 class _Points:
-    """The points of a thread: the first, and those after it where they are asked for."""
+    """The points of a thread: the first, and the following ones on request."""
 
     def __init__(self, nest: WideNest, start: SSAValue, first: Sequence[SSAValue]) -> None:
         self._nest = nest

@@ -33,7 +33,7 @@ from braid.lowering.gpu.nests.window_span import WindowSpan
 
 @dataclass(frozen=True)
 class WideSums:
-    """The code of a nest that reduces, of which each thread computes a tile."""
+    """The code of a nest that reduces; each thread computes a tile."""
 
     tile: SumTile
 
@@ -154,7 +154,7 @@ class WideSums:
         return [apply_map(builder, expr, known) for expr in self.tile.own.maps[number].results]
 
     def emit(self, builder: Builder, threads: int) -> None:
-        """Emit the code of one thread, of which there are `threads` in a block."""
+        """Emit the code of one thread; a block has `threads` of them."""
         index = global_thread(builder, threads)
         limit = index_constant(builder, self.threads)
         inside = builder.insert(arith.CmpiOp(index, limit, "ult")).result
@@ -252,7 +252,7 @@ def each_lane(
 ) -> tuple[Builder, dict[int, SSAValue]]:
     """Return a loop over the neighbours of a point: where its body is, and the point there.
 
-    It stays a loop: unrolled, what all neighbours are the sums of would be read at once.
+    It stays a loop: if unrolled, it would read the addends of all neighbours at once.
     """
     end = scf.YieldOp()
     body = Block([end], arg_types=[IndexType()])

@@ -1,8 +1,8 @@
 """Windows of neighbours that lie in one row of memory: their elements, each read once.
 
-Neighbours of a pool channels first begin `lane_step` elements one after the other, and the elements
-of a window, its taps, `tap_step`. What they read together is read from the first to the last, by
-accesses as wide as is aligned, and every neighbour takes its own from registers.
+In channels-first pooling, neighbouring windows begin `lane_step` elements apart, and the elements
+of a window, its taps, are `tap_step` apart. Their common span is read from the first to the last
+element by the widest aligned accesses, and every neighbour takes its elements from registers.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class WindowSpan:
     ) -> "WindowSpan | None":
         """Return the span for steps of lanes and taps; `others` are added to where a span begins.
 
-        None where the windows do not lie in one direction, or too far from each other.
+        The result is None if the windows do not lie in one direction, or are too far apart.
         """
         lane_step, tap_step = steps
         if lane_step < 1 or tap_step < 1:

@@ -1,8 +1,7 @@
 """Kernels to object code: through the cache, and otherwise through upstream MLIR and LLVM.
 
-A kernel is compiled as text under a name that says nothing, and gets its own name in the object:
-kernels with equal code get equal text, and so one entry in the object cache, whatever they are
-called.
+A kernel is compiled as text under a neutral name, and gets its own name in the object. So kernels
+with equal code have equal text, and share an entry in the object cache.
 """
 
 import hashlib

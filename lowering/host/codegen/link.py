@@ -35,7 +35,7 @@ def link_relocatable(objects: Sequence[bytes]) -> bytes:
 
 @dataclass(frozen=True)
 class LibrarySources:
-    """The sources that a library is made of beside the objects of a model.
+    """The sources of a library, in addition to the objects of a model.
 
     `files` by name lie in one directory; those that end in `.c` and `.s` are compiled. `runtime` is
     an archive, or sources that are compiled too. Only symbols that fit the pattern `exports` are

@@ -1,7 +1,7 @@
 """The upstream passes that take a kernel or a program to the `llvm` dialect: the only list."""
 
 LLVM_PASSES: tuple[str, ...] = (
-    # What is still linalg becomes loops; kernels of families arrive as loops already.
+    # Remaining linalg ops become loops; kernels of families are loops already.
     "func.func(convert-linalg-to-loops)",
     "func.func(convert-vector-to-scf{full-unroll=true})",
     "lower-affine",

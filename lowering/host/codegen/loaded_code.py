@@ -39,8 +39,8 @@ def load_objects(objects: Sequence[bytes]) -> LoadedCode:
     """
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    # LLVM's other linker, RuntimeDyld, ends the process where something lies further away than an
-    # offset of 32 bits reaches, as happened beside PyTorch, which maps much memory.
+    # LLVM's other linker, RuntimeDyld, ends the process if an address is out of reach of a 32-bit
+    # offset, as happened with PyTorch, which maps much memory.
     jit = llvm.create_lljit_compiler(use_jit_link=True)
     builder = llvm.JITLibraryBuilder()
     for object_code in objects:

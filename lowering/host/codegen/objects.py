@@ -22,7 +22,8 @@ OPTIONS = {"opt": OPTIMIZATION_LEVEL, **_PLACEMENT}
 """Of LLVM's code generator. Position-independent: an object serves in process and in a library."""
 
 VERSION = 4
-"""Of what makes an object of a module's text, besides `OPTIONS`: raised with what changes that."""
+"""The version of the code that compiles a module's text, besides `OPTIONS`: to be raised when that
+changes objects."""
 
 
 def _target_machine(machine: Machine) -> Any:

@@ -1,4 +1,4 @@
-"""A kernel for any group of ops with open dims: one step after the other, on scalars."""
+"""A kernel for any group of ops with open dims: step by step, on scalars."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -191,7 +191,8 @@ class _Kernel:
     def _add(self, op: Any) -> None:
         """Find how the results of an op are computed."""
         if not isinstance(op, TensorOp):
-            # Ops beside it that have no open dims, such as a tensor.empty, are not what is missing.
+            # Other ops in the group without open dims, such as a tensor.empty, are not the missing
+            # ones.
             others = (each for each in self.group.body.block.ops if not isinstance(each, TensorOp))
             missing = next(filter(_has_open_dims, others), op)
             raise UnsupportedError(
@@ -219,7 +220,7 @@ class _Kernel:
             self.tensors[result] = tensor
 
     def _is_inside(self, op: TensorOp, result: SSAValue) -> bool:
-        """Return whether elements are computed where they are read, each of them once."""
+        """Return whether elements are computed where they are read, because each is read once."""
         users = [use.operation for use in result.uses]
         if self.group.terminator in users:
             return False

@@ -23,7 +23,7 @@ _PART = 2048
 
 
 def row_sums(nest: StageNest) -> "RowSums | None":
-    """Return the reduction in rows; None where a row has one element, or lies across what is read.
+    """Return the reduction in rows; None if a row has one element, or its reads are not contiguous.
 
     Reads along the row are contiguous, or all of the same element.
     """
@@ -35,7 +35,7 @@ def row_sums(nest: StageNest) -> "RowSums | None":
 
 @dataclass(frozen=True)
 class RowSums:
-    """The loops over what is reduced, around one along the row."""
+    """The loops over the reduced dims, around a loop along the row."""
 
     nest: StageNest
 

@@ -140,7 +140,7 @@ class _Read:
         ]
 
     def uses(self, dims: Sequence[int]) -> bool:
-        """Return whether the element read is another one along some of the dims."""
+        """Return whether the read element changes with some of the dims."""
         return any(dim in dims for expr in self.access.map.results for dim in expr.used_dims())
 
     def value(self, e: Emitter, point: Point, space: Sequence[Extent]) -> Value:

@@ -63,7 +63,7 @@ def _zeros(e: Emitter, target: StoredTensor) -> Step:
 
 
 def _joined(e: Emitter, dim: int, operands: Sequence[Tensor], target: StoredTensor) -> Step:
-    """Write one operand after the other, for each index of the dims outside of `dim` in memory."""
+    """Write the operands in turn, for each index of the dims outside of `dim` in memory."""
     order = target.order
     outside, inside = order[: order.index(dim)], order[order.index(dim) :]
     outer = [target.extents[each] for each in outside]
@@ -88,7 +88,7 @@ def _joined(e: Emitter, dim: int, operands: Sequence[Tensor], target: StoredTens
 
 
 def _scattered(e: Emitter, op: ScatterOp, operands: Sequence[Tensor], target: StoredTensor) -> Step:
-    """Apply one update after the other: several may address one element."""
+    """Apply the updates in order, since several may address one element."""
     _, indices, updates = operands
     type, reduction = target.element_type, op.reduction.data
 
@@ -143,9 +143,7 @@ def _scanned(e: Emitter, op: ScanOp, source: Tensor, target: StoredTensor) -> St
 def _selected(
     e: Emitter, op: TopKOp | SizedTopKOp, source: Tensor, targets: Sequence[StoredTensor]
 ) -> Step:
-    """Select for each index of the other dims, k times, the first element after the last
-    one found.
-    """
+    """Select k elements for each index of the other dims, each the first after the last one found."""
     dim, k, type = op.dim.value.data, op.count, source.element_type
     others = (*source.extents[:dim], *source.extents[dim + 1 :])
     largest = bool(op.largest.value.data)

@@ -91,9 +91,7 @@ class AmxContraction(BlockedProduct):
         return e.mul(odd, self.block.sum_bytes // 4)
 
     def _sums_before(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> StoredSums:
-        """Return the sums of the iteration before; at the first one of a call there are none to
-        store.
-        """
+        """Return the sums of the previous iteration; the first one of a call has none to store."""
         is_later = e.insert(arith.CmpiOp(e.index(index), e.iterations[0], "ugt"))
         one, none = e.index(1), e.index(0)
         step = e.insert(arith.SelectOp(is_later, one, none))

@@ -50,8 +50,8 @@ _STORE_CYCLES, _RESULT_CYCLES = 2.0, 5.5
 cache."""
 
 _SCATTERED_CYCLES = 1.5
-"""More per row of a register where the second cache does not hold the result, and what is stored to
-it jumps from row to row."""
+"""Additional cycles per row of a register if the L2 cache does not hold the result, and stores jump
+from row to row."""
 
 _EPILOGUE_CYCLES, _ROW_CYCLES = 7.0, 6.0
 """The cycles of reading a vector of sums, a usual epilogue, and storing the result; and those
@@ -96,11 +96,12 @@ class AmxSize:
 
     @property
     def row_bytes(self) -> int:
-        """The bytes of a row of A, and of a column of B, that are multiplied for a number of C."""
+        """The bytes of a row of A, and of a column of B, that are multiplied for an element of
+        C."""
         return self.loops * self.depth * amx.STEP_BYTES
 
     def result_is_far(self, cache_bytes: int) -> bool:
-        """Return whether the second cache, of this many bytes, holds less than all of it."""
+        """Return whether the L2 cache, of this many bytes, holds only a part of it."""
         return self.c_bytes > cache_bytes // 2
 
     @staticmethod
@@ -149,10 +150,10 @@ def cycles(
     """Return the cycles of a core for the whole contraction; `beyond_cycles` are those of a cache
     line of weights.
 
-    What is outside stays in the first cache for all of what is inside, where a block of both has
-    space there. Weights come from beyond the second cache once: asked for a block ahead where
-    columns are outside; otherwise the first group of rows waits for all of them, and every group
-    where the second cache does not hold them. The epilogue of a block overlaps with the next one.
+    The outer block stays in the L1 cache for all inner blocks, if one block of each fits there.
+    Weights come from beyond the second cache once: asked for a block ahead where columns are
+    outside; otherwise the first group of rows waits for all of them, and every group where the
+    second cache does not hold them. The epilogue of a block overlaps with the next one.
     """
     block, outside = nest.block, nest.columns_outside
     chunks = size.loops * size.depth // block.steps
@@ -199,7 +200,7 @@ def cycles(
 def seconds(size: AmxSize, column_tiles: int, unit: VectorUnit, moved_bytes: int) -> float:
     """Time of the best block, or of memory where that is slower.
 
-    Lines from beyond the second cache are memory's: other families count them so as well.
+    Cache lines from beyond the L2 cache count as memory's, as in other families.
     """
     best = nests(size, column_tiles, unit.cache_bytes)[0]
     needed = cycles(size, best, unit.cache_bytes, beyond_cycles=0.0)
@@ -239,7 +240,7 @@ def schedules(
 def block_of(schedule: BlockSchedule, size: AmxSize) -> Block:
     """Return the block that a schedule names, with as many rows and steps of it as there are.
 
-    A schedule may be of the same group with other strides, of which fewer steps are neighbours.
+    A schedule may come from the same group with other strides, where fewer steps are contiguous.
     """
     return Block(
         min(schedule.rows, size.rows),
@@ -250,8 +251,8 @@ def block_of(schedule: BlockSchedule, size: AmxSize) -> Block:
 
 
 def supports_schedule(schedule: BlockSchedule, size: AmxSize, column_tiles: int) -> bool:
-    """Return whether a kernel is made by it: a block that fits, of whole chunks and rows that
-    exist.
+    """Return whether a kernel can be made by it: its block fits, and has whole chunks and existing
+    rows.
     """
     if min(schedule.row_tiles, schedule.rows, schedule.steps) < 1:
         return False
@@ -274,7 +275,7 @@ def _divisors(extent: int) -> list[int]:
 
 
 def _staying(bytes: int) -> float:
-    """Return which share of it the first cache still holds when it is used again."""
+    """Return the fraction of it that the L1 cache still holds when it is used again."""
     return min(1.0, max(0.0, (_NONE_STAYS - bytes) / (_NONE_STAYS - _ALL_STAYS)))
 
 

@@ -58,7 +58,8 @@ class Arithmetic(ABC):
 
 
 class FloatArithmetic(Arithmetic):
-    """One f32 or f64 number a step; those of B may be stored in 8 or 16 bits, for sums in f32."""
+    """One f32 or f64 number per step; elements of B may be stored in 8 or 16 bits for sums in
+    f32."""
 
     group = 1
 
@@ -92,7 +93,7 @@ class LowPrecisionArithmetic(Arithmetic):
     """
 
     slowdown: float
-    """Times of a step in those of one of f32."""
+    """The time of a step relative to an f32 step."""
 
     constants: int = 0
     """Vectors that it keeps in registers beside A, B and sums."""
@@ -117,8 +118,8 @@ class LowPrecisionArithmetic(Arithmetic):
 
 
 def has_masks(machine: Machine, lanes: int) -> bool:
-    """Return whether loads of numbers of 8 and 16 bits have masks, in vectors of this many lanes of
-    f32.
+    """Return whether loads of 8- and 16-bit elements have masks, in vectors with this many f32
+    lanes.
     """
     features = set(machine.enabled_features)
     needed = {"avx512bw"} if lanes == 16 else {"avx512bw", "avx512vl"}

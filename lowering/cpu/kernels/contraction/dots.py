@@ -169,14 +169,14 @@ class DotKernel(Generic[KnownOrOpen]):
         else:
             last = e.sub(count, 1)
             numbers = [e.minimum(number, last) for number in range(self.lanes)]
-        # One argument of the kernel, in place of one for each multiple of a size.
+        # A single argument of the kernel, in place of one for each multiple of a size.
         stride = stride if isinstance(stride, int) else e.index(stride)
         return [e.mul(number, stride) for number in numbers]
 
 
 def _added_up(e: Emitter, vectors: Sequence[Value]) -> Value:
-    """Return a vector whose lane i is the sum of all lanes of vector i, anything where there is
-    none.
+    """Return a vector whose lane i is the sum of all lanes of vector i; missing vectors are
+    undefined.
     """
     rows: list[Value | None] = [*vectors, *[None] * (e.lanes - len(vectors))]
     distance = e.lanes // 2

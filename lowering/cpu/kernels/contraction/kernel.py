@@ -125,7 +125,7 @@ class ContractionKernel(Generic[KnownOrOpen]):
         row_tile: Index,
         part: Part,
     ) -> None:
-        """Emit a whole tile, or the rows that are left: tiles of a power of two of rows each.
+        """Emit a whole tile, or the remaining rows: tiles whose rows are powers of two.
 
         Windows along the row dim read the zeros around an image; `part` leaves out those of
         other dims.
@@ -151,8 +151,8 @@ class ContractionKernel(Generic[KnownOrOpen]):
         return [e.add(b, e.mul(rows, s)) for b, s in zip(bases, strides, strict=True)]
 
     def _bounds(self, e: Emitter, outer: Sequence[Index]) -> tuple[tuple[Index, Index], ...]:
-        """Return the bounds of the dims of the reduction before the last framed one, and of that if
-        it is outer.
+        """Return the bounds of the reduction's dims before the last framed one, and its own if it
+        is outer.
         """
         nest = self.nest
         bounds: list[tuple[Index, Index]] = []

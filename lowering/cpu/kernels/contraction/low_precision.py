@@ -102,7 +102,7 @@ class LowPrecisionCandidate(TileCandidate):
         return VECTORS if rest else (count,)
 
     def size(self, stored: StoredProduct) -> ContractionSize:
-        """Return the size of the product, with what the arithmetic does beside multiply-adds."""
+        """Return the size of the product, including the arithmetic besides multiply-adds."""
         own = self.arithmetic(stored.choice)
         return replace(stored.size, constants=own.constants, slowdown=own.slowdown)
 

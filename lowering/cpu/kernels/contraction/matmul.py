@@ -1,4 +1,4 @@
-"""Answer what families of matrix products ask about one: its size, conversions and layouts."""
+"""Answer the questions of matmul families about a group: its size, conversions and layouts."""
 
 import math
 
@@ -20,7 +20,8 @@ _MOST_ROWS_BETWEEN_BATCHES = 8
 
 
 def widens_fast(product: MatrixProduct, machine: Machine) -> bool:
-    """Return whether the machine has instructions for what is converted as it is loaded, if any is.
+    """Return whether the machine has instructions for the conversions while loading, if there are
+    any.
 
     bf16 is the upper half of an f32; on x86 f16 takes F16C, and bytes take SSE 4.1.
     """

@@ -149,7 +149,7 @@ def _reduce(
 ) -> Sequence[Value]:
     """Emit one loop per reduction dim; the innermost one is unrolled.
 
-    What remains is straight code, or a loop where it is not known how much that is.
+    The remainder is straight code, or a loop if its length is unknown.
     """
     if not reduction:
         return _multiply_add(e, operands, tile, a_base, b_base, initial)
@@ -192,8 +192,8 @@ def _prefetch(
 ) -> None:
     """Prefetch the cache lines of B that lie `_AHEAD_BYTES` after those of step `step`.
 
-    Only where steps lie one after the other, few lines each, and take long enough: else the core
-    sees far enough ahead, or loads are what takes the time.
+    This is done only if steps are contiguous, have few cache lines each, and take long enough:
+    otherwise the core looks far enough ahead, or loads are the bottleneck.
     """
     size = bytes_of(operands.b.element_type)
     elements = tile.vectors * e.lanes * operands.arithmetic.group
@@ -210,7 +210,8 @@ def _prefetch(
 def _prefetch_next_rows(e: Emitter, operands: TileOperands, tile: Tile, step: Index) -> None:
     """Prefetch a step's part of the rows of the next tile, which follow this one's.
 
-    As many steps as a row has elements ask for all of them, each for as many elements as rows.
+    After as many steps as a row has elements, all of the rows are prefetched: each step prefetches
+    as many elements as there are rows.
     """
     size, group = bytes_of(operands.a.element_type), operands.arithmetic.group
     begin = e.add(operands.a_base, e.mul(tile.rows, operands.a_row))

@@ -113,8 +113,8 @@ class OverlappedGemm:
         return replace(self.plain, nest=moved)
 
     def _move(self, e: Emitter, buffers: Sequence[Buffer]) -> None:
-        """Move the rows of A to the ends of those of C, all backwards: no target is before its
-        source, so nothing is written over before it is read.
+        """Move the rows of A to the ends of the rows of C, from the last one backwards: no target
+        is before its source, so nothing is overwritten before it is read.
         """
         nest, source, target = self.plain.nest, buffers[self.plain.nest.a], buffers[-2]
         depth, last = nest.depth, nest.row.extent - 1

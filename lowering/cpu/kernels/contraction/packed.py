@@ -1,7 +1,7 @@
-"""int8 products that are both computed: words are made of a part of B, then of rows of A.
+"""int8 matmuls whose operands are both computed: a part of B is packed into words, then rows of A.
 
-What is made of B is in scratch memory that stays in a core's cache, in blocks of columns as wide
-as a tile; all rows read it. Each thread makes what its rows need.
+Packed B is in scratch memory that stays in a core's cache, in blocks of columns as wide as a tile;
+all rows read it. Each thread makes what its rows need.
 """
 
 import math
@@ -152,7 +152,7 @@ class PackedContraction:
     def _stage(
         self, e: Emitter, source: Buffer, scratch: Buffer, begin: Index, count: Index
     ) -> None:
-        """Pack rows of A into words in scratch memory, one vector of words after the other."""
+        """Pack rows of A into words in scratch memory, vector by vector."""
         step = self.unit.lanes
         whole, rest = divmod(self.nest.depth, step * self.arithmetic.step)
 
@@ -286,7 +286,7 @@ class PackedContraction:
 
     @property
     def _columns_begin(self) -> int:
-        """Words of rows, the last vector of which is written whole."""
+        """Words of rows; their last vector is written completely."""
         if not self.arithmetic.stages:
             return 0
         return aligned(4 * (self.rows * self.steps + self.unit.lanes)) // 4
@@ -331,7 +331,7 @@ def unpacked_kernel(
 
 
 def _load(e: Emitter, source: Buffer, at: Index, width: int, count: int) -> Value:
-    """Load `width` bytes, of which those from `count` on are 0 and not read."""
+    """Load `width` bytes; those from `count` on are 0 and not read."""
     type = VectorType(i8, [width])
     if count == width:
         return e.make(vector.LoadOp, [source.ref, e.index(at)], type)

@@ -1,7 +1,7 @@
 """int8 products where the machine adds up two at a time in 16 bits (`pmaddubsw`).
 
 Sums that do not fit saturate, so that weights are stored in orders in which none of them does
-(see `byte_pairs`), and the bytes of A are shuffled likewise, for a block of rows at a time.
+(see `byte_pairs`), and the bytes of A are shuffled in the same way, for a block of rows at a time.
 """
 
 from collections.abc import Sequence
@@ -68,7 +68,7 @@ class ShuffledContraction(StagedContraction):
 
     @property
     def steps(self) -> int:
-        """Steps of all positions, without what lies between them."""
+        """The steps of all positions, without the gaps between them."""
         return self._count * self.positions.depth // _STEP
 
     def staged(self, stride: int) -> int:

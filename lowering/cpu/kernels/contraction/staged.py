@@ -43,7 +43,7 @@ class Piece:
 
     @staticmethod
     def of(nest: Contraction, block: RowBlock, step: int) -> "Piece":
-        """Return how A is staged by its strides, of which a step of K reads `step` bytes."""
+        """Return how A is staged, by its strides; a step of K reads `step` bytes."""
         span = step + (block.rows - 1) * nest.row.strides[0]
         if block.lines > 1:
             span += (block.lines - 1) * nest.outer[-1].strides[0]
@@ -146,7 +146,7 @@ class StagedContraction(ABC):
             for tensor in range(len(nest.row.strides))
         ]
         *tensors, scratch = buffers
-        # What is staged of the last block begins earlier, so that it ends where A does.
+        # The staged rows of the last block begin earlier, so that they end where A does.
         begin_a = e.minimum(bases[0], self._last_begin)
         ahead = self._ahead(e, e.sub(bases[0], begin_a))
         rows_left = e.sub(nest.row.extent, first_row)

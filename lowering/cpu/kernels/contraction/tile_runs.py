@@ -13,16 +13,16 @@ from braid.analysis.nests.windows import WindowDim
 from braid.lowering.emit.emitter import Emitter, Index
 
 _MOST_PASSES, _MOST_CODES = 8, 32
-"""Passes of a tile, and of all tiles that have code of their own: wide windows have an edge for
-each of their elements."""
+"""Passes of a tile, and of all tiles with specialized code: wide windows have an edge for each of
+their elements."""
 
 _MOST_EDGES = 1 << 12
-"""Tiles that are not inside of the image; more than these are not looked at one by one."""
+"""Tiles at the edges of the image; more than these are not analysed one by one."""
 
 
 def elements_at(e: Emitter, window: WindowDim, position: Index) -> tuple[Index, Index]:
-    """Return the first element of the window at `position` that lies in the image, and the one
-    after the last; the former is not less where there are none.
+    """Return the range of the window's elements at `position` that lie in the image; it is empty if
+    the first one is not less than the second.
     """
     first = e.mul(position, window.stride)
 

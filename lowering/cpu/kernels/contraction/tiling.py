@@ -26,13 +26,13 @@ _TILE_CYCLES = 30.0
 """Cycles around a tile: its coordinates, zeroing, filling the pipeline."""
 
 _STRIDED_B_FACTOR, _STRIDED_B_MOVING_FACTOR, _LONG_ROW = 1.25, 2.5, 2048
-"""The slowdown of reading B from whole rows instead of packed blocks; that of moving B where this
-takes the time (1 row, 1280 x 1000: 383 us instead of 150); and the fewest bytes of a row with
-which they apply. Of shorter rows nothing was measured (attention, 512 bytes)."""
+"""The slowdown of reading B from whole rows instead of packed blocks, and of moving B if that is
+the bottleneck (1 row, 1280 x 1000: 383 us instead of 150); and the fewest bytes of a row with which
+they apply. Of shorter rows nothing was measured (attention, 512 bytes)."""
 
 _UNALIGNED_B_FACTOR = 1.25
-"""The slowdown of reading B from rows that are no whole vectors, so that loads cross lines of the
-cache: 1.0 to 2.0 times, measured."""
+"""The slowdown of reading B from rows that are no multiple of a vector, so that loads cross cache
+lines: 1.0 to 2.0 times, measured."""
 
 _ONE_VECTOR_FACTOR = 1.12
 """The slowdown of a tile of one column vector: every broadcast serves one product, and loads
@@ -97,11 +97,11 @@ class ContractionSize:
     """`batches` times rows × columns × K.
 
     `row_bytes` is the distance of two rows of A, `packed` says that B is in column blocks,
-    `constants` counts the vectors that are kept in registers, and `slowdown` says how much longer
-    a step takes than a multiply-add of floats. Of the depth, `share` is made, and of this along
-    `window` what is not with zeros (see `tile_runs`). B that is converted to floats as it is loaded
-    has `widened` bytes an element. With `rows_open`, other numbers of rows run through the same
-    kernel, and `rows` are likely.
+    `constants` counts the vectors that are kept in registers, and `slowdown` says how much longer a
+    step takes than a multiply-add of floats. Only the fraction `share` of K is computed, and along
+    `window` only products without padding (see `tile_runs`). B that is converted to floats as it is
+    loaded has `widened` bytes an element. With `rows_open`, other numbers of rows run through the
+    same kernel, and `rows` are likely.
     """
 
     batches: int
@@ -162,8 +162,8 @@ def cycles(size: ContractionSize, rows: int, vectors: int, unit: VectorUnit) -> 
 def mean_cycles(size: ContractionSize, rows: int, vectors: int, unit: VectorUnit) -> float:
     """Return what tiles are compared by: `cycles`, and where rows are open their geometric mean.
 
-    The mean is over several numbers of rows, so that a tile that is best for few of them, which
-    many take long by, is not chosen because few are likely.
+    The mean is over several numbers of rows, so that a tile that is best for few rows but slow for
+    many is not chosen only because few rows are likely.
     """
     factors = _ROW_FACTORS if size.rows_open else (1,)
     sizes = (replace(size, rows=factor * size.rows) for factor in factors)
@@ -179,7 +179,8 @@ def _far_lines(
     vector_bytes = size.vector_bytes(unit)
     all_columns = -(-size.columns // unit.lanes)
     outside = _columns_outside(size.depth * all_columns * vector_bytes, unit)
-    # What is read between two uses of the same: all rows or one tile's, one tile's columns or all.
+    # The bytes that are read between two uses of the same data: all rows or one tile's, one tile's
+    # columns or all.
     a_bytes = size.depth * unit.element_bytes * (size.rows if outside else min(rows, size.rows))
     b_bytes = size.depth * vector_bytes * (vectors if outside else all_columns)
     return (

@@ -1,8 +1,8 @@
 """int8 products where the machine multiplies 16-bit numbers in pairs (`pmaddwd`).
 
 Bytes of A are widened once for a block of rows, bytes of B as they are loaded. Sums of two products
-fit 32 bits, so that all of it is exact for any weights, as the sums of bytes in pairs, which are
-kept in 16 bits, are not (see `shuffled`).
+fit 32 bits, so the result is exact for any weights. Sums of byte pairs, which are kept in 16 bits,
+are not (see `shuffled`).
 """
 
 from collections.abc import Sequence
@@ -63,9 +63,7 @@ class WidenedContraction(StagedContraction):
     def stage(
         self, e: Emitter, tensors: Sequence[Buffer], scratch: Buffer, begin: Index, part: Index
     ) -> None:
-        """Stage bytes as 16-bit numbers, one vector of pairs after the other; the last ones
-        overlap.
-        """
+        """Stage bytes as 16-bit numbers, vector by vector of pairs; the last ones overlap."""
         source, pairs = tensors[self.nest.a], self.steps
 
         def widen(first: Index, target: Index) -> None:

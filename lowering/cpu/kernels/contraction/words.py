@@ -1,10 +1,9 @@
 """Bytes as the words that the machine multiplies, made of both operands at run time.
 
-A word holds the numbers of a step: four bytes, or two of them in 16 bits. Of two bytes that are
-multiplied, instructions want one unsigned and one signed, in either order, so that it is B's kind
-that says which kind A must have. If A has the other signedness, the first bit of its bytes is
-flipped, which adds ±128. That changes a column's result by ±128 times its sum, which is known as
-soon as the column is packed in words.
+A word holds the numbers of a step: four bytes, or two 16-bit numbers. Instructions multiply an
+unsigned by a signed byte, in either order, so the signedness of B determines that of A. If A has
+the other signedness, the first bit of its bytes is flipped, which adds ±128. That changes a
+column's result by ±128 times its sum, which is known as soon as the column is packed in words.
 """
 
 from collections.abc import Sequence
@@ -32,8 +31,8 @@ _TURNED = 0x80
 class WordArithmetic(LowPrecisionArithmetic):
     """Words of A and B, which are f32 elements of scratch memory, multiplied as `inner` does.
 
-    A lies there as well if `stages`, else in its own bytes. Where it is `turned`, sums begin with
-    what lies a block of columns before the first words of their columns.
+    A lies there as well if `stages`, else in its own bytes. If it is `turned`, sums begin with the
+    corrections that lie one block of columns before the first words of their columns.
     """
 
     inner: ByteArithmetic
@@ -61,7 +60,7 @@ class WordArithmetic(LowPrecisionArithmetic):
 
     @property
     def is_quad(self) -> bool:
-        """Return whether words are of bytes, of which one operand's are unsigned."""
+        """Return whether words hold bytes, of which one operand's are unsigned."""
         return not isinstance(self.inner, PairArithmetic)
 
     @property
@@ -118,7 +117,7 @@ class WordArithmetic(LowPrecisionArithmetic):
         return bitcast(e, numbers[0], f32)
 
     def _numbers(self, e: Emitter, bytes_: Value, unsigned: bool) -> Value:
-        """Return bytes as they are in words."""
+        """Return bytes in the form in which words hold them."""
         if self.is_quad:
             return bytes_
         widen = arith.ExtUIOp if unsigned else arith.ExtSIOp

@@ -12,7 +12,7 @@ from braid.support.sizes.expression import Extent
 
 
 def write_border(e: Emitter, nest: PadNest, layout: Layout, buffer: Buffer) -> None:
-    """Write the padding value around the inside of the result, which is in `buffer`."""
+    """Write the padding value around the inside of the result `buffer`."""
     value = e.constant(nest.value, e.vector_type(buffer.element_type))
     for slab in nest.border(layout):
         _fill_slab(e, buffer, slab, value)

@@ -117,7 +117,7 @@ class _Writer:
             _left(self.e, extent, lanes, body)
 
     def tile(self, line: Index, lines: Index, column: Index, columns: Index) -> None:
-        """Turn `lines` positions of `lines` and `columns` of `columns`."""
+        """Transpose `lines` positions of `lines` and `columns` of `columns`."""
         e, lanes = self.e, self.loops.lanes
         mask_lines, mask_columns = e.tail_mask(lines), e.tail_mask(columns)
         places: list[Index] = list(range(columns if isinstance(columns, int) else lanes))
@@ -182,5 +182,5 @@ class _Writer:
 
 
 def _left(e: Emitter, extent: Extent, lanes: int, strip: Strip) -> None:
-    """Emit `strip` for what is after the last whole vector of a dim, if there is anything."""
+    """Emit `strip` for the remainder after the last whole vector of a dim, if there is any."""
     e.loop(extent - extent % lanes, extent, lanes, lambda at: strip(at, e.sub(extent, at)))

@@ -1,1 +1,1 @@
-"""Fast Fourier transforms: butterflies, the order of their steps, and what real numbers spare."""
+"""Fast Fourier transforms: butterflies, the order of their steps, and savings for real numbers."""

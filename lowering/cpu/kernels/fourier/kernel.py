@@ -34,7 +34,8 @@ class FourierKernel:
         self._signal, self._lines, self._type, self._lanes = signal, lines, type, lanes
         self._is_row, self.tables = is_row, Tables(type)
         self._shared = SignalTables.added(signal, radices, self.tables, is_row=is_row)
-        # A vector may be written behind the last place of a row, or what mirrors the first one.
+        # A vector may be written beyond the last position of a row, or the mirror image of the
+        # first one.
         places = max(math.prod(radices), signal.read_extent, signal.written_extent) + (
             lanes if is_row else 1
         )

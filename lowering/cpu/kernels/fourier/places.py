@@ -39,7 +39,8 @@ class Source(ABC):
 
     @abstractmethod
     def first(self, count: int) -> Self:
-        """Return these, of which a vector of a row has `count` lanes that are read and written."""
+        """Return these positions, if a vector of a row has `count` lanes that are read and
+        written."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +129,8 @@ class Plane(Places):
 class Pairs(Places):
     """Numbers of a tensor whose parts are neighbours, from element `base` on.
 
-    Positions are `stride` numbers apart, lanes are adjacent. Only the first
-    `lanes` are there, or all if that is None.
+    Positions are `stride` numbers apart, lanes are adjacent. Only the first `lanes` exist, or all
+    if that is None.
     """
 
     buffer: Buffer

@@ -35,7 +35,7 @@ class SignalTables:
     def added(
         signal: Signal, radices: Sequence[int], tables: Tables, *, is_row: bool
     ) -> "SignalTables":
-        """Return what the transform of `signal` in steps of these radices needs, in `tables`."""
+        """Return the tables that the transform of `signal` in steps of these radices needs."""
         steps = steps_of(radices, tables, is_row=is_row)
         points, core = int(np.prod(radices)), signal.core_length
         factor = spectrum = halves = None
@@ -93,7 +93,7 @@ class SignalEmitter:
         return Changed(places, self._ops, scale, is_swapped=True)
 
     def _core(self, source: Source, target: Places | None) -> Places:
-        """Emit the complex transform, of `signal.core_length` places."""
+        """Emit the complex transform of `signal.core_length` positions."""
         e, tables, table = self.steps.e, self.tables, self.steps.table
         if tables.chirp is None or tables.spectrum is None:
             return self.steps.transform(tables.steps, source, target, self.planes)
@@ -110,7 +110,7 @@ class SignalEmitter:
         found = self.steps.transform(tables.steps, plane, None, self.planes)
         product = self._swapped(Multiplied(found, self._ops, table, tables.spectrum))
         back = self._swapped(self.steps.transform(tables.steps, product, None, self.planes))
-        # And of the first places the product with the chirp again.
+        # The first positions are multiplied by the chirp again.
         result = Multiplied(back, self._ops, table, factors)
         written = target or other_plane(self.planes, back)
         self.steps.each(count, lambda at: written.store(e, result.load(e, at), at))

@@ -65,7 +65,7 @@ class StepEmitter:
     def transform(
         self, steps: Sequence[Step], source: Source, target: Places | None, spare: Sequence[Plane]
     ) -> Places:
-        """Transform from `source` to `target`, by way of planes of which one may be the source.
+        """Transform from `source` to `target`, through planes, one of which may be the source.
 
         Without a target, the result is in the plane that is returned.
         """
@@ -94,7 +94,8 @@ class StepEmitter:
                 at = e.add(q, begin)
                 points = [source.load(e, e.add(at, s * m * j)) for j in range(r)]
                 to = e.add(q, e.mul(begin, r))
-                # In ascending order: what a vector writes too much is written again.
+                # Positions ascend: elements that a vector writes beyond its end are overwritten
+                # later.
                 for k, value in enumerate(transformed(self.ops, points)):
                     if k and m > 1:
                         place = e.add(step.roots, e.mul(e.add(e.mul(p, r - 1), k - 1), 2))

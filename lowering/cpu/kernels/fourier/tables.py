@@ -1,4 +1,5 @@
-"""Roots of unity that a kernel reads: one array in its module, of numbers that were made in f64."""
+"""Roots of unity that a kernel reads: one array in its module, whose numbers were computed in
+f64."""
 
 from dataclasses import dataclass, field
 
@@ -59,7 +60,7 @@ class Tables:
 
 
 def single(e: Emitter, table: Buffer, at: Index) -> Complex:
-    """Return one number of those that `Tables.add` added, in every lane."""
+    """Return one of the numbers that `Tables.add` added, in every lane."""
     return Complex(table.splat(e, at), table.splat(e, e.add(at, 1)))
 
 

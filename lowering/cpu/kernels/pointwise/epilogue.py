@@ -96,7 +96,7 @@ class TileStore:
                     self._leaf(argument, 0, vector)
 
     def row(self, number: Index, masks: Sequence[Value | None]) -> "TileStore":
-        """Return the tile from row `number` on with these masks, and what is loaded for all
+        """Return the tile from row `number` on with these masks, and the values loaded for all
         rows.
         """
         strides = self.epilogue.row_strides

@@ -1,9 +1,9 @@
 """The loops of a reduction: accumulators in registers, with lanes along the innermost dim.
 
-If that dim is kept, every lane is a separate result ("columns"). Where it is reduced, every
-lane holds a part of a result, and the lanes of several results are joined at the end, as many
-vectors into one as a transpose has rows. Rows of two to four elements that lie one after the other
-are taken apart as they are read, so that every lane is a result again.
+If that dim is kept, every lane is a separate result ("columns"). If it is reduced, every lane holds
+a part of a result, and the lanes of several results are joined at the end: as many vectors become
+one as a transpose has rows. Contiguous rows of two to four elements are deinterleaved as they are
+read, so that every lane is a result again.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,7 +41,7 @@ _SHORT_ROW = 16
 """… and up to which as many rows as there are lanes go together; else four."""
 
 _OPEN_ROWS = 4
-"""Rows that go together where nobody knows how long they are."""
+"""Rows that are processed together if their length is unknown."""
 
 Join = Callable[[Value, Value], Value]
 """The accumulator from a value and an accumulator."""
@@ -103,7 +103,7 @@ class ReductionLoops:
 
     @cached_property
     def _block(self) -> int:
-        """Return the results of each grid iteration: whole vectors, or one for each row."""
+        """Return the results of each grid iteration: whole vectors, or one result for each row."""
         extent, lanes = self.nest.kept[-1].extent, self.unit.lanes
         most = self._registers * lanes if self.nest.has_columns else self._most_rows
         if self.nest.is_interleaved:
@@ -329,7 +329,7 @@ def _carry(
     body: Callable[[Index, Sequence[Value]], Sequence[Value]],
     added: int,
 ) -> Sequence[Value]:
-    """Carry sums as `carry_sums` does, of what has no roundings that add up."""
+    """Carry sums as `carry_sums` does, for values without accumulating rounding errors."""
     return e.carry(lower, upper, step, initial, body)
 
 

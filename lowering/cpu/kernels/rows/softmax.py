@@ -134,8 +134,8 @@ class _Down:
 
     They are at most as many as `size`, for which there are vectors.
 
-    Few columns go `together`: a row is as many vectors as columns, which hold as many
-    rows of the columns as a vector has lanes, and `rest` numbers are left after the last one.
+    A few columns are processed `together`: as many vectors as columns hold as many rows of them as
+    a vector has lanes; `rest` numbers remain after the last one.
     """
 
     e: Emitter
@@ -201,7 +201,7 @@ class _Down:
         return row(self.rows, values, self.rest) if self.rest != 0 else values
 
     def _whole(self, values: Sequence[Value], join: Join) -> Sequence[Value]:
-        """Return what the columns' lanes are together, where they belong."""
+        """Return the combined lanes of the columns, each where it belongs."""
         if not self.together:
             return values
         columns = deinterleaved(self.e, values)

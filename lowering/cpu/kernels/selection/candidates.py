@@ -42,7 +42,7 @@ _GROUP = 4
 class SelectionScratch:
     """Scratch memory for the first `k` of `extent` elements: arrays of `word`, each whole vectors.
 
-    `has_row` says that the keys of the whole row are kept: its elements are apart.
+    `has_row` says that the keys of the whole row are kept, since its elements are not contiguous.
     """
 
     word: IntegerType
@@ -76,12 +76,12 @@ class SelectionScratch:
 
     @property
     def words(self) -> int:
-        """Words of all arrays, whole lines of the cache."""
+        """Words of all arrays, rounded up to cache lines."""
         return -(-self._begins[-1] // 16) * 16
 
     def arrays(self, scratch: Buffer) -> tuple[Keyed, Keyed, Words, Words, Words]:
-        """Return the bytes of candidates and as many more, of what sorts need, the count and the
-        last key, and the row.
+        """Return the bytes of candidates and as many more for sorting, of the count, the last key,
+        and the row.
         """
         *arrays, state, row = (Words(scratch, begin) for begin in self._begins[:-1])
         return Keyed(arrays[0], arrays[1]), Keyed(arrays[2], arrays[3]), arrays[4], state, row

@@ -29,8 +29,8 @@ def key_of(
 ) -> Value:
     """Return the smaller, the earlier `value` comes, stored as `element_type`.
 
-    One for both zeros, and one for every NaN, which is above all numbers, or with `nan_first`
-    before them whichever order that is.
+    Both zeros have one key, and so has every NaN, which is above all numbers, or with `nan_first`
+    before them in either order.
     """
     word = word_of(element_type)
     key_type = e.vector_type(word) if isinstance(value.type, VectorType) else word

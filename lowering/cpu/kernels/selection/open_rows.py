@@ -1,7 +1,7 @@
 """The first elements of a row of any length; their number may be a size.
 
-A block of the row is sorted by digits. What comes before the last of the first elements so far is
-appended to these, and they are sorted again when there are as many as a block has.
+A block of the row is sorted by digits. An element that comes before the last of the present
+candidates is appended to them, and they are sorted again when a block is full.
 """
 
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class OpenRow:
 
     @property
     def bytes(self) -> Extent:
-        """Return the bytes of the scratch memory: whole lines."""
+        """Return the bytes of the scratch memory, rounded up to cache lines."""
         return (4 * self._words + self._digits * DIGIT_VALUES + _LINE) * bytes_of(WORD)
 
     def select(self, e: Emitter, row: Places, scratch: Buffer, *, largest: bool) -> Words:

@@ -28,7 +28,7 @@ class Keyed:
     numbers: Words
 
     def move(self, e: Emitter, place: Index, target: "Keyed", to: Index) -> None:
-        """Copy one of them."""
+        """Copy one element."""
         target.keys.store(e, self.keys.load(e, place), to)
         target.numbers.store(e, self.numbers.load(e, place), to)
 
@@ -43,7 +43,7 @@ def iota(e: Emitter, word: IntegerType) -> Value:
 def sort_few(e: Emitter, all: Keyed, count: Index, most: int, spare: Keyed, places: Words) -> None:
     """Sort the first `most` of `count` elements by counting how many come before each.
 
-    A vector has more `places`, of which the first `most` in `all` and one more in `spare` are
+    A vector has more `places`; its first `most` positions in `all`, and one more in `spare`, are
     written.
     """
     lanes, word = e.lanes, places.word
@@ -88,9 +88,9 @@ def sort_few(e: Emitter, all: Keyed, count: Index, most: int, spare: Keyed, plac
 def sort_many(
     e: Emitter, all: Keyed, count: Index, spare: Keyed, counts: Words, digits: int | None = None
 ) -> None:
-    """Sort all of `count`, by one digit after the other from the last one on.
+    """Sort all of `count`, digit by digit from the last one on.
 
-    Of keys that differ in their last `digits` alone, an even number, the others do not count.
+    Keys differ only in their last `digits`, an even number; the other digits are ignored.
     `counts` has `DIGIT_VALUES` words for each digit.
     """
     word = counts.word
@@ -129,7 +129,7 @@ def sort_many(
 def _sort_by_digit(
     e: Emitter, source: Keyed, target: Keyed, count: Index, counts: Words, digit: Index
 ) -> None:
-    """Put each of `source` where the next one with its digit goes, as `counts` says."""
+    """Put each of `source` at the next position of its digit, as `counts` says."""
     word = counts.word
     shift = e.make(arith.IndexCastOp, [e.index(e.mul(digit, 8))], word)
     begin = e.mul(digit, DIGIT_VALUES)

@@ -35,7 +35,7 @@ class Words:
         return e.make(arith.IndexCastOp, [self.load(e, at)], IndexType())
 
     def load_vector(self, e: Emitter, at: Index) -> Value:
-        """Return a vector of them."""
+        """Return a vector of words."""
         words = self.scratch.load(e, e.add(at, self.begin))
         return e.convert(arith.BitcastOp, words, self.word)
 
@@ -49,6 +49,6 @@ class Words:
         self.store(e, e.make(arith.IndexCastOp, [e.index(value)], self.word), at)
 
     def store_vector(self, e: Emitter, value: Value, at: Index) -> None:
-        """Write a vector of them."""
+        """Write a vector of words."""
         bits = e.convert(arith.BitcastOp, value, self.scratch.element_type)
         self.scratch.store(e, bits, e.add(at, self.begin))

@@ -25,7 +25,7 @@ from braid.lowering.emit.emitter import Emitter, Index
 
 @dataclass(frozen=True)
 class TileCode:
-    """Tiles that are computed alike: their program's ports, and its members' code.
+    """Tiles with the same code: their program's ports, and its members' code.
 
     In the scratch memory, copies of inputs come first, then that of the output, then the arena.
     """

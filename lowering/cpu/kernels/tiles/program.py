@@ -23,7 +23,7 @@ class Port:
     """A tensor that a tile reads or writes: `box` of `value`, whose dims the tile permutes.
 
     Dim i inside is dim `permutation[i]` outside; without a permutation nothing is copied if the
-    box is contiguous. `number` is that of the box among those of the tile, the result's is -1.
+    box is contiguous. `number` is the index of the box among those of the tile; the result's is -1.
     `strides` are those of the whole `value`, in elements.
     """
 

@@ -1,4 +1,4 @@
-"""Emit code that combines elements of windows, and choose what several outputs share of it."""
+"""Emit code that combines elements of windows, and choose the parts that several outputs share."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -27,7 +27,7 @@ from braid.lowering.emit.emitter import Emitter, Index
 from braid.targets.kernels.kernel_family import Kernel
 
 _MAX_LINE_STRIDE = 2
-"""Steps of windows along lines of vectors: every other element of two vectors is one shuffle."""
+"""Steps of windows along rows of vectors: a shuffle takes every other element of two vectors."""
 
 _NEAR_BYTES = 1 << 20
 """Half of the second-level cache: depthwise convolutions of 14² and 28² pixels below it take 10 to

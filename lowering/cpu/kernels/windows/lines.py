@@ -21,7 +21,7 @@ from braid.targets.kernels.schedules import Schedule
 class WindowSchedule(Schedule):
     """The outputs of a tile: `columns` neighbours on a line, and `vectors` vectors of channels.
 
-    Where vectors run along lines, `columns` is 1 and a tile has `vectors` vectors of neighbours.
+    If vectors run along rows, `columns` is 1 and a tile has `vectors` vectors of neighbours.
     """
 
     columns: int
@@ -102,7 +102,7 @@ class _LineWriter:
         TileStore(epilogue, e, self.buffers, bases, 0, masks).store(self._accumulate())
 
     def _accumulate(self) -> Accumulators:
-        """Return a loop over the window's lines, its columns unrolled."""
+        """Return a loop over the window's rows, with its columns unrolled."""
         e, nest = self.e, self.kernel.nest
         image, channel, *lines = self.position
         x, windows, along = nest.stored[0], nest.windows, self._along

@@ -24,8 +24,8 @@ from braid.lowering.emit.emitter import Emitter, Index, Value
 from braid.support.sizes.expression import Extent
 
 _LINE = 16
-"""Elements between the places of a tile beyond what they hold: they fall on different sets of the
-first-level cache."""
+"""Padding elements between the positions of a tile, so that they map to different sets of the L1
+cache."""
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,12 @@ class WinogradKernel:
 
     @property
     def input_step(self) -> int:
-        """Elements from one place of the transformed inputs to the next."""
+        """Elements from one position of the transformed inputs to the next."""
         return self.rows * self.row_elements + _LINE
 
     @property
     def product_step(self) -> int:
-        """Elements from one place of the products to the next."""
+        """Elements from one position of the products to the next."""
         return self.rows * self.columns + _LINE
 
     @property
@@ -149,7 +149,7 @@ class _Block:
         return self.buffers[-1]
 
     def _origin(self, tile: Index) -> tuple[list[Index], list[Index]]:
-        """Return which image a tile is of, and the tiles above it and to the left of it."""
+        """Return the image of a tile, and the number of tiles above it and to the left of it."""
         nest = self.kernel.nest
         extents = (*nest.images, *nest.grid)
         *image, row, column = self.e.coordinates(self.e.add(self.first, tile), extents)
@@ -193,8 +193,8 @@ class _Block:
         e.loop(0, nest.planes, 1, plane)
 
     def _inputs(self, tile: Index, dim: int, stride: Extent) -> list[Index]:
-        """Return the offsets of the inputs of a tile along a dim; the last ones are inside of the
-        image.
+        """Return the offsets of the inputs of a tile along a dim; the last offsets are clamped to
+        the image.
 
         LLVM takes them as they are: it would add up the terms of 36 addresses in many ways.
         """
@@ -245,9 +245,7 @@ class _Block:
         e.loop(0, self.count, tile.rows, rows)
 
     def _store(self, block: Index, tile: Index) -> None:
-        """Compute Aᵀ d A of one tile d, apply the epilogue, and store what lies inside of the
-        image.
-        """
+        """Compute Aᵀ d A of one tile d, apply the epilogue, and store the part inside the image."""
         e, kernel, nest = self.e, self.kernel, self.kernel.nest
         image, place = self._origin(tile)
         vectors = kernel.product.vectors

@@ -33,7 +33,8 @@ def _input_line(e: Emitter, matrix: Matrix, line: Sequence[Value]) -> list[Value
     """Transform a line of inputs; paired rows are sum and difference of the terms at even and odd
     places.
 
-    The factor of the last odd one is taken out of these, and put into the sum and the difference.
+    The factor of the last odd term is factored out of these, and applied to the sum and the
+    difference.
     """
     result: list[Value] = []
     while len(result) < len(matrix):

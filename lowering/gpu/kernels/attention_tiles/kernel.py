@@ -1,8 +1,8 @@
 """The entry of attention: a block has some queries, and goes over tiles of keys and values.
 
 Scores, their maxima and sums are in registers: T. Dao, "FlashAttention-2: Faster Attention with
-Better Parallelism and Work Partitioning", 2023. What the warp's fragments of scores are is what
-`mma.sync` takes as fragments of its left operand, so that weights never leave registers either.
+Better Parallelism and Work Partitioning", 2023. The fragments of scores have the layout of
+fragments of the left operand of `mma.sync`, so weights never leave registers either.
 """
 
 from collections.abc import Mapping, Sequence
@@ -263,7 +263,7 @@ class Attention:
     def _weigh(
         self, code: Code, slot: Value, scores: Sequence[Value], carried: Sequence[Value]
     ) -> list[Value]:
-        """Return what is carried on after the keys of these scores."""
+        """Return the values that are carried on after the keys of these scores."""
         before = RunningWeights.of(carried, _HALVES)
         running, weights, scales = before.after(code, scores, self.factor)
         sums = list(carried[len(before.values) :])
@@ -293,7 +293,7 @@ class _Moving:
     def __init__(
         self, operand: Operand, start: int, count: int, width: int, are_keys: bool
     ) -> None:
-        # As an operand whose K is what the loop goes along.
+        # The operand's K is the dim of the loop.
         swapped = replace(operand, lines=operand.depths, depths=operand.lines)
         self.operand = swapped if are_keys else operand
         self.count, self.width = count, width

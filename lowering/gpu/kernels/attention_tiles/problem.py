@@ -23,7 +23,8 @@ from braid.lowering.gpu.contraction.tiles import Tiles
 
 @dataclass(frozen=True)
 class AttentionMatch:
-    """The ops of a group: a product, what is elementwise on it, softmax, a product, and so on."""
+    """The ops of a group: a product, elementwise ops on it, softmax, a product, and elementwise
+    ops."""
 
     scores: MatmulOp
     softmax: SoftmaxOp
@@ -133,7 +134,7 @@ def fits(scores: Product, weighted: Product) -> bool:
 
 
 def element_bits(match: AttentionMatch) -> int | None:
-    """Return the bits of all operands of the products, if they have one type of 16 bits."""
+    """Return the bits of all operands of the products, if they have the same 16-bit type."""
     values = (*match.scores.operands, *match.values.operands)
     types = {str(element_type_of(value)) for value in values}
     return 16 if types in ({"bf16"}, {"f16"}) else None

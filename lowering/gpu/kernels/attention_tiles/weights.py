@@ -82,10 +82,10 @@ class RunningWeights:
 def exponents(code: Code, most: Value, factor: float | None = None) -> tuple[Value, Value]:
     """Return the factor that makes a row's scores exponents of 2, and the largest one's exponent.
 
-    That is log2 e times the factor. Where all scores of a row are as low as masks of the lowest
-    finite number make them, their exponents would be infinite, or, rounded, not those relative to
-    the largest one. Scores differ by so much there that powers of 2 do as well as those of e: the
-    multiplication by 1 is exact. Scores with a constant factor have no mask, and are not looked at.
+    That is log2 e times the factor. If masks with the lowest finite number make all scores of a row
+    very low, their exponents would be infinite, or rounded instead of relative to the largest one.
+    Scores differ so much there that powers of 2 are as good as powers of e: the multiplication by 1
+    is exact. Scores with a constant factor have no mask, and are not looked at.
     """
     none = code.insert(arith.CmpfOp(most, code.number(MINUS_INFINITY, most.type), "oeq"))
     known = code.select(none, code.number(0, most.type), most)
@@ -118,8 +118,8 @@ def elementwise_scores(
     place: tuple[Value, Value, Value],
     values: Mapping[SSAValue, SSAValue],
 ) -> list[Value]:
-    """Return two neighbouring scores after what follows, as f32: together where they lie so in
-    operands.
+    """Return two neighbouring scores after the epilogue, as f32: computed together if they are
+    adjacent in operands.
 
     `place` is a batch, a row, and a column that may be after the last one. If only a
     `constant_factor` follows, it is left out.

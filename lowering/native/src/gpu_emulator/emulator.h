@@ -4,10 +4,10 @@
  *
  * One object with all of this is linked to the code of each model whose kernels are emulated. Their
  * code is that of the GPU, compiled for the CPU: each access to memory calls `braid_gpu_read` or
- * `braid_gpu_write` before it, and what is an instruction of the GPU alone is a function here. The
+ * `braid_gpu_write` before it, and an instruction that only a GPU has is a function here. The
  * threads of a block are fibers on one thread of the host; one block runs after the other.
  *
- * What is wrong ends the launch, and is kept: the model fails from then on (`braid_gpu_status`).
+ * An error ends the launch, and is kept: the model fails from then on (`braid_gpu_status`).
  */
 #ifndef BRAID_GPU_EMULATOR_H
 #define BRAID_GPU_EMULATOR_H
@@ -25,7 +25,7 @@ enum {
   MAX_WARPGROUPS = 4 /* that multiply by `wgmma` */
 };
 
-/* What generated code calls is not exported by the library that it becomes a part of. */
+/* Functions that generated code calls are not exported by the library that contains them. */
 #define EMULATED __attribute__((visibility("hidden")))
 
 /* Memory that a kernel may use. */
@@ -47,7 +47,7 @@ typedef enum fiber_state {
   ENDED
 } fiber_state;
 
-/* What a lane brings to an exchange of its warp, and takes from it. */
+/* The values that a lane brings to an exchange of its warp, and takes from it. */
 typedef struct exchange {
   const char *name;
   void (*run)(struct exchange *const lanes[WARP], uint32_t members);
@@ -93,26 +93,29 @@ EMULATED void braid_gpu_wait(fiber_state state);
 /* The lanes of `members` bring theirs; returns when `run` was called for all of them at once. */
 EMULATED void braid_gpu_exchange(exchange *own);
 
-/* Whether an exchange that others of a warp wait in can run, now that one lane less may come. */
+/* Whether an exchange in which other lanes of a warp wait can run, now that one lane fewer may
+ * come. */
 EMULATED void braid_gpu_leave_warp(int thread);
 
 /* Gets the shadow of shared memory ready for a block, whose contents are arbitrary. */
 EMULATED bool braid_gpu_start_block(void);
 
-/* What is called before an access: checks bounds, alignment (a power of two), and races. */
+/* Functions that are called before an access: they check bounds, alignment (a power of two), and
+ * races. */
 EMULATED void braid_gpu_read(const char *address, int64_t bytes, int64_t alignment);
 EMULATED void braid_gpu_write(const char *address, int64_t bytes, int64_t alignment);
 EMULATED void braid_gpu_atomic(const char *address, int64_t bytes, int64_t alignment);
 
-/* A copy to shared memory begins, which nobody may use until it ends, where its bytes change. */
+/* A copy to shared memory begins; its destination must not be used until it ends. */
 EMULATED void braid_gpu_begin_copy(const char *destination, int64_t bytes);
 EMULATED void braid_gpu_end_copy(const char *destination, int64_t bytes);
 
-/* Forgets copies that have not landed, for a block; and their memory, for a launch. */
+/* Drops copies that have not landed, for a block; and their memory, for a launch. */
 EMULATED void braid_gpu_start_copies(void);
 EMULATED void braid_gpu_free_copies(void);
 
-/* ---- What threads know of each other (clocks.c): only while `braid_gpu_use_clocks` holds ---- */
+/* ---- The threads' knowledge of each other (clocks.c): only while `braid_gpu_use_clocks` holds
+ * ---- */
 
 EMULATED void braid_gpu_start_clocks(void);
 EMULATED void braid_gpu_free_clocks(void);
@@ -131,7 +134,7 @@ EMULATED void braid_gpu_join_all_clocks(void);
 
 EMULATED void braid_gpu_start_mbarriers(void);
 EMULATED void braid_gpu_report_mbarrier(int thread);
-/* The number of the one at an address, which a copy of this thread reports to. */
+/* The index of the mbarrier at an address to which a copy of this thread reports. */
 EMULATED int braid_gpu_mbarrier_for_copy(const char *address);
 EMULATED uint32_t braid_gpu_mbarrier_phase(int number);
 EMULATED void braid_gpu_mbarrier_land(int number, int64_t bytes);

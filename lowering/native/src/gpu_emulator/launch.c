@@ -164,8 +164,8 @@ static void run_block(void) {
   }
 }
 
-/* For the launch alone: what stays mapped would drive code that is loaded later so far apart that
- * it cannot reach itself. */
+/* It is mapped for the launch only: otherwise code that is loaded later could be mapped too far
+ * apart for its offsets. */
 static bool map_stacks(void) {
   size_t bytes = (size_t)L->threads * STACK_BYTES;
   void *memory =

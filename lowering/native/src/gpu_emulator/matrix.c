@@ -17,7 +17,7 @@ static int64_t conflicts;
 
 enum { ROWS = 8, ROW_BYTES = 16, BANKS_OF_ROWS = 8 };
 
-/* Turns beyond the first that it takes to read 8 rows, each of which is in 4 of the 32 banks. */
+/* Additional cycles to read 8 rows, each of which is in 4 of the 32 banks. */
 static int64_t turns_lost(char *const rows[ROWS]) {
   int64_t count[BANKS_OF_ROWS] = {0}, most = 0;
   for (int row = 0; row < ROWS; ++row) {

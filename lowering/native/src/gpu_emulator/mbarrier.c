@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * Barriers in shared memory that count arrivals and bytes of copies. Semantics: PTX ISA,
- * "mbarrier". What a thread has done before it arrives is known to those that wait for the phase.
+ * "mbarrier". Operations of a thread before its arrival are known to threads that wait for the
+ * phase.
  */
 #include "emulator.h"
 

@@ -65,7 +65,7 @@ static bool ordered(int32_t other, uint32_t time, uint32_t clock) {
   return other >= 0 && braid_gpu_knows(other, clock);
 }
 
-/* Whether another thread has written a byte, and nothing orders that before this one. */
+/* Whether another thread has written a byte, and that write is not ordered before this access. */
 static bool written_apart(const shadow *byte) {
   return byte->written == L->epoch &&
          (byte->several || !ordered(byte->writer, byte->write_time, byte->write_clock));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * What the lanes of a warp do together: shuffles, votes, barriers. The last one to come does it for
+ * Operations of all lanes of a warp: shuffles, votes, barriers. The last one to come does it for
  * all. Semantics: PTX ISA, sections "shfl.sync", "vote.sync" and "bar.warp.sync".
  */
 #include "emulator.h"

@@ -2,8 +2,8 @@
  *
  * Products of 128 threads, `wgmma`: the last thread to come multiplies for all. Semantics, layouts
  * of matrices in shared memory and fragments: PTX ISA, "Asynchronous Warpgroup Level Matrix
- * Instructions". The sums stay here, and registers hold names of them, until they are waited for,
- * so that what uses them before computes with no number.
+ * Instructions". Until they are waited for, the sums stay here and registers hold their names, so
+ * that earlier uses compute with NaN.
  */
 #include "emulator.h"
 
