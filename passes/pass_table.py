@@ -103,4 +103,4 @@ CHECKS: dict[str, str] = {
     "select-layouts": "braid.passes.verification.layout_claims:check_layouts",
     "select-rematerialization": "braid.passes.verification.recomputation_claims:check_selection",
 }
-"""Name of the pass -> `module:function` that checks what it says of its decision."""
+"""Name of the pass -> `module:function` that checks its claims about its decision."""

@@ -21,7 +21,7 @@ DEFAULT = (
     # Importers leave identities, constant shapes and repeated expressions behind; every later
     # pass is simpler and faster without them.
     "simplify",
-    # Before devices are assigned, which run integers or do not; what is known is folded again.
+    # Before devices are assigned, since some do not run integers; constants are folded again.
     "convert-qdq-to-integers",
     "simplify",
     # Which device runs what; the mapping lists of the target decide unless a strategy is asked for.
@@ -31,7 +31,7 @@ DEFAULT = (
     # In which types devices compute. From here on there are conversions between ops.
     "select-types",
     "apply-types",
-    # What backends compute in other element types than it is stored in, where devices are known.
+    # Types in which backends compute, where they differ from stored ones, once devices are known.
     "prepare-backends{before=folding}",
     # Before scales are folded and paddings expanded: both then see one kind of convolution.
     "expand-transposed-convolutions",
@@ -50,16 +50,16 @@ DEFAULT = (
     "prepare-backends",
     # Fusion groups ops of one shape: ops on the result of a matmul join it, even through a reshape.
     "sink-reshapes",
-    # Groups come before layouts, since layouts are those of what groups read and write.
+    # Groups come before layouts, since layouts are those of the groups' operands and results.
     "select-fusion",
     "apply-fusion",
-    # What is gathered for a product is read where it lies, where the product's kernel can.
+    # Gathered operands of a product are read in place, if the product's kernel can.
     "fuse-gathers",
-    # Likewise numbers of 16 bits that are computed with in f32.
+    # The same for 16-bit numbers with which f32 is computed.
     "fuse-conversions",
     # Reshapes are row-major; a shuffle of channels between two of them need not be.
     "fuse-shuffles",
-    # Reorders of what is known before a loop can then stand before it.
+    # Reorders of values from before a loop can then be placed before it.
     "hoist-views",
     "select-layouts",
     "apply-layouts",
@@ -67,7 +67,7 @@ DEFAULT = (
     "hoist-parameter-expressions",
     # Ops of upstream dialects become groups only now: they know no layout but row-major.
     "group-upstream-ops",
-    # Layouts are chosen over the whole graph; what follows works on the functions of each device.
+    # Layouts are chosen over the whole graph; later passes work on the functions of each device.
     "apply-clusters",
     # Launches are known from here on. Devices and their copy engines work concurrently.
     "search-order{objective=latency launches-only=true time-limit=2}",
@@ -81,11 +81,11 @@ DEFAULT = (
     # Concatenated, padded and sliced tensors are then in their final place, as far as kernels can
     # address it.
     "select-storage",
-    # What a backend does with its functions when all of this is decided.
+    # Passes of a backend on its functions, when all of this is decided.
     "prepare-backends{before=kernels}",
     # The storage of tensors is decided, so readers of their parts can become one kernel.
     "hoist-slices",
-    # What was searched for is known by the group and how its tensors are stored.
+    # Tuned schedules are found by the group and the storage of its tensors.
     "select-schedules",
     # From here on the order of kernels is fixed. Memory is planned by the lowering, which knows
     # how much scratch each kernel needs.

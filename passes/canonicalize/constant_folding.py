@@ -54,9 +54,9 @@ def can_be_constants(op: Operation) -> bool:
 
 
 def is_quantized_weight(op: Operation) -> bool:
-    """Return whether `op` makes real numbers, more than one, of quantized ones.
+    """Return whether `op` computes more than one real number from quantized ones.
 
-    They stay what they are: products want them.
+    These stay quantized, since products use them.
     """
     return isinstance(op, DequantizeOp) and math.prod(shape_of(op.output)) > 1
 
@@ -105,7 +105,7 @@ def repeated_number(value: SSAValue) -> Array | None:
 
 
 def fold_repeated_numbers(op: Operation, rewriter: PatternRewriter) -> None:
-    """Replace what is computed of one number that is repeated, however often, by such a number.
+    """Replace the result of an op on splats by a splat, whatever its extent.
 
     So masks without effect are removed, and the ops that depend on them.
     """

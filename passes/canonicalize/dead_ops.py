@@ -6,7 +6,7 @@ from xdsl.transforms.dead_code_elimination import is_trivially_dead, region_dce
 
 
 def erase_dead_ops(region: Region, listener: PatternRewriterListener | None = None) -> bool:
-    """Erase ops in `region`, and in those inside, that only make results, none of which is read.
+    """Erase ops in `region`, and in nested ones, whose results are all unused.
 
     Returns whether there were any; `listener` is notified of each. A block is walked once, from its
     end: users come before what they read, so that what is read is not looked at any further. If a

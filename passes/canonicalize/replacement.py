@@ -1,4 +1,4 @@
-"""Replace braid's ops in patterns, but never by what runs in another cluster."""
+"""Replace braid's ops in patterns, but never by ops in another cluster."""
 
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
@@ -8,7 +8,7 @@ from braid.dialects.braid.names import may_stand_for, union_names
 
 
 def forward(op: Operation, value: SSAValue, rewriter: PatternRewriter) -> None:
-    """Let `value` stand for the result of `op`, unless it is made in another cluster.
+    """Replace the result of `op` by `value`, unless that is made in another cluster.
 
     Whoever put the two apart asked for a copy.
     """
@@ -17,7 +17,8 @@ def forward(op: Operation, value: SSAValue, rewriter: PatternRewriter) -> None:
 
 
 def merge(op: Operation, inner: Operation, merged: Operation, rewriter: PatternRewriter) -> None:
-    """Replace `op` by `merged`, which also does what `inner` did, unless that runs elsewhere.
+    """Replace `op` by `merged`, which also does the work of `inner`, unless that runs in another
+    cluster.
 
     It has the names of both where nothing else reads `inner`, so that it goes.
     """

@@ -1,4 +1,4 @@
-"""Canonical forms of braid's tensor ops: what is identity goes, what is repeated is merged.
+"""Canonical forms of braid's tensor ops: identities are removed, repeated ops are merged.
 
 They stand here and not on the ops, since the dialect knows no rewriting; `canonicalize` applies
 them beside the patterns that ops of other dialects bring along.
@@ -203,8 +203,8 @@ def pick_branch(op: Operation, rewriter: PatternRewriter) -> None:
 def clear_rows_after_product(op: Operation, rewriter: PatternRewriter) -> None:
     """Move zero rows of a product's left operand to its result.
 
-    So the attention of ONNX ends: rows of weights whose keys are all masked are cleared. What reads
-    the weights is then the product alone, and fewer elements are selected.
+    So the attention of ONNX ends: rows of weights whose keys are all masked are cleared. Then only
+    the product reads the weights, and fewer elements are selected.
     """
     assert isinstance(op, MatmulOp)
     select = op.lhs.owner

@@ -41,8 +41,8 @@ class Converters(Generic[NodeT]):
         self._converters: dict[str, Converter[NodeT]] = {}
 
     def register(self, *names: str) -> Callable[[Converter[NodeT]], Converter[NodeT]]:
-        """Return the function converts the ops of these names, given without that of the
-        dialect.
+        """Return a decorator for the function that converts the ops of these names, without the
+        dialect's name.
         """
 
         def register(function: Converter[NodeT]) -> Converter[NodeT]:
@@ -61,7 +61,7 @@ class Converters(Generic[NodeT]):
             import_module(module)
 
     def convert(self, ops: Iterable[ForeignOp]) -> None:
-        """Replace `ops`, each of which stands before those in its regions.
+        """Replace `ops`, each of which comes before the ops in its regions.
 
         A region is moved with its ops, which are converted later, or was erased with its op.
         Raises UnsupportedNodesError for ops that have no counterpart, and BraidError for one that
@@ -134,7 +134,7 @@ def _as_declared(node: ForeignNode[Any], index: int, value: SSAValue) -> SSAValu
 
 
 def _is_gone(op: Operation) -> bool:
-    """Return whether `op` was replaced with another one, or was in a region of one that was."""
+    """Return whether `op` was replaced together with another op, or was in a region of one."""
     return not isinstance(op.get_toplevel_object(), ModuleOp)
 
 

@@ -13,7 +13,7 @@ from braid.support.unsupported_ops import MissingOpError, UnsupportedNodes, miss
 
 
 def missing_foreign_op(op: Operation, known: Iterable[str]) -> MissingOpError:
-    """Return the error about an op of a dialect of which braid converts the `known` ones."""
+    """Return the error about an op of a dialect from which braid converts the `known` ones."""
     name = op_name(op)
     value = op.results[0].name_hint if op.results else None
     return missing_op(
@@ -38,7 +38,7 @@ class Refused:
         """Note what is raised while `op` is converted, for `require_none`.
 
         An error that another op before it may have caused is left out, unless braid does not have
-        `op` at all. What is not valid is raised at once, if nothing was refused before.
+        `op` at all. An invalid op is raised at once, if no op was refused before.
         """
         depends = self._depends(op)
         try:
@@ -54,7 +54,7 @@ class Refused:
             self._ops.add(op)
 
     def _depends(self, op: Operation) -> bool:
-        """Return whether `op` stands in one that was refused, or takes a result of one."""
+        """Return whether `op` is in a refused op, or takes a result of one."""
         if not self._ops:
             return False
         above = op.parent_op()

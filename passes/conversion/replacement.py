@@ -1,4 +1,4 @@
-"""Replace an op of another dialect by ops of braid, which are built in its place."""
+"""Replace an op of another dialect by ops of braid, built in its place."""
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -47,8 +47,8 @@ OpT = TypeVar("OpT", bound=Operation)
 _ARITHMETIC = frozenset(
     {"abs", "add", "div", "maximum", "minimum", "mul", "neg", "pow", "rem", "sign", "sub"}
 )
-"""Functions that are not applied to bools, whose sums and order as numbers of one bit are others
-than as 0 and 1."""
+"""Functions that are not applied to bools, since sums and the order of one-bit numbers differ from
+those of 0 and 1."""
 
 
 class Replacement(Generic[OpT]):
@@ -175,7 +175,7 @@ class Replacement(Generic[OpT]):
 
     @contextmanager
     def inside(self, block: Block) -> Generator[None]:
-        """Insert at the end of `block`, which is to be a region of what replaces the op."""
+        """Insert at the end of `block`, a region of the op's replacement."""
         place = self._builder.insertion_point
         self._builder.insertion_point = InsertPoint.at_end(block)
         try:
@@ -190,7 +190,7 @@ class Replacement(Generic[OpT]):
     def scalar(self, number: Any, like: SSAValue) -> SSAValue:
         """Return a number in the element type of `like`, with its rank and extents of 1.
 
-        What is out of the range of a float is infinite.
+        A value out of the range of a float becomes infinite.
         """
         dtype = to_numpy(element_type_of(like))
         with np.errstate(over="ignore"):
@@ -213,7 +213,7 @@ class Replacement(Generic[OpT]):
         return self.emit(elementwise("cast", value, element_type=element_type))
 
     def clamp(self, value: SSAValue, low: SSAValue, high: SSAValue) -> SSAValue:
-        """Return `value`, or the nearer of `low` and `high` where it is outside of these."""
+        """Return `value`, clamped to `low` and `high`."""
         return self.apply("minimum", self.apply("maximum", value, low), high)
 
     def sigmoid(self, value: SSAValue) -> SSAValue:
@@ -228,7 +228,7 @@ class Replacement(Generic[OpT]):
         return self.emit(ReshapeOp.get(value, shape))
 
     def reshape_as_declared(self, value: SSAValue) -> SSAValue:
-        """Return `value` in the shape of the only result, of which one dim may be open."""
+        """Return `value` in the shape of the only result, one dim of which may be open."""
         shape = self.result_type.get_shape()
         rest = product_of(extent for extent in shape if extent != DYNAMIC)
         elements = product_of(self.extents(value))

@@ -36,13 +36,13 @@ _CAST = ELEMENTWISE["cast"]
 
 @dataclass(frozen=True)
 class FuseConversionsPass(ModulePass):
-    """Lets products read f16, bf16 and i8 where these lie, and widen them as they are loaded.
+    """Lets products read f16, bf16 and i8 in place, and widen them as they are loaded.
 
-    In: groups as `apply-fusion` leaves them. Out: a conversion to f32 of the right operand of a
-    product, alone in its group, perhaps transposed or reshaped after it, is in the group of that
-    product, where kernels of the op's device cost less so: half of the bytes are read, and nothing
-    is stored. The same holds for conversions of weights that `hoist-parameter-expressions` has
-    moved: the weights then stay in 8 or 16 bits, even if that takes up to a tenth longer.
+    In: groups after `apply-fusion`. Out: a conversion to f32 of the right operand of a product,
+    alone in its group and possibly followed by a transpose or reshape, is in the group of that
+    product if kernels of the op's device then cost less: half of the bytes are read, and nothing is
+    stored. The same holds for conversions of weights that `hoist-parameter-expressions` has moved:
+    the weights then stay in 8 or 16 bits, even if that takes up to a tenth longer.
 
     ```mlir
     %1 = braid.fused(%k) { … braid.cast … }
@@ -81,7 +81,7 @@ they would take two or four times as many bytes of the artifact and of memory in
 
 @dataclass
 class _Prepared:
-    """The results of `@prepare`, by key: those that it has, and those that it will have besides."""
+    """The results of `@prepare`, by key: present ones, and those that will be added."""
 
     function: FuncOp | None
     results: dict[str, SSAValue]
@@ -180,7 +180,8 @@ def _conversion(value: SSAValue, prepared: _Prepared) -> _Conversion | None:
 
 
 def _widened_from(value: SSAValue) -> SSAValue | None:
-    """Return what is converted to `value` in f32, by an op or in a group of its own."""
+    """Return the source of `value`, which is its conversion to f32, by an op or a separate
+    group."""
     op = value.owner
     inner = only_op(op) if isinstance(op, FusedOp) else op
     if not isinstance(op, Operation) or not isinstance(inner, Operation):

@@ -24,11 +24,11 @@ _MATRIX = 2
 
 @dataclass(frozen=True)
 class FuseGathersPass(ModulePass):
-    """Lets products read slabs of a table where they lie, as those of experts do.
+    """Lets products read slabs of a table in place, such as those of experts.
 
-    In: groups as `apply-fusion` leaves them. Out: a gather that is alone in its group, and that
-    nothing but a product reads, is in the group of that product, where kernels of the op's device
-    cost less so: what it gathers is never stored.
+    In: groups after `apply-fusion`. Out: a gather that is alone in its group, and is read only by a
+    product, is in the group of that product if kernels of the op's device then cost less: the
+    gathered values are never stored.
 
     ```mlir
     %1 = braid.fused(%table, %ids) { … braid.gather_nd … }

@@ -55,7 +55,7 @@ def _fuse(split: ReshapeOp, group: FusedOp, transpose: TransposeOp, joined: Resh
 class FuseShufflesPass(ModulePass):
     """Makes one group of reshape, transpose, reshape, where the ranks before and after are equal.
 
-    In: groups as `apply-fusion` leaves them. A reshape fixes its operand to row-major, so that
+    In: groups after `apply-fusion`. A reshape fixes its operand to row-major, so that
     the channel shuffle of a network that runs channels last would need two reorders; as one group
     it is a permutation of channels, which a kernel does in either layout.
 

@@ -145,7 +145,7 @@ def _read_from_outside(op: Operation) -> Iterator[SSAValue]:
 
 
 def _finish_constants(block: Block) -> None:
-    """Drop what was only read by groups; tensors that others read become braid's constants."""
+    """Drop values that only groups read; tensors with other readers become braid's constants."""
     for op in list(block.ops):
         if not is_free(op):
             continue

@@ -79,7 +79,7 @@ def joined(operand: FusedOp, product: FusedOp) -> FusedOp:
 
 
 def replace_product(product: FusedOp, both: FusedOp) -> None:
-    """Put a group that stands before `product` into its place."""
+    """Replace a group before `product` by the merged group."""
     for old, new in zip(product.outputs, both.outputs, strict=True):
         old.replace_all_uses_with(new)
     Rewriter.erase_op(product)

@@ -1,4 +1,4 @@
-"""Reductions with the elementwise ops that make what they read."""
+"""Reductions with the elementwise ops that compute their operands."""
 
 from collections.abc import Iterator, Mapping
 

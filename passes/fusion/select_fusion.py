@@ -90,8 +90,8 @@ def _cut_where_narrow(block: Block, found: dict[Operation, Operation]) -> None:
 
 
 def _only_source(op: Operation, found: dict[Operation, Operation]) -> Operation | None:
-    """Return what makes the operand of `op` in the same kernel and for nothing else, if there is
-    one.
+    """Return the op that makes the operand of `op` in the same kernel and for no other use, if
+    there is one.
     """
     owners = [o.owner for o in op.operands if isinstance(o.owner, Operation) and o.owner in found]
     if len(owners) != 1 or found[owners[0]] is owners[0] or found[owners[0]] is not found[op]:
@@ -106,7 +106,7 @@ def _element_bytes(value: SSAValue) -> int:
 
 
 def _allows_all(op: Operation, rules: FusionRules) -> bool:
-    """Return whether `op` may join its users: one that a product reads, too, is stored for all of
+    """Return whether `op` may join its users: if a product reads it, too, it is stored for all of
     them.
     """
     return all(rules.allow(op, consumer) for consumer in _consumers(op))

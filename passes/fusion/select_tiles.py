@@ -34,8 +34,8 @@ _NOTES = "braid."
 """Names of what passes note on ops begin so."""
 
 _DROPPED_ONE_BY_ONE = 16
-"""The members that are dropped one by one from a group that cannot be cut; after these, half of
-them."""
+"""The number of members that are dropped one by one from a group that cannot be cut; after these,
+half of them."""
 
 
 @dataclass
@@ -88,7 +88,7 @@ def structure_of(members: Sequence[Operation], result: SSAValue) -> Hashable:
     """Return what `members` compute of what, with values by numbers; names and notes of passes left
     out.
 
-    What is computed elsewhere counts by its type, the kind of its op, and the value of a constant.
+    Values from other groups are described by type, kind of op, and the value of a constant.
     """
     numbers: dict[SSAValue, int] = {}
     found: list[Hashable] = []
@@ -118,7 +118,7 @@ def structure_of(members: Sequence[Operation], result: SSAValue) -> Hashable:
 def tile_groups(block: Block, rules: FusionRules) -> list[list[Operation]]:
     """Return the groups of `block` for which tiles pay off, each with its members in order.
 
-    What is known when the model is compiled is not computed again by every tile. Ops that have a
+    Values known at compile time are not recomputed by every tile. Ops that have a
     group already join with all of it or not at all.
     """
     known = computed_beforehand()
@@ -132,7 +132,7 @@ def tile_groups(block: Block, rules: FusionRules) -> list[list[Operation]]:
         growth = _grow(root, rules, taken, known)
         least = growth.starts(rules)
         if least is None:
-            # What grows from a member is a part of this, unless nothing could join after it.
+            # A group grown from a member is a part of this one, unless nothing could join after it.
             fruitless |= growth.joined.keys() - growth.last
             continue
         # From the first members, the end of a long chain, a group would be too large.

@@ -45,7 +45,7 @@ def taken_members(
 def _without_moves(members: Sequence[Operation], product: Operation) -> Sequence[Operation]:
     """Return `members` before the first op after `product` that is not elementwise.
 
-    Return none if there is no such op, or if a later op reads more than the last result of them.
+    Return none if there is no such op, or if a later op reads more than their last result.
     """
     start = members.index(product) + 1
     moves = (n for n, op in enumerate(members) if n >= start and not isinstance(op, ElementwiseOp))

@@ -66,9 +66,8 @@ _OVER_XDSL: dict[str, Callable[[], Dialect]] = {
 def make_context(*, allow_unregistered: bool = False, without: Collection[str] = ()) -> Context:
     """Return a context that knows the dialects of braid, xDSL and all installed packages.
 
-    `allow_unregistered` accepts ops, attributes and types of dialects that none of them has, or
-    that are left out by `without`.
-    Raises `BraidError` where an installed package is broken.
+    `allow_unregistered` accepts ops, attributes and types of unknown dialects, and of those left
+    out by `without`. Raises `BraidError` where an installed package is broken.
     """
     context = ModelContext(allow_unregistered=allow_unregistered)
     for name, factory in (installed_universe().all_dialects | _OVER_XDSL | DIALECTS).items():

@@ -1,4 +1,4 @@
-"""Options of passes: which there are, what they take, and the text within the braces of a pass.
+"""Options of passes: their names, their types, and the text within the braces of a pass.
 
 options ::= (name (`=` value)?)*       separated by blanks
 value   ::= scalar (`,` scalar)*

@@ -34,9 +34,9 @@ def pass_table() -> dict[str, str]:
 
 
 def braid_only_passes() -> dict[str, PassFactory]:
-    """Return the passes of this package whose names xDSL has not taken.
+    """Return the passes of this package whose names do not exist in xDSL.
 
-    A universe with a name that another one has makes `xdsl-opt` refuse to start.
+    A universe that repeats a name of another one makes `xdsl-opt` refuse to start.
     """
     taken = get_all_passes()
     return {name: factory for name, factory in braid_passes().items() if name not in taken}
@@ -52,7 +52,7 @@ def available_passes() -> dict[str, PassFactory]:
 def installed_universe() -> Universe:
     """Return what the `xdsl.universe` entry points of all installed packages offer.
 
-    Raises `BraidError` where one of them cannot be loaded or two of them clash.
+    Raises `BraidError` if one of them cannot be loaded or two of them clash.
     """
     try:
         return Universe.get_multiverse()

@@ -78,7 +78,7 @@ def _retype(value: SSAValue, layout: Layout) -> SSAValue:
 
 
 def _retype_group(group: GroupOp) -> None:
-    """Give the arguments of the body the operands' types, and what it yields the results'."""
+    """Give the arguments of the body the operands' types, and its yielded values the results'."""
     for argument, operand in zip(group.body.block.args, group.operands, strict=True):
         if argument.type != operand.type:
             Rewriter.replace_value_with_new_type(argument, operand.type)

@@ -1,4 +1,4 @@
-"""Compute in which layouts a value is made available in each block, and what that costs.
+"""Compute the layouts in which a value is available in each block, and their cost.
 
 A value is made in one layout in its block; every reorder adds a layout in one block, for all
 users in it and nested in it. So for each value there is a tree of blocks, each with a set of

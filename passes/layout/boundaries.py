@@ -14,7 +14,7 @@ def sides(value: SSAValue, block: Block) -> tuple[str, ...]:
     only the device that makes the value counts: a reorder on a third device would add transfers.
     """
     readers = [use.operation for use in value.uses if _is_in(use.operation, block)]
-    # The first reader is the one that a reorder beside it joins.
+    # The first reader is the one next to which a reorder is placed.
     readers.sort(key=lambda op: op.parent is not block)
     reading = tuple(dict.fromkeys(_devices(readers)))
     making = tuple(_devices([value.owner]))

@@ -62,7 +62,7 @@ class LayoutVariable:
     copies: tuple[float, ...] = ()
 
     def once(self, option: int) -> float:
-        """Return what the option costs beside the runs of the block."""
+        """Return the cost of the option besides the runs of the block."""
         return self.copies[option] if self.copies else 0.0
 
 
@@ -110,9 +110,7 @@ def collect_flow(
 
 
 def signature_values(func: FuncOp) -> list[Carried]:
-    """Return the tensors among the arguments and results of `func`, numbered one after the
-    other.
-    """
+    """Return the tensors among the arguments and results of `func`, numbered consecutively."""
     end = terminator_of(func.body.block)
     rows: list[tuple[tuple[SSAValue, ...], tuple[tuple[Operation, int], ...]]] = [
         *(((argument,), ()) for argument in func.body.block.args),

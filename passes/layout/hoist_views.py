@@ -1,4 +1,5 @@
-"""`hoist-views`: what only gives memory another shape leaves the loops and branches around it."""
+"""`hoist-views`: ops that only change the shape of memory leave the loops and branches around
+them."""
 
 from dataclasses import dataclass
 
@@ -33,7 +34,7 @@ def _hoist(op: Operation) -> None:
 
 @dataclass(frozen=True)
 class HoistViewsPass(ModulePass):
-    """Moves views of what is made outside of a loop or branch to where it is made.
+    """Moves views of a value from outside of a loop or branch next to its definition.
 
     A view costs nothing, but its result is a value of its block: a reorder of a view in a loop
     would have to be in the loop, too. It leaves its cluster with its block. Views stay in branches

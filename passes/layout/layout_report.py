@@ -1,4 +1,4 @@
-"""Report why layouts were chosen: the choices of every op, and what each would have cost in all."""
+"""Report why layouts were chosen: the choices of every op, and the total cost of each."""
 
 from dataclasses import dataclass
 

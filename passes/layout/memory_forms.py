@@ -1,8 +1,8 @@
 """The memory of a value that may be available in several layouts.
 
-A form of a value, that is the value in one layout as it is made available in one block, is
-unneeded, held by the block, or held by a block around it, in each of the intervals between its
-reads. An interval may need what an earlier one needed and no more.
+A form of a value is the value in one layout as made available in one block. In each interval
+between its reads it is unneeded, held by the block, or held by a block around it. An interval may
+need only values that an earlier one needed.
 """
 
 from collections.abc import Sequence

@@ -2,9 +2,9 @@
 
 Counted are the tensors that the ops of a function make, in every layout in which they are made
 available, each from the op or reorder that makes it to the last op that reads it in that layout;
-what a loop reads from outside stays until the loop ends. What control flow carries counts once,
-as its result; arguments of the function, weights and views take nothing. All of it is in the
-order of the module: `plan-memory`, which lets tensors share, needs no more.
+what a loop reads from outside stays until the loop ends. Values that control flow carries count
+once, as its results; arguments of the function, weights and views take no memory. All of it is in
+the order of the module: `plan-memory`, which lets tensors share, needs no more.
 """
 
 import math
@@ -61,8 +61,8 @@ class MemoryRows:
         return self._builder.add_node(np.zeros(len(usage)), usage=usage, live=live)
 
     def made_during(self, value: SSAValue) -> tuple[int, int] | None:
-        """Return when `value` is there in any case: while it is made, or while what carries it
-        runs.
+        """Return when `value` always exists: while it is made, or while control flow that carries
+        it runs.
 
         It is None for a value without memory of its own.
         """

@@ -43,7 +43,7 @@ _LEAST_SHARE = 0.05
 
 
 def _restricted(flow: Flow, wanted: Layout) -> Flow:
-    """Return every op in `wanted` as cheaply as it can, or as much of it as there is."""
+    """Return every op in `wanted` as cheaply as possible, or as many as exist."""
     return Flow([_restrict(variable, wanted) for variable in flow.variables])
 
 
@@ -137,10 +137,10 @@ class SelectLayoutsPass(DecisionPass):
 
     In: groups (`braid.fused`) or declared ops, with costs from their declarations, the kernel
     families of `target`, or its roofline. Out: `braid.layouts` on ops, `braid.reorders` on
-    functions. Costs count as often as their block is expected to run; a reorder stands where
-    that is least, once for all users; reorders of weights are free, but where variants of a model
-    for several shapes want a weight in different layouts, each layout more costs what it takes to
-    store it so once.
+    functions. Costs are multiplied by the expected runs of their block; a reorder is placed where
+    these are fewest, once for all users. Reorders of weights are free; but if variants of a model
+    for several shapes need a weight in different layouts, each further layout costs the time to
+    store it once.
 
     Options: `algorithm` is `exact`, `greedy` or `fixed:<layout>` (every op in that layout if it
     can, by its fastest kernel); `cost` the resource to minimize; `ignore-profile` counts every op
@@ -150,7 +150,7 @@ class SelectLayoutsPass(DecisionPass):
     layouts included, in the order of the module (see `memory_rows`); with `change-signature`,
     arguments and results of functions that nothing calls take what layout is best too. The remark
     says the cost, a lower bound that no choice of layouts goes below, the gap, and who knew the
-    costs. Where costs are unknown, it reports for how many ops and reorders, and no gap.
+    costs. If costs are unknown, it reports the number of such ops and reorders, and no gap.
     Another remark names each group of more than 1 % of the time that no kernel family but the
     generic loops takes.
 

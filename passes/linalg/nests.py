@@ -132,7 +132,8 @@ class Nest:
         return dims
 
     def in_loops(self, value: SSAValue, map: AffineMap) -> SSAValue:
-        """Return an operand with one dim for each loop, of extent 1 if it does not depend on it."""
+        """Return an operand with one dim for each loop, of extent 1 for loops on which it does not
+        depend."""
         rank = len(self.extents)
         if not isinstance(value.type, TensorType):
             known = self.node.number_in(value)
@@ -181,7 +182,8 @@ class Nest:
         return self.node.reshape(counted, shape)
 
     def combination(self) -> Combination:
-        """Return the reduction step of the only result; raise NotConvertedError if it is none."""
+        """Return the reduction step of the only result; raise NotConvertedError if there is
+        none."""
         last = self.nest.body.last_op
         self.result_dims  # noqa: B018  raises where there are several results
         total = self.arguments[-1]
@@ -228,7 +230,7 @@ class Nest:
         return value
 
     def operand(self, argument: BlockArgument) -> tuple[SSAValue, AffineMap]:
-        """Return the operand that an argument of the body stands for, and its map."""
+        """Return the operand of an argument of the body, and its map."""
         operands = (*self.nest.inputs, *self.nest.outputs)
         return operands[argument.index], self.nest.maps[argument.index]
 

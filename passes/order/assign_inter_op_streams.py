@@ -73,10 +73,10 @@ def write_schedule(function: FuncOp, block: BlockGraph, schedule: ProcessorSched
 class AssignInterOpStreamsPass(DecisionPass):
     """Schedules the kernels of each public function on inter-op streams, for the least time.
 
-    A stream is a list of kernels for one thread of the pool. In: ops in groups, as `search-order`
-    reads them. Out: `braid.inter_op_streams` on functions, `braid.inter_op_stream` on the groups
-    that run on one stream, counted from 0, and `braid.order`. A group without a stream uses all of
-    them at once. So does control flow, in which ops run one after the other, in the order of
+    A stream is a list of kernels for one thread of the pool. In: ops in groups, like
+    `search-order`. Out: `braid.inter_op_streams` on functions, `braid.inter_op_stream` on the
+    groups that run on one stream, counted from 0, and `braid.order`. A group without a stream uses
+    all of them at once. So does control flow, in which ops run one after the other, in the order of
     `search-order`. Prints one remark per function with the predicted seconds, their lower bound and
     gap, and the seconds of sequential execution.
 

@@ -19,7 +19,7 @@ LEAVES = (ConstantOp, ParameterOp, arith.ConstantOp)
 
 @dataclass(frozen=True)
 class BlockGraph:
-    """The ops of a block that can change places, numbered as they stand.
+    """The movable ops of a block, numbered in their order.
 
     `leaves` are constants and parameters. Ops with side effects keep their order, and so do
     launches and waits unless `launches_move`.

@@ -1,4 +1,5 @@
-"""Find which ops of a block read which buffers on a chip, and what goes through memory instead."""
+"""Find which ops of a block read which buffers on a chip, and which values go through memory
+instead."""
 
 from dataclasses import dataclass, field
 

@@ -29,10 +29,10 @@ def launch_problem(
 
     Units are the host, which issues ops one by one, the devices, and a copy engine for each
     direction of a link. A device runs what is launched on it in the order of the launches. Operands
-    are copied to a device with own memory when all of them are there, and results back to the
+    are copied to a device with separate memory when all of them exist, and results back to the
     host, while the device goes on with another launch. `inner` are the expected seconds of nested
-    blocks in one run of the op that they are in. It keeps the host and the devices that it launches
-    on, and begins when these are through with what was launched before.
+    blocks in one run of the op that they are in. It occupies the host and the devices on which it
+    launches, and begins when these have finished their earlier launches.
 
     Raises UnsupportedError for open dims.
     """
@@ -70,7 +70,7 @@ def _stages(
         expected = sum(inner.get(block, 0.0) for block in blocks_of(op))
         return _kept(UnitStage(units.host, expected), op, times, units)
     if not isinstance(op, LaunchOp):
-        # A wait as well: the host issues what comes after it when it is over.
+        # A wait occupies it as well: the host issues later ops when it is over.
         return (UnitStage(units.host, times.of_op(op, target.host_device)),)
     function = times.callee(op)
     seconds = times.of(function)

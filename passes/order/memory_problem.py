@@ -83,7 +83,8 @@ def may_overwrite(op: Operation) -> list[SSAValue]:
 
 
 def _read_otherwise(block: Block) -> set[SSAValue]:
-    """Return the values in a group that reach what it yields by others than elementwise ops."""
+    """Return the values in a group that reach its results through ops other than elementwise
+    ones."""
     found = set[SSAValue]()
 
     def reads_otherwise(use: Use) -> bool:

@@ -23,7 +23,7 @@ from braid.passes.order.trial_order import positions, take_body, trial_order
 from braid.support.byte_sizes import format_size
 
 _ROUNDS = 3
-"""Another order of sums may make another order of ops the best one."""
+"""A different order of sums may make a different order of ops the best one."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def reorder(function: func.FuncOp, place: dict[Operation, int]) -> int:
         return place.get(value.owner, -1) if isinstance(value.owner, Operation) else -1
 
     changed = 0
-    # The last sum first: the result of one may be a term of those after it.
+    # The last sum comes first: its terms may include the results of earlier sums.
     for total in reversed(list(sums_of(function))):
         terms = sorted(total.terms, key=key)
         if tuple(terms) != total.terms:
@@ -114,7 +114,7 @@ def _write(total: Sum, terms: list[SSAValue]) -> None:
 class ReorderSumsPass(ModulePass):
     """Adds the terms of sums in the order in which the best order of ops makes them.
 
-    A term can then be added, and its memory reused, as soon as it is there. Done for a function
+    A term can then be added, and its memory reused, as soon as it exists. Done for a function
     only if the best order found, in a share of `time_limit` seconds, needs less memory then. Run
     it after `split-concats`, before groups are made.
 
@@ -132,7 +132,7 @@ class ReorderSumsPass(ModulePass):
     time_limit: float = 5.0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite each function that runs with the model, or leave it as it is."""
+        """Rewrite each function that runs with the model, or leave it unchanged."""
         if settings_of(op).is_strict:
             return
         functions = [f for f in runtime_functions(op) if next(sums_of(f), None) is not None]

@@ -44,12 +44,12 @@ def _splittable(function: func.FuncOp, splitting: ConcatSplitting) -> Iterator[C
 class SplitConcatsPass(ModulePass):
     """Lets convolutions and other ops read the parts of a concatenation, which then goes away.
 
-    A convolution of joined channels becomes a sum of convolutions, each of one part with its
-    slice of the weights; depthwise convolutions, poolings, paddings and elementwise ops are made
-    for each part. That is done where all readers of a concatenation can, and for a function only
-    if the best order found within `time_limit` seconds, before and after, needs less memory then.
-    It costs time for the partial sums, so it is in no default pipeline. Run it after scales are
-    folded and before `hoist-parameter-expressions`, which cuts the weights at compile time.
+    A convolution on concatenated channels becomes a sum of convolutions, each on one part with its
+    slice of the weights; depthwise convolutions, poolings, paddings and elementwise ops are applied
+    to each part. That is done where all readers of a concatenation can, and for a function only if
+    the best order found within `time_limit` seconds, before and after, needs less memory then. It
+    costs time for the partial sums, so it is in no default pipeline. Run it after scales are folded
+    and before `hoist-parameter-expressions`, which cuts the weights at compile time.
 
     In: functions without groups and layouts. Out: the same functions; sums are rounded in
     another order.
@@ -65,7 +65,7 @@ class SplitConcatsPass(ModulePass):
     time_limit: float = 5.0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite each function that runs with the model, or leave it as it is."""
+        """Rewrite each function that runs with the model, or leave it unchanged."""
         deadline = monotonic() + self.time_limit
         functions = [f for f in runtime_functions(op) if not _has_groups(f)]
         for left, function in zip(range(len(functions), 0, -1), functions, strict=True):

@@ -143,7 +143,7 @@ class SubgraphSearch:
         )
 
     def _bound(self, subgraphs: Sequence[Subgraph]) -> float:
-        """Return what no order of the whole can be better than.
+        """Return a lower bound of all orders of the whole.
 
         A subgraph cut at key nodes needs its memory in every order of the whole, and its time
         between its key nodes, apart from steps that wait for nothing.

@@ -20,7 +20,7 @@ class TrialOrder:
 
 
 def movable_ops(function: func.FuncOp) -> BlockGraph:
-    """Return the ops that have an order; what is made of parameters alone is hoisted later."""
+    """Return the ops that have an order; ops on parameters alone are hoisted later."""
     block, known = BlockGraph.of(function.body.block), ParameterExpressions()
     moving = tuple(op for op in block.ops if not (op.results and known.all_known(op.results)))
     return BlockGraph(block.block, block.leaves, moving)
@@ -37,14 +37,12 @@ def trial_order(function: func.FuncOp, time_limit: float) -> TrialOrder:
 
 
 def positions(function: func.FuncOp, order: TrialOrder) -> dict[Operation, int]:
-    """Return when each op of `function` runs, which is what the order was found for or its
-    clone.
-    """
+    """Return when each op of `function` runs; the order was found for it or its clone."""
     ops = movable_ops(function).ops
     return {ops[number]: place for place, number in enumerate(order.numbers)}
 
 
 def take_body(function: func.FuncOp, changed: func.FuncOp) -> None:
-    """Make the body of `changed`, a rewritten clone, that of `function`."""
+    """Move the body of `changed`, a rewritten clone, into `function`."""
     function.body.detach_block(function.body.block)
     function.body.add_block(changed.body.detach_block(changed.body.block))

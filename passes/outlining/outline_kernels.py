@@ -102,7 +102,7 @@ def replace_by_call(symbol: str, group: FusedOp) -> None:
 
 
 def dissolve(group: FusedOp) -> None:
-    """Put the one op of a group, for which nothing is left to compute, where the group stands."""
+    """Put the single op of a group that computes nothing in the place of the group."""
     inner = group.body.block.first_op
     assert inner is not None and inner.next_op is group.terminator
     op = inner.clone(dict(zip(group.body.block.args, group.operands, strict=True)))
@@ -138,7 +138,7 @@ class OutlineKernelsPass(ModulePass):
     """Makes one private function `@kernel_N` of every `braid.fused` group and calls it.
 
     In: a function `@main` in whose body (and nested control flow) every op that computes is in a
-    group; one that is not gets a group of its own. Out: `@main` holds only calls, control flow,
+    group; an op outside of groups gets a separate one. Out: `@main` holds only calls, control flow,
     views, launches, parameters and constants. Groups that compute the same on one device share a
     kernel.
 

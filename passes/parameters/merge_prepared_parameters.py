@@ -17,7 +17,7 @@ from braid.passes.canonicalize.cse import CSEPass
 
 @dataclass(frozen=True)
 class MergePreparedParametersPass(ModulePass):
-    """Gives equal results of `@prepare` one key, and makes them once.
+    """Gives equal results of `@prepare` one key, and computes them once.
 
     In: a module after `hoist-parameter-expressions`, such as one with several variants of a
     model, which pack the same weights. Out: common subexpressions are merged, and

@@ -133,7 +133,7 @@ class _Conversions:
         """Let each cluster convert what it reads, where that is wider; return the number of
         conversions.
 
-        What is read in the type that it was computed in needs none.
+        A value read in the type in which it was computed needs no conversion.
         """
         for back in self._back:
             made = back.operands[0]

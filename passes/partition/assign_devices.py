@@ -63,8 +63,8 @@ _MOVED = 0.05
 class AssignDevicesPass(DecisionPass):
     """Puts every op on a device of the target that runs it, with `braid.device`.
 
-    Which backends run an op, and how much each is preferred, is what `braid.candidates` on it says,
-    else the mapping lists of the target. By `strategy`,
+    The backends that run an op, and their preferences, come from `braid.candidates` on it, else
+    from the mapping lists of the target. By `strategy`,
 
     - `priority`: the backend with the best priority; among equals, with the least transfers;
     - `latency`: the least expected time of all ops, transfers and starts;
@@ -289,9 +289,7 @@ class _Assignment:
         return Trial.run(self._ctx, self._module, passes, ops, devices, self._options.target)
 
     def _recosted(self, seconds: Seconds, found: Partition) -> Seconds:
-        """Return `seconds` with those of the ops where they are, in the layouts that are chosen
-        then.
-        """
+        """Return `seconds`, and those of the ops where they are, in the layouts chosen then."""
         on = [[k] for k in range(len(self._devices))] + [own.members for own in self._sets]
         trial = self._trial(LAYOUTS, self._names(found.device))
         result = seconds.copy()

@@ -1,4 +1,4 @@
-"""Compute what a split costs at the least where the best assignment uses one device alone."""
+"""Compute the least cost of a split if the best assignment uses a single device."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ import numpy as np
 from braid.solvers.partition import InfeasiblePartition, PartitionProblem, cost, solve
 
 _TRIED_ALONE = 200
-"""Ops of which each is moved on its own, those with the most seconds."""
+"""The ops that are moved one by one, those with the most seconds."""
 _TRIED = 3
 _SECONDS = 1.0
 

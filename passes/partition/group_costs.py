@@ -89,7 +89,7 @@ class Trial:
     def seconds(
         self, devices: Sequence[Device], allowed: Sequence[Set[str]], costs: CostSource
     ) -> NDArray[np.float64]:
-        """Return original × device: the seconds of one run, with what starting its kernel takes.
+        """Return original × device: the seconds of one run, including the start of its kernel.
 
         Members share the seconds of a group in its best layouts as they would take them alone. By
         original, `allowed` are the devices that are asked about.

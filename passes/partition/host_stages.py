@@ -70,7 +70,7 @@ def _is_copied(value: SSAValue) -> bool:
 
 
 def _reads(op: Operation) -> tuple[list[Operation], list[SSAValue]]:
-    """Return the ops that a function of `op` copies, in order, and what it takes as operands."""
+    """Return the ordered ops that a function of `op` copies, and its operands."""
     copied: dict[Operation, None] = {}
     operands: dict[SSAValue, None] = {}
 

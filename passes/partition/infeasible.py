@@ -42,7 +42,7 @@ def infeasible(
 
 
 def _too_small(problem: PartitionProblem, devices: Sequence[Device]) -> list[str]:
-    """Return what is seen at once: the ops that only some devices run, which hold more than these
+    """Return an immediate contradiction: ops that only some devices run need more memory than these
     have.
     """
     runs = np.isfinite(problem.seconds[:, : len(devices)])

@@ -52,12 +52,12 @@ class InsertChannelsPass(ModulePass):
     """Joins the launches of a function by bounded channels, for streams of requests.
 
     In: `braid.launch` in the top blocks of public functions, as `apply-clusters` leaves them. Out:
-    `braid.slots` on each launch, how many buffers each of its results has, which consecutive
-    requests take in turn (0 for a result of the function, which is in the caller's buffer),
-    `braid.stage_seconds`, what it is expected to take, also on each function of a device, and
-    `braid.requests` on the function, how many requests are under way at once. There are as few
-    bytes of slots as let results come as fast as the busiest device makes them, at least two slots
-    a channel, and `extra` more. Control flow beside launches becomes a function of the host
+    `braid.slots` on each launch, the number of buffers of each of its results, which consecutive
+    requests take in turn (0 for a result of the function, which is in the caller's buffer);
+    `braid.stage_seconds`, its expected time, also on each function of a device; and
+    `braid.requests` on the function, the number of requests in flight. There are as few bytes of
+    slots as let results come as fast as the busiest device makes them, at least two slots a
+    channel, and `extra` more. Control flow beside launches becomes a function of the host
     (`braid.host_stage`), a stage as well. A function that computes anything else beside its
     launches, such as scalars that control flow hands on, gets no channels: streams run that as a
     whole. So they do a model with open sizes.
@@ -149,9 +149,9 @@ def _pipeline(
     seconds: Sequence[float],
     workers: Sequence[Sequence[str]],
 ) -> Pipeline:
-    """Return the stages after the caller; the last channel is the caller's, of whole requests.
+    """Return the stages after the caller's; the last channel is the caller's, of whole requests.
 
-    What is in buffers of the caller, and read by other stages, is a channel without bytes.
+    A value in a buffer of the caller that other stages read is a channel without bytes.
     """
     every = dict.fromkeys(name for names in workers for name in names)
     numbers = {name: 1 + number for number, name in enumerate(every)}

@@ -55,8 +55,8 @@ class Gains:
     ) -> tuple[Sequence[Operation], str] | None:
         """Return the cluster that saves least, and where its ops cost least instead.
 
-        `devices` are those of each op: of one request the first one. None where all save at least
-        `least` seconds in a run of the function, or none can move.
+        `devices` are those of each op; for a single request, the first one runs. None where all
+        save at least `least` seconds in a run of the function, or none can move.
         """
         first = {op: names[0] for op, names in devices.items()}
         now = self._cost(first, (), "")

@@ -51,8 +51,7 @@ class Replicas:
 class PartitionGraph:
     """The nodes of `function`, and how many bytes the value of each has.
 
-    Attributes:
-        ops: by node, the op that is assigned to a device; None for what the host does.
+    Attributes: ops: by node, the op that is assigned to a device; None for nodes of the host.
         operands: by node, the earlier ones whose values it reads.
         runs: by node, expected executions in a run of the function.
         sizes: by node, bytes of its value.
@@ -91,7 +90,7 @@ class PartitionGraph:
     ) -> PartitionProblem:
         """Return the problem on `devices`, which include the host.
 
-        `seconds` is node × device, for one run of each; what the host does is free there, and runs
+        `seconds` is node × device, for one run of each; a node of the host is free there, and runs
         nowhere else.
         """
         runs = np.array(self.runs)
@@ -118,11 +117,11 @@ class PartitionGraph:
     def with_replicas(
         self, problem: PartitionProblem, seconds: NDArray[np.float64], sets: Sequence[Replicas]
     ) -> PartitionProblem:
-        """Return `problem` where ops may also run on each device of a set, which take turns.
+        """Return `problem`, where ops may also run on each device of a set, which take turns.
 
-        `seconds` is node × device, for one run of each. Each device of a set takes its part of the
-        requests, for which the dearest of them counts. Ops in branches and loops are launched by
-        the host one by one, and have no replicas.
+        `seconds` is node × device, for one run of each. Each device of a set takes its share of the
+        requests, and the slowest of them counts. Ops in branches and loops are launched by the host
+        one by one, and have no replicas.
         """
         if not sets:
             return problem

@@ -23,7 +23,7 @@ def are_alike(target: Target, one: Device, other: Device) -> bool:
 
 
 def like_devices(target: Target, devices: Sequence[Device]) -> list[list[int]]:
-    """Return the numbers of devices that are alike, where there are several."""
+    """Return the numbers of devices that are alike, if there are several."""
     kinds: dict[object, list[int]] = {}
     for number, device in enumerate(devices):
         kinds.setdefault(_kind(target, device), []).append(number)

@@ -28,7 +28,7 @@ _OF_KIND = "op:"
 class Pin:
     """`name=gpu:0` or `op:conv=npu`: ops of this name, or of this kind, run there.
 
-    An op that stands for a part of a named one, such as `name/exp`, runs where that does. `where`
+    An op that is a part of a named one, such as `name/exp`, runs on its device. `where`
     is a device, or a backend for any of its devices.
     """
 
@@ -37,7 +37,7 @@ class Pin:
 
     @staticmethod
     def parse(text: str, target: Target) -> "Pin":
-        """Raise BraidError for another form, or what `target` has no device or backend of."""
+        """Raise BraidError for another form, or if `target` does not have the device or backend."""
         what, equals, where = text.rpartition("=")
         if not equals or not what or what == _OF_KIND:
             raise BraidError(
@@ -155,7 +155,7 @@ def _check_agreement(op: Operation, pins: Sequence[Pin], target: Target) -> None
 
 
 def check_mapping_lists(target: Target, ops: Sequence[Operation]) -> None:
-    """Raise BraidError for an unknown op in a list, and warns of what seems to be one misspelled.
+    """Raise BraidError for an unknown op in a list, and warn of names that seem misspelt.
 
     A name that is no op may be the kind of an opaque op, of this model or another.
     """

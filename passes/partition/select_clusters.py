@@ -33,7 +33,7 @@ from braid.targets.machines.target import Target
 
 _Node = Operation | SSAValue
 Devices: TypeAlias = tuple[str, ...]
-"""The device of an op, and those that take turns with it."""
+"""The device of an op, and the devices that take turns with it."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class SelectClustersPass(DecisionPass):
     `apply-clusters`. Decides nothing where all ops run on that device, in the host's memory, or
     where ops have ids already. A cluster without which a request would take less than `min_gain`
     seconds longer is dissolved: its ops run on a device beside it, or the host. Each cluster has
-    paddings of its own, which some devices make in windows alone. `time_limit` is in seconds, for
+    separate paddings, which some devices support in windows only. `time_limit` is in seconds, for
     each block.
 
     ```mlir
@@ -244,7 +244,7 @@ def _graph_of(
     """Return the ops of `block` by device, in order; arguments, control flow and all else stay
     alone.
 
-    What is `known` before the model runs has a copy wherever it is read.
+    A value that is `known` before the model runs is copied to each reader.
     """
     colors = {
         name: number for number, name in enumerate(dict.fromkeys(map(frozenset, devices.values())))

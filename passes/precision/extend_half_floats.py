@@ -58,7 +58,7 @@ _TYPED = (CopyingOp, OpaqueOp, _BITCAST)
 
 @dataclass(frozen=True)
 class ExtendHalfFloatsPass(ModulePass):
-    """Computes in f32 what is said in f16 and bf16, and rounds what leaves the computation.
+    """Computes f16 and bf16 in f32, and rounds values that leave the computation.
 
     In: any module. Out: ops on f16 and bf16 move them or cast them. Values between ops are not
     rounded, unless they are concatenated with stored ones, such as a cache of keys; nor are states
@@ -98,7 +98,7 @@ class ExtendHalfFloatsPass(ModulePass):
 class _Extension:
     """The f32 values that replace half-precision values, and the replaced ops.
 
-    `states` of loops are in f32, `rounded` what rounds them.
+    `states` of loops are in f32, `rounded` are the ops that round them.
     """
 
     target: Target
@@ -189,7 +189,7 @@ class _Extension:
         """Return whether only matmuls and convolutions, which read it in place, read the value that
         `op` moves.
 
-        Its operand is extended then, which is as large or smaller; known ones are moved once.
+        Then its operand, which is as large or smaller, is extended; known operands are moved once.
         """
         return (
             isinstance(op, _ADDRESSED)
@@ -227,7 +227,7 @@ class _Extension:
         return self.extended[value]
 
     def round_what_is_read(self) -> None:
-        """Erase what is replaced; other readers of it get the rounded values."""
+        """Erase replaced ops; their other readers get the rounded values."""
         for op in reversed(self.replaced):
             for old in op.results:
                 if _is_half(old) and old.uses:
@@ -259,8 +259,8 @@ def _is_mostly_stored(op: ConcatOp, computed: Container[SSAValue]) -> bool:
 
 
 def _writes_into_collection(op: TensorOp) -> bool:
-    """Return whether `op` writes into what a loop hands on: to change the type would move all of
-    it.
+    """Return whether `op` writes into a value that a loop carries: a change of type would copy all
+    of it.
     """
     if not isinstance(op, ScatterOp) or op.reduction.data != "none":
         return False
@@ -269,7 +269,7 @@ def _writes_into_collection(op: TensorOp) -> bool:
 
 
 def _after(owner: Operation | Block) -> InsertPoint:
-    """Return the first place where what `owner` makes can be read."""
+    """Return the first position at which results of `owner` can be read."""
     return InsertPoint.at_start(owner) if isinstance(owner, Block) else InsertPoint.after(owner)
 
 

@@ -60,9 +60,7 @@ class PrepareBackendsPass(ModulePass):
 
 
 def _preparations(target: Target) -> dict[Preparation, list[str]]:
-    """Return what backends ask for, and the devices it is for: that of ops that name none comes
-    first.
-    """
+    """Return the passes of backends and their devices; that of ops without one comes first."""
     default = target.default_device
     found: dict[Preparation, list[str]] = {}
     for device in (default, *(other for other in target.devices if other.name != default.name)):

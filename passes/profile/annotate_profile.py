@@ -45,14 +45,14 @@ _Loop = scf.ForOp | scf.WhileOp
 
 @dataclass(frozen=True)
 class AnnotateProfilePass(ModulePass):
-    """Writes what a profile says about control flow and about times to the ops.
+    """Writes a profile's facts about control flow and times to the ops.
 
     In: a module, as it was when the profile was taken. Out: `braid.branch_probability` on
     `scf.if`, `braid.case_probabilities` on `scf.index_switch`, `braid.trip_count` on `scf.for`
     and `scf.while`, `braid.seconds` (total time by count) on ops that were measured, with
     `braid.layout_seconds` for each choice of layouts in which a kernel ran and
     `braid.measured_with` where other ops ran in the same kernel, `braid.profile` on the module.
-    Attributes that were there give way to what the profile says.
+    Existing attributes are replaced by those of the profile.
 
     The probability of a branch is the count of its first op by that of the condition's op. With
     counts of TensorFlow the body of an `scf.while` runs next / enter times and its first region
@@ -65,10 +65,11 @@ class AnnotateProfilePass(ModulePass):
 
     An op without counts keeps its attribute. Without one, later passes assume that branches are
     equally likely, and `default-trip-count` for a loop. Counts of branches that contradict their
-    condition's, such as 40 and 40 of 100, are parts of it (0.4 each), or of their sum where that is
-    more; `braid.branch_probability` has a number for each branch then. A warning names the op. It
-    also warns of a profile that contradicts the constant bounds of a loop, which win, and of one
-    that knows nothing in the module. Raises BraidError for an `unseen` that is not from 0 to 0.5.
+    condition's, such as 40 and 40 of 100, are divided by the condition's count (0.4 each), or by
+    their sum if that is larger; `braid.branch_probability` has a number for each branch then. A
+    warning names the op. It also warns of a profile that contradicts the constant bounds of a loop,
+    which win, and of one without any op of the module. Raises BraidError for an `unseen` that
+    is not from 0 to 0.5.
 
     ```mlir
     scf.if %c … {braid.profile_keys = {condition = "c", then = "t", else = "e"}}
@@ -111,7 +112,7 @@ class AnnotateProfilePass(ModulePass):
 
 @dataclass(frozen=True)
 class _Counts:
-    """The counts of control flow that a profile has; a string is the reason why it has none."""
+    """The counts of control flow in a profile; a string is the reason why there are none."""
 
     profile: Profile
     names: ProfiledNames

@@ -1,4 +1,4 @@
-"""`annotate-weights`: what the values of weights allow, which are known at compile time."""
+"""`annotate-weights`: facts about the values of weights, which are known at compile time."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -18,7 +18,7 @@ from braid.dialects.braid.names import derive_names, inherit_names
 
 @dataclass(frozen=True)
 class ApplyConvolutionGroupsPass(ModulePass):
-    """Makes as many groups of a convolution one as its `braid.merged_groups` says.
+    """Merges as many groups of a convolution into one as its `braid.merged_groups` says.
 
     The weight of each then has zeros for the input channels of the others. In:
     `braid.merged_groups` as `select-convolution-groups` writes it, on convolutions of integers;

@@ -1,4 +1,4 @@
-"""`convert-qdq-to-integers`: what quantized models say in floating point is done in integers."""
+"""`convert-qdq-to-integers`: floating-point ops of quantized models are computed in integers."""
 
 from dataclasses import dataclass
 
@@ -42,7 +42,7 @@ class _ToIntegers(RewritePattern):
 
 @dataclass(frozen=True)
 class ConvertQdqToIntegersPass(ModulePass):
-    """Computes with quantized numbers as they are, where their real values are only passed on.
+    """Computes directly with quantized numbers where their real values are only moved or combined.
 
     In: any module; `braid.quantize` and `braid.dequantize` convert between quantized and real
     numbers, and importers turn integer operators into products of centered i32 operands. Out:

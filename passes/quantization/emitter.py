@@ -51,7 +51,7 @@ class Emitter:
         return op.results[0]
 
     def name(self, value: SSAValue, *ops: Operation) -> SSAValue:
-        """Return `value`, whose op is one that does what `ops` did."""
+        """Return `value`; its op replaces `ops`."""
         assert isinstance(value.owner, Operation), "what was inserted is not an argument"
         union_names(value.owner, *ops)
         return value
@@ -105,7 +105,7 @@ def number_of(value: SSAValue) -> float | int | None:
 
 
 def is_single(value: SSAValue) -> bool:
-    """Return whether this is one number for the whole of a tensor."""
+    """Return whether this is a single number for the whole of a tensor."""
     return all(extent == 1 for extent in shape_of(value))
 
 

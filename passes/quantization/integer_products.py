@@ -69,7 +69,7 @@ def is_sum_of_bytes(op: ConvOp | MatmulOp, left: Quantized, right: Quantized) ->
 
 
 def _needs_sums_at_edges(op: ConvOp | MatmulOp, left: Quantized) -> bool:
-    """Return whether windows reach beyond images, and the zero point there is not known."""
+    """Return whether windows reach beyond images and the zero point there is unknown."""
     has_unknown_zero = left.zero is not None and number_of(left.zero) is None
     return isinstance(op, ConvOp) and op.windows.is_padded and has_unknown_zero
 
@@ -99,7 +99,7 @@ def integer_product(
         sums = emit.insert(ReduceOp.get(w, "add", [len(shape_of(w)) - 2], i32))
         product = emit.apply("sub", product, emit.apply("mul", sums, emit.cast(a, i32)))
     if number_of(b) != 0:
-        # K · a · b goes with the sums of x, which depend on the input anyway.
+        # K · a · b is part of the sums of x, which depend on the input anyway.
         sums = emit.insert(ReduceOp.get(x, "add", [len(shape_of(x)) - 1], i32))
         offset = emit.apply("mul", emit.cast(a, i32), emit.number(terms_of(op), sums))
         sums = emit.apply("sub", sums, offset)

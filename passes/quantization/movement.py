@@ -87,7 +87,7 @@ def _centered(op: TensorOp, rewriter: PatternRewriter) -> SSAValue | None:
 
 
 def _moved_zero(op: ReshapeOp | TransposeOp, zero: SSAValue) -> TensorOp | None:
-    """Return the zero points of what `op` moves, None where they are not its result's dim
+    """Return the zero points of the value that `op` moves, None unless they map to its result dim
     by dim.
     """
     target = extents_of(op.output)
@@ -132,9 +132,7 @@ def _keeps_columns(op: ReshapeOp, parts: Sequence[SSAValue]) -> bool:
 
 
 def _takes_extreme(op: TensorOp) -> bool:
-    """Return whether the result is the largest or smallest of some elements, of which there are
-    any.
-    """
+    """Return whether the result is the largest or smallest of some elements, at least one."""
     if isinstance(op, PoolOp):
         return op.kind.data == "max"
     if not isinstance(op, ReduceOp) or op.kind.data not in ("maximum", "minimum"):

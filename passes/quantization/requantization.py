@@ -72,7 +72,7 @@ def rewrite_quantization(
 
 
 def _unsigned(op: DequantizeOp, rewriter: PatternRewriter) -> SSAValue | None:
-    """Make activations ui8, which products want, where they are i8 only between two points."""
+    """Make activations ui8, which products need, if they are i8 only between two points."""
     numbers, scale, zero = op.operands
     source, emit = numbers.owner, Emitter(op, rewriter)
     if (bits := unsigned_of(numbers)) is not None:
@@ -196,9 +196,7 @@ def _moved(emit: Emitter, source: TensorOp, scale: SSAValue, zero: SSAValue) -> 
 def _combined(
     emit: Emitter, source: ElementwiseOp, scale: SSAValue, zero: SSAValue, known: KnownNumbers
 ) -> SSAValue | None:
-    """Return sums in a unit that both scales are nearly whole numbers of; products in that
-    of both.
-    """
+    """Return sums in a unit of which both scales are near multiples; products in that of both."""
     operands = dequantized_operands(source)
     if operands is None or not all(has_bytes(operand.operands[0]) for operand in operands):
         return None

@@ -85,7 +85,7 @@ def _can_be_merged(conv: ConvOp, known: ParameterExpressions) -> bool:
 
 
 def _best_count(costs: CostSource, conv: ConvOp) -> int:
-    """Return how many groups are to be one: the fewest among equals."""
+    """Return how many groups are to be merged: the fewest among equals."""
     seconds = {count: _seconds(costs, conv, count) for count in _counts(conv)}
     best = min(seconds, key=lambda count: seconds[count])
     return best if _LEAST_GAIN * seconds[best] < seconds[1] else 1
@@ -99,7 +99,8 @@ def _counts(conv: ConvOp) -> Sequence[int]:
 
 
 def _seconds(costs: CostSource, conv: ConvOp, count: int) -> float:
-    """Return what the best kernel of the convolution alone costs, with this many groups as one."""
+    """Return the cost of the best kernel for the convolution alone, with this many groups
+    merged."""
     outputs, depth, *window = shape_of(conv.weight)
     weight = TensorType(element_type_of(conv.weight), (outputs, count * depth, *window))
     groups = IntegerAttr(conv.groups.value.data // count, conv.groups.type)

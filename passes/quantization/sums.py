@@ -98,7 +98,7 @@ def _is_sum(source: object, op: Operation) -> TypeGuard[DequantizeOp]:
 def _scaled(op: TensorOp, rewriter: PatternRewriter, known: KnownNumbers) -> SSAValue | None:
     """Replace a product with known factors by the same integers in another scale.
 
-    One factor for all must be positive: what takes the largest of some numbers relies on that.
+    The common factor must be positive: ops that take the largest of some numbers rely on that.
     Neither the factor nor the scale may be so small or large that their product loses digits.
     """
     for index in (0, 1):

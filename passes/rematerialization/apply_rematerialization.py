@@ -83,8 +83,8 @@ def regroup(copies: Iterable[Operation], numbers: Iterator[int]) -> None:
 
 
 def _copy(op: Operation, mapping: dict[SSAValue, SSAValue], reader: Operation) -> Operation:
-    """Return a copy in front of `reader`; in another block one of its cluster, since these are in
-    one.
+    """Return a copy before `reader`; in another block, a copy for its cluster, since these share
+    it.
 
     So are the readers of such a copy: otherwise their cluster would wait for the one that reads
     them.

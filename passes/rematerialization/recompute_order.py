@@ -53,10 +53,9 @@ def schedule_positions(graph: MemoryGraph, sequence: Sequence[int]) -> list[int]
 def replay(block: Block, order: Sequence[int]) -> list[Operation]:
     """Make the ops of `block` run in `order`; returns the copies that are made for it.
 
-    Every run reads what the last run before it made. The first run of an op is the op itself, so
-    it keeps its identity; the others are copies with the same names. Ops without effects that do
-    not occur are dropped. Raises BraidError, before anything is changed, where `order` makes no
-    sense.
+    Every run reads what the last run before it made. The first run of an op is the op itself, so it
+    keeps its identity; later runs are copies with the same names. Ops without effects that do not
+    occur are dropped. Raises BraidError, before anything is changed, where `order` makes no sense.
     """
     ops = ordered_ops(block)
     _verify_order(block, ops, order)

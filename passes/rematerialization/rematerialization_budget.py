@@ -34,7 +34,7 @@ def budget_problem(graph: MemoryGraph, seconds: OpSeconds) -> Problem:
     Inputs and weights have size 0, since they are not in the arena. Ops with side effects keep
     their order through tensors without bytes that follow the graph's own. A result that a kernel
     writes over an operand, as plan-memory lets it where nothing else reads that any more, counts
-    once. What select-storage may do with concatenations is not counted: it never adds to a peak.
+    once. Effects of select-storage on concatenations are not counted: they never add to a peak.
     """
     sizes = list(graph.arena_sizes)
     ops: list[Op] = []
@@ -67,7 +67,7 @@ def fit_budget(
     """Return the instance and the shortest schedule found with a peak of at most `budget` bytes.
 
     Raises InfeasibleError, with the smallest feasible budget that was found and the tensors to
-    blame, where there is none or none was found.
+    blame, if none exists or none was found.
     """
     problem = budget_problem(graph, seconds)
     try:

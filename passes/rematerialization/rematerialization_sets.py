@@ -1,7 +1,6 @@
 """Select by thresholds which sets of ops are recomputed for which reader.
 
-A set is named by one tensor and one reader of it: its producer, and the ops that the producer
-needs and that would otherwise have to keep a large tensor alive for it.
+A set is named by one tensor and one reader of it: its producer, and those ops before it whose large results would otherwise be kept for it.
 """
 
 from collections import deque
@@ -25,7 +24,7 @@ class Criteria:
 
     `fuse` switches the criterion on that is named after the fusion rules; `rules` also say how
     far sets grow. A peak is of what the graph makes, with `count_all` also of what it only reads.
-    With `require_all` every criterion that is given must hold, otherwise one.
+    With `require_all`, all given criteria must hold, otherwise one of them.
     """
 
     rules: RematerializationRules

@@ -34,7 +34,7 @@ from braid.targets.machines.resolve import target_of
 
 @dataclass(frozen=True)
 class SelectRematerializationPass(DecisionPass):
-    """Picks ops to recompute instead of keeping what they made.
+    """Picks ops to recompute instead of keeping their results.
 
     By thresholds, it looks at every edge from a producer to a reader. The path between them is
     indirect if the reader also depends on the producer through other ops, whether or not there
@@ -49,14 +49,14 @@ class SelectRematerializationPass(DecisionPass):
     - `fusion-rules` (`default` or a TOML file as `rematerialization_rules.toml`): the producer
       can be fused with the reader, or it cannot and the path is indirect.
 
-    What is not kept for a producer is not kept for its copies either: where that edge was picked,
-    the set has the producer's producer too. A reader in the regions of control flow counts as that
-    op, and gets separate copies in its region (the producer must fuse with all readers). Values
-    that a region yields stay. One criterion that holds is enough, with `mode=all` all that are
-    given must. Where `tensor-threshold` and `peak-threshold` are both given, the first is for edges
-    without an indirect path, the second for those with one, and together they are one criterion.
-    Out: the decision as `recompute_decisions.py` says. Raises BraidError for a function with an
-    order that is not applied.
+    A value that is not kept for a producer is not kept for its copies either: if that edge was
+    picked, the set includes the producer's producer, too. A reader in the regions of control flow
+    counts as that op, and gets separate copies in its region (the producer must fuse with all
+    readers). Values that a region yields stay. One criterion that holds is enough, with `mode=all`
+    all that are given must. Where `tensor-threshold` and `peak-threshold` are both given, the first
+    is for edges without an indirect path, the second for those with one, and together they are one
+    criterion. Out: the decision as `recompute_decisions.py` says. Raises BraidError for a function
+    with an order that is not applied.
 
     With `budget`, order and recomputation are chosen for the least time with a peak of at most
     that many bytes in the arena (inputs and weights are not in it). An op takes what a profile
@@ -65,8 +65,8 @@ class SelectRematerializationPass(DecisionPass):
     `time_limit` seconds in `workers` threads; with `fixed_order` the first runs keep their order.
     Raises InfeasibleError, which names the smallest budget found and the tensors to blame.
 
-    Sizes are bytes or have a unit (`64MiB`). Parameters may also stand in an attribute
-    `braid.rematerialization` of a function or the module; those of the pass come first.
+    Sizes are bytes or have a unit (`64MiB`). An attribute `braid.rematerialization` of a function
+    or the module may also hold parameters; those of the pass take precedence.
 
     ```mlir
     func.func @main(…) attributes {braid.rematerialization = {tensor_threshold = "64MiB"}} {…}

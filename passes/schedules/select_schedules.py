@@ -41,7 +41,7 @@ class SelectSchedulesPass(DecisionPass):
     family. A record of a vendor's kernel counts only if such kernels may be chosen
     (`--kernels=best`). Groups without a record have the default; with `--untuned=library` the
     vendor's kernel, where it has one. A remark says how many groups have a record. On devices whose
-    backend makes other groups (`schedule_pass`), schedules are those of these.
+    backend forms its own groups (`schedule_pass`), these have the schedules.
 
     ```mlir
     %y = braid.fused(%x, %w) {braid.schedule = {family = "gemm", schedule = {rows = 4, …}}} : …
@@ -68,7 +68,7 @@ class SelectSchedulesPass(DecisionPass):
 
 
 class _Selection:
-    """Decides for one group after the other, by the records `tuned`."""
+    """Decides for each group by the records `tuned`."""
 
     def __init__(self, tuned: Mapping[str, TunedKernel]) -> None:
         self._tuned, self._matches = tuned, dict[Device, GroupMatches]()

@@ -53,9 +53,9 @@ def _note_zeros(op: ConvOp) -> None:
 class ExpandPaddingPass(ModulePass):
     """Puts the padding of windows into `braid.pad`, so that kernels have no edge cases.
 
-    In: any module. Out: no `braid.conv` or `braid.pool` has a padding. The pad is a group of its
-    own, or part of what makes the tensor if a kernel can write it padded. A convolution says how
-    many zeros there are around its input, since kernels may leave out products with these. With
+    In: any module. Out: no `braid.conv` or `braid.pool` has a padding. The pad is a separate group,
+    or part of the group that makes the tensor, if a kernel can write it padded. A convolution says
+    how many zeros there are around its input, since kernels may leave out products with these. With
     `devices` only windows of ops on these are expanded.
 
     ```mlir

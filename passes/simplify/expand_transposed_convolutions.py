@@ -16,9 +16,9 @@ class ExpandTransposedConvolutionsPass(ModulePass):
 
     In: any module. Out: convolutions whose channels are the elements that lie between two of the
     input, and a rearrangement of these; nothing is multiplied by zeros, and nothing added up in
-    memory. Kernels for convolution then serve both, and what is done to the weight is done at
-    compile time. A transposed convolution with dilated windows becomes a convolution of the input
-    with zeros in between.
+    memory. Kernels for convolution then serve both, and the weight is transformed at compile time.
+    A transposed convolution with dilated windows becomes a convolution of the input with zeros in
+    between.
 
     ```mlir
     %y = braid.conv_transpose %x, %w {strides = array<i64: 2>, …}  // a window of 4, 8 channels

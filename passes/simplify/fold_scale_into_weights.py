@@ -1,9 +1,8 @@
 """`fold-scale-into-weights`: known scales and shifts of a matmul or convolution in its weights.
 
-What is added to a convolution or a matrix product, before and after it is scaled by known values,
-such as a bias and an inference-time batch normalization, is one shift: `y = x · s + t`. The scale
-goes into the weights. Values decide whether that is right for every input: see
-`folded_arithmetic`.
+Addends of a convolution or a matmul, before and after scales by known values, such as a bias and an
+inference-time batch normalization, become one shift: `y = x · s + t`. The scale goes into the
+weights. Values decide whether that is right for every input: see `folded_arithmetic`.
 """
 
 from collections.abc import Sequence
@@ -124,7 +123,7 @@ def _foldable(
 ) -> Sequence[_Link]:
     """Return the leading `links` that become a scale of the weights and one shift, maybe none.
 
-    All of them, the leading shifts, or the scale alone where that comes first.
+    All links, only the leading shifts, or the scale alone if that comes first.
     """
     known = [values.of(link.known) for link in links]
     place = next((index for index, link in enumerate(links) if link.is_scale), len(links))
@@ -215,12 +214,12 @@ def _shift(links: Sequence[_Link], emit: _Emitter) -> SSAValue | None:
 class FoldScaleIntoWeightsPass(ModulePass):
     """Folds scales and shifts of a product with known weights into the weights and one shift.
 
-    In: any module. Out: the same function, but for where products are rounded: the scale after a
+    In: any module. Out: the same function, except for the rounding of products: the scale after a
     convolution or a matrix product with known weights is part of the weights if it is one number
-    per output channel or one for all, and what is added is added up first. Only one scale is
+    per output channel or one for all, and addends are added up first. Only one scale is
     folded, only where the values of parameters are known (see `ModelContext`) and are such that
-    this is right for all inputs, and nothing with strict numerics. Elementwise ops on anything but
-    products stay as they are written.
+    this is right for all inputs, and nothing with strict numerics. Elementwise ops on other values
+    than products do not change.
 
     ```mlir
     %y = braid.conv %x, %w …               // braid.conv %x, (%w · reshape %s)

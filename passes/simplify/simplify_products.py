@@ -40,19 +40,17 @@ class SimplifyProductsPass(ModulePass):
     """Scales small tensors instead of large ones, and repeats no operand for groups of batches.
 
     In: any module. Out: a number that the right operand of a `braid.matmul` of f32 or f64 is
-    multiplied or divided by, perhaps after what moves it, is applied to the result, where that is
-    smaller, or the left one is scaled too: so ONNX's attention scales its queries and keys. A right
-    operand that is repeated for groups of batches, as keys are for several heads of queries, is
-    not: rows of a group are rows of one product, up to 64. A conversion from 16 bits is done before
-    the move. A product by a column is one of a row by a transpose, which is a layout: the matrix is
-    read where it lies, and results are next to each other. With `devices` only products on these
-    are changed; with strict numerics nothing is scaled later.
-    ```mlir
-    %s = braid.mul %k, %c : (tensor<8x64x2048xf32>, tensor<1x1x1xf32>) -> tensor<8x64x2048xf32>
-    %y = braid.matmul %q, %s : … -> tensor<8x1x2048xf32>
-    // %p = braid.matmul %q, %k : … -> tensor<8x1x2048xf32>
-    // %y = braid.mul %p, %c : (tensor<8x1x2048xf32>, tensor<1x1x1xf32>) -> tensor<8x1x2048xf32>
-    ```
+    multiplied or divided by, possibly before it is moved, is applied to the result if that is
+    smaller, or if the left operand is scaled, too, as queries and keys are in ONNX's attention. A
+    right operand that is repeated for groups of batches, as keys are for several heads of queries,
+    is no longer repeated: rows of a group become rows of one product, up to 64. A conversion from
+    16 bits is done before the move. A product by a column is one of a row by a transpose, which is
+    a layout: the matrix is read where it lies, and results are next to each other. With `devices`
+    only products on these are changed; with strict numerics nothing is scaled later. ```mlir %s =
+    braid.mul %k, %c : (tensor<8x64x2048xf32>, tensor<1x1x1xf32>) -> tensor<8x64x2048xf32> %y =
+    braid.matmul %q, %s : … -> tensor<8x1x2048xf32> // %p = braid.matmul %q, %k : … ->
+    tensor<8x1x2048xf32> // %y = braid.mul %p, %c : (tensor<8x1x2048xf32>, tensor<1x1x1xf32>) ->
+    tensor<8x1x2048xf32> ```
     """
 
     name = "simplify-products"
@@ -65,7 +63,7 @@ class SimplifyProductsPass(ModulePass):
         target = target_of(op, self.target)
         for product in [inner for inner in op.walk() if isinstance(inner, MatmulOp)]:
             if runs_on(product, self.devices, target) and not _is_open(product):
-                # Strictly, what a scale keeps small must not overflow before it.
+                # With strict numerics, values that a scale keeps small must not overflow before it.
                 is_strict = target.settings.is_strict
                 scaled = product if is_strict else _scale_result(product)
                 _merge_groups(_convert_first(_as_row(scaled)))
@@ -109,7 +107,7 @@ def _is_moderate(factor: float) -> bool:
 
 @dataclass(frozen=True)
 class _Scaled:
-    """An operand that is `scale`, which multiplies by `factor`, after what moves it."""
+    """An operand that is `scale`, which multiplies by `factor`, after the ops that move it."""
 
     scale: ElementwiseOp
     factor: float
@@ -265,7 +263,7 @@ def _makers(product: MatmulOp) -> list[Operation]:
 
 
 def _made(op: ReshapeOp | TransposeOp, product: MatmulOp) -> SSAValue:
-    """Return the result of `op`, which stands before the product, for it."""
+    """Return the result of `op`, which is before the product, for it."""
     union_placements(op, product)
     op.location = product.location
     Rewriter.insert_op(op, InsertPoint.before(product))

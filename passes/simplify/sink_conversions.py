@@ -36,8 +36,8 @@ class SinkConversionsPass(ModulePass):
 
     In: any module. Out: rows of a table of 8 or 16 bits are gathered before they are converted and
     scaled. A product by known weights of this many bits is scaled instead of the weights, where the
-    scale is one number per column or one for all; `fuse-conversions` then leaves the weights as
-    they are. With strict numerics products are not scaled.
+    scale is one number per column or one for all; `fuse-conversions` then does not change the
+    weights. With strict numerics products are not scaled.
 
     ```mlir
     %1 = braid.cast %w : (tensor<64x32xi8>) -> tensor<64x32xf32>
@@ -63,7 +63,7 @@ class SinkConversionsPass(ModulePass):
                 elif isinstance(reader, MatmulOp) and not settings_of(op).is_strict:
                     products += _scale_last(reader, weights)
             if gathers or products:
-                message = f"{gathers} gathers and {products} products read weights as they are"
+                message = f"{gathers} gathers and {products} products read unconverted weights"
                 emit_remark(func, self.name, message, gathers=gathers, products=products)
 
 

@@ -121,7 +121,7 @@ def _reshapes_of(value: SSAValue) -> Iterator[ReshapeOp]:
 
 
 def _product_before(value: SSAValue, made: Container[SSAValue]) -> SSAValue | None:
-    """Return what a product, or what follows one, has made, and `value` is reshaped from."""
+    """Return the result of a product, or of later ops, of which `value` is a reshape."""
     sources = (reshape.input for reshape in _reshapes_of(value))
     found = next((source for source in sources if source in made), None)
     if found is None or {0, DYNAMIC} & {*shape_of(found), *shape_of(value)}:
@@ -130,7 +130,7 @@ def _product_before(value: SSAValue, made: Container[SSAValue]) -> SSAValue | No
 
 
 def _reshaped(value: SSAValue, shape: Shape, op: ElementwiseOp) -> SSAValue:
-    """Return `value` in another shape: what it was reshaped from, or a view before `op`."""
+    """Return `value` in another shape: the source of its reshape, or a view before `op`."""
     sources = (value, *(reshape.input for reshape in _reshapes_of(value)))
     alike = [source for source in sources if shape_of(source) == tuple(shape)]
     if alike:
@@ -162,7 +162,7 @@ def _canonicalize_reshapes(func: Operation) -> None:
 
 
 def _shape_before(operand: Shape, source: Shape, result: Shape) -> list[int] | None:
-    """Return an operand's shape, which is repeated along dims of `result`, beside one of shape
+    """Return the shape of an operand that is repeated along dims of `result`, for the shape
     `source`.
 
     The result is None if it is repeated along only a part of dims that a reshape merges.

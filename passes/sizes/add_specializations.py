@@ -34,8 +34,8 @@ from braid.support.sizes.expression import Size, Symbol, atom_alone
 class AddSpecializationsPass(ModulePass):
     """Add functions for sizes that are asked for, and for steps that append one row to a state.
 
-    Decisions are made at likely sizes; at others that are frequent, decisions of their own pay, and
-    code of fixed sizes is faster. The same holds for steps of one token, which are most runs of a
+    Decisions are made at likely sizes; at other frequent sizes, separate decisions pay, and code
+    for fixed sizes is faster. The same holds for steps of one token, which are most runs of a
     decoder. The runtime runs the first function whose sizes the dims have, and the one for all
     elsewhere.
 
@@ -60,7 +60,7 @@ class AddSpecializationsPass(ModulePass):
     sizes: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Add the functions after the public one; raises as the class says."""
+        """Add the functions after the public one; raises as described for the class."""
         functions = public_functions(op)
         selected = [each for function in functions for each in _selected(function)]
         asked = [parse_sizes(self.name, text) for text in self.sizes.split(";") if text.strip()]

@@ -30,8 +30,8 @@ class AppendInPlacePass(ModulePass):
     their kernels take them.
 
     In: a function with `braid.state` on arguments. Out: where the output is a concatenation of the
-    argument and others, both have that dim first, `braid.dim_order` says which dims of the model
-    theirs are, and the argument has `braid.appended`. Sizes of such dims are likely to be 1,024.
+    argument and others, both have that dim first, `braid.dim_order` maps their dims to dims of the
+    model, and the argument has `braid.appended`. Sizes of such dims are likely to be 1,024.
 
     ```mlir
     %y = braid.concat %past, %new {dim = 2 : i64} : (tensor<1x8x?x64xf32, …>, …) -> …

@@ -1,4 +1,4 @@
-"""`collect-size-checks`: what the ops of a function take for granted of open sizes."""
+"""`collect-size-checks`: the assumptions of a function's ops about open sizes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class CollectSizeChecksPass(ModulePass):
     The ranges that are assumed of symbols are checked too: proofs rely on them.
 
     In: functions with open sizes. Out: `braid.size_checks` on each of them, empty where nothing is
-    to be checked; without the attribute no program is made. What only one of the branches of a
+    to be checked; without the attribute no program is made. A check that only one branch of a
     conditional op needs is in its `braid.branch_size_checks`. Raises BraidError where something
     never holds.
 

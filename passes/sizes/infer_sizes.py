@@ -67,7 +67,7 @@ def _infer_results(op: TensorOp) -> None:
 
 
 def _reshaped(op: ReshapeOp) -> list[Extent]:
-    """Return the extents of a reshape's result: one open dim has what the others leave."""
+    """Return the extents of a reshape's result; one open dim follows from the others."""
     extents = list(extents_of(op.results[0]))
     known = [extent for extent in extents if extent != DYNAMIC]
     rest = product_of(known)

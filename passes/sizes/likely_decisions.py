@@ -59,7 +59,7 @@ def _named(op: Operation) -> _Named:
 
 
 def _changed(old: _Named, new: _Named) -> Iterator[tuple[str, str, Attribute | None]]:
-    """Yield what is new or other, and with None what is gone."""
+    """Yield new and changed attributes, and None for removed ones."""
     for held, name in {**old, **new}:
         value = new.get((held, name))
         if value != old.get((held, name)):

@@ -20,11 +20,11 @@ from braid.support.sizes.simplification import Simplification
 class SimplifySizesPass(ModulePass):
     """Simplify the sizes in types and attributes by what is assumed of symbols and checked.
 
-    A run ends with an error where a check of the function does not hold, so that all code after
-    the checks may rely on them: `min(n, 1)` is 1 where a window needs n to be at least 1. Sizes
-    that are equal are then often written alike, and slices of whole tensors are seen to be such.
-    If a check says that two sizes are equal, one is replaced by the other: an image that
-    was halved, enlarged and added to itself has an even height.
+    A run ends with an error where a check of the function does not hold, so that all code after the
+    checks may rely on them: `min(n, 1)` is 1 where a window needs n to be at least 1. Equal sizes
+    are then often written equally, and slices of whole tensors are recognized. If a check says that
+    two sizes are equal, one is replaced by the other: an image that was halved, enlarged and added
+    to itself has an even height.
 
     In: functions with `braid.size_checks`, which do not change; other functions are ignored. Out:
     the same ops, with sizes that have the same values wherever the checks hold.

@@ -128,7 +128,7 @@ def _check_place(decision: DecideSizesOp, function: FuncOp) -> None:
 
 @dataclass(eq=False)
 class _Phase:
-    """The ops of a phase, and what it takes and returns."""
+    """The ops of a phase, its inputs and its results."""
 
     number: int
     ops: list[Operation] = field(default_factory=list[Operation])
@@ -161,7 +161,7 @@ def _split(module: ModuleOp, function: FuncOp) -> None:
 
 
 def _is_leaf(op: Operation) -> bool:
-    """Return whether each phase has a copy of its own of what the op gives, such as scalars."""
+    """Return whether each phase has a separate copy of the op's results, such as scalars."""
     if isinstance(op, ConstantOp | ParameterOp | SizeValuesOp | IotaOp | tensor.ExtractOp):
         return True
     return not op.regions and op_name(op).partition(".")[0] in ("arith", "math")

@@ -65,8 +65,8 @@ class _Splitter:
 
         Returns the whole results.
 
-        Splits along one dim of `counts` after the other, so that the parts of a dim are joined
-        before those of the dims before it.
+        Splits along the dims of `counts` in turn, so that the parts of a dim are joined before
+        those of the dims before it.
         """
         if not counts:
             return list(self.builder.insert(op).results)

@@ -23,7 +23,7 @@ def select_counts(
     another way among two dims, makes fewer parts. The first dim alone is split where that suffices,
     unless it makes more than `SINGLE` times as many: each part reads all that is not cut along that
     dim, so that a thousand parts may read most of an operand a thousand times. Counts are multiples
-    or divisors of `start`, so that parts consist of whole parts, or are in one.
+    or divisors of `start`, so that parts are unions or subsets of the others' parts.
     """
     search = _PartCountSearch(op, dims, limit, start)
     found = search.in_order(dims)

@@ -159,8 +159,8 @@ class SplitDim:
     def _typical_parts(self, count: int) -> list[Part]:
         """Return the part that needs the most.
 
-        What affine indices read is less at the ends, in the padding, and else as large as the
-        part.
+        Reads by affine indices are smaller at the ends, because of padding, and otherwise as large
+        as the part.
         """
         parts = self.parts(count)
         if count <= _FEW or not isinstance(self.op, StructuredOp):

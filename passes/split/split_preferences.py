@@ -1,4 +1,4 @@
-"""Dims and counts that are tried first: those asked for, those of readers and of operands."""
+"""Dims and counts that are tried first: requested ones, those of readers and of operands."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 

@@ -12,7 +12,7 @@ from braid.passes.stablehlo.node import StablehloNode, converter
 
 
 def in_total_order(t: StablehloNode, value: SSAValue) -> SSAValue:
-    """Return integers in the total order of floats: IEEE 754, 5.10; other values as they are."""
+    """Return integers in the total order of floats: IEEE 754, 5.10; other values do not change."""
     element_type = element_type_of(value)
     if not is_float(element_type):
         return value
@@ -62,7 +62,7 @@ def _shifted_right(t: StablehloNode, signedness: Signedness) -> SSAValue:
 
 @converter("bitcast_convert")
 def bitcast(t: StablehloNode) -> SSAValue:
-    """Cast bits; a wider element is what a last dim of narrower ones has, the lowest bits first."""
+    """Cast bits; a wider element consists of a last dim of narrower ones, the lowest bits first."""
     x, element_type = t.value(0), t.element_type
     if i1 in (element_type, element_type_of(x)) and element_type != element_type_of(x):
         t.unsupported("it casts between bools and numbers", hint="compare with 0, or convert")

@@ -42,7 +42,7 @@ _CALLS: dict[str, Callable[[StablehloNode], Sequence[SSAValue]]] = {
     "shape_assertion": _assertion,
     "stablehlo.dynamic_reduce_window": lambda t: [dynamic_reduce_window(t)],
 }
-"""What is called by which name: marks, assertions and the LAPACK functions of JAX on the CPU."""
+"""Calls by name: annotations, assertions and the LAPACK functions of JAX on the CPU."""
 
 
 @converter("custom_call")

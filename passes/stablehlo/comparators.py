@@ -14,7 +14,7 @@ _IN_ORDER = (frozenset({0}), frozenset({1}))
 
 @dataclass(frozen=True)
 class Key:
-    """What elements are sorted by: a value of the region that depends on one of the two."""
+    """The sort key of elements: a value of the region that depends on one of the two."""
 
     value: SSAValue
     is_descending: bool
@@ -37,7 +37,7 @@ class Comparator:
     def keys(self, scalar: SSAValue) -> list[Key] | None:
         """Return the keys by which `scalar` compares; None if it is another order.
 
-        It compares a key, or else says: this key is less, or equal and the next one decides.
+        It compares a key, or else means: this key is less, or equal and the next one decides.
         """
         if (either := op_of(scalar, "or")) is not None:
             for first, second in (either.operands, reversed(either.operands)):
@@ -52,7 +52,7 @@ class Comparator:
         return self._key(scalar)
 
     def _then(self, first: SSAValue, tie: SSAValue, rest: SSAValue) -> list[Key] | None:
-        """Return the key `first`, and those of `rest` if these decide where it is equal."""
+        """Return the key `first`, followed by `rest` if these decide when it is equal."""
         comparison, equal = op_of(first, "compare"), op_of(tie, "compare")
         if comparison is None or equal is None or _direction(equal) != "EQ":
             return None
@@ -117,7 +117,7 @@ class Comparator:
     def _same(self, left: SSAValue, right: SSAValue, *, mirrored: bool = False) -> bool:
         """Return whether two values are computed in the same way.
 
-        If `mirrored`, one is computed of the first element as the other is of the second.
+        If `mirrored`, one is computed from the first element as the other is from the second.
         """
         key = (left, right, mirrored)
         if key not in self.found_same:

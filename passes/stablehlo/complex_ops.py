@@ -19,7 +19,7 @@ add broadcast broadcast_in_dim concatenate dynamic_broadcast_in_dim dynamic_gath
 dynamic_reshape dynamic_slice dynamic_update_slice gather negate optimization_barrier pad
 real_dynamic_slice reshape reverse select slice subtract transpose
 """.split()  # noqa: SIM905  twenty lines as a list
-"""Ops that do to both parts what they do to numbers."""
+"""Ops that act on both parts as on numbers."""
 
 _WITH_TWO_VALUES = frozenset(
     {"case", "if", "reduce", "reduce_window", "return", "scatter", "while"}
@@ -154,7 +154,7 @@ def _absolute(t: ComplexNode) -> Part:
 
 
 def _size(t: ComplexNode, number: Pair) -> SSAValue:
-    """Return the distance from 0, of which no square is out of range."""
+    """Return the absolute value, without overflow or underflow of squares."""
     a, b = (t.do("abs", part) for part in number)
     large, small = t.do("maximum", a, b), t.do("minimum", a, b)
     zero = t.full(0, large)
@@ -214,7 +214,7 @@ def _square_root(t: ComplexNode) -> Part:
 
 
 def _root(t: ComplexNode, number: Pair) -> Pair:
-    """Return the root with a real part of at least 0, of which the larger part is found first."""
+    """Return the root whose real part is not negative; its larger part is computed first."""
     a, b = number
     half = t.full(0.5, a)
     sum = t.do(

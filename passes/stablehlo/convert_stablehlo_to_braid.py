@@ -21,9 +21,8 @@ class ConvertStablehloToBraidPass(ModulePass):
     Shapes are known, except for sizes of inputs (`name-open-dims`) and expressions of these.
     Regions of reductions, sorts and scatters are applied to whole tensors. Products and
     convolutions, which name their dims, get transposes around them, most of which layouts remove;
-    complex numbers are split before (`split-complex-numbers`). Raises
-    UnsupportedError for an op, or a form of one, that has no counterpart, and BraidError for one
-    that is not valid.
+    complex numbers are split before (`split-complex-numbers`). Raises UnsupportedError for an op,
+    or a form of one, that has no counterpart, and BraidError for an invalid one.
 
     ```mlir
     %y = "stablehlo.reduce"(%x, %zero) <{dimensions = array<i64: 1>}> ({

@@ -186,7 +186,7 @@ def angle(t: StablehloNode) -> SSAValue:
     element_type = t.element_type
     y, x = (t.cast(v, f32) if bytes_of(element_type) < 4 else v for v in t.op.operands)
     rise, run = t.apply("abs", y), t.apply("abs", x)
-    # The quotients 0 / 0 and ∞ / ∞ are no numbers: their angles are those of 0 / 1 and 1 / 1.
+    # The quotients 0 / 0 and ∞ / ∞ are NaN: their angles are those of 0 / 1 and 1 / 1.
     ones = t.scalar(1, x)
     are_equal = t.apply("eq", rise, run)
     is_zero = t.apply("eq", rise, t.scalar(0, x))

@@ -197,9 +197,7 @@ def _batch_in_place(t: StablehloNode, read: SSAValue, order: Sequence[int], oute
 
 
 def _start(t: StablehloNode, value: SSAValue, extent: Extent, size: Extent) -> SSAValue:
-    """Return the start of a slice of `size`, which is moved inside of `extent`; its shape
-    is `[1]`.
-    """
+    """Return the start of a slice of `size`, clamped to `extent`; its shape is `[1]`."""
     start = t.reshape(_index(t, value, [extent]), [1])
     return t.clamp(start, t.scalar(0, start), t.size_scalar(extent - size, start))
 

@@ -1,4 +1,4 @@
-"""What the ops of linear algebra have in common: stacks of matrices, whose rows a loop visits."""
+"""The common base of linear algebra ops: stacks of matrices, whose rows a loop visits."""
 
 import math
 

@@ -28,7 +28,7 @@ class StablehloNode(ForeignNode[StablehloOp]):
         return [int(number) for number in match[1].split(",")] if match and match[1] else []
 
     def index_vector_dim(self, name: str) -> int:
-        """Return along which dim of the starts the parts of one are, as a field says."""
+        """Return the dim of the starts along which the parts of one start are, by a field."""
         match = re.search(r"\bindex_vector_dim = ([0-9]+)", self.text(name))
         return int(match[1]) if match else 0
 

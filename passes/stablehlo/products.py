@@ -36,7 +36,7 @@ def _product(
     batch: Sequence[Sequence[int]],
     contracted: Sequence[Sequence[int]],
 ) -> SSAValue:
-    """Multiply two values, of which these dims are common: see `dot_general`."""
+    """Multiply two values that share these dims: see `dot_general`."""
     left, right = values
     free = [
         [dim for dim in range(len(shape_of(value))) if dim not in (*batch[i], *contracted[i])]

@@ -27,7 +27,7 @@ _LOW = (1 << 32) - 1
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA
-"""Rotations of Threefry's rounds, four and four, and what its third key word is made with."""
+"""Rotations of Threefry's rounds, four and four, and the constant of its third key word."""
 
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _KEY_STEPS = (0x9E3779B9, 0xBB67AE85)

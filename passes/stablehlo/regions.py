@@ -1,4 +1,4 @@
-"""Regions of StableHLO that compute one element: applied to whole tensors, or looked at."""
+"""Regions of StableHLO that compute one element: applied to whole tensors, or analysed."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +11,7 @@ from braid.passes.stablehlo.node import StablehloNode
 from braid.support.sizes.expression import Extent
 
 _MOST_OPS = 256
-"""An order by ten keys takes half as many; each op is one on whole tensors."""
+"""An order by ten keys takes half as many; each is an op on whole tensors."""
 
 
 def region_of(t: StablehloNode, arguments: int) -> Block:

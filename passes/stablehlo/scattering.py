@@ -84,7 +84,7 @@ _OF_BOOLS = {
     "multiply": "minimum",
     "or": "maximum",
 }
-"""What ops on bools are on numbers that are 0 or 1."""
+"""The equivalents of ops on bools for numbers that are 0 or 1."""
 
 
 def _scattered(places: "_Places", value: SSAValue, update: SSAValue, kind: str) -> SSAValue:
@@ -158,7 +158,7 @@ class _Places:
 
     def moved(self, update: SSAValue) -> SSAValue:
         """Return an update with its scatter dims first, then the window dims of tuples, then the
-        whole ones.
+        remaining ones.
         """
         update_dim = dict(zip(self._windowed, self._window_dims, strict=True))
         ones = [
@@ -169,7 +169,7 @@ class _Places:
         return self.t.reshape(moved, extents_of(moved)[: len(kept)])
 
     def _moved(self, value: SSAValue) -> SSAValue:
-        """Return an operand with the dims of tuples, at least one, before the whole ones."""
+        """Return an operand with the dims of tuples, at least one, before the others."""
         moved = self.t.transpose(value, [*self._tupled, *self._whole])
         return moved if self._tupled else self.t.reshape(moved, [1, *extents_of(moved)])
 

@@ -82,7 +82,7 @@ class _Windows:
 
 
 def _chosen(t: StablehloNode, block: Block, value: SSAValue, windows: _Windows) -> SSAValue:
-    """Return the number of the chosen element of each window, one past the last if it has none."""
+    """Return the index of the chosen element of each window, one past the last if it has none."""
     dims = range(len(windows.shape))
     high = [
         (count - 1) * stride + size - low - extent

@@ -67,7 +67,7 @@ def _require_real(op: Operation, what: str, values: Sequence[SSAValue]) -> None:
 
 
 class _Splitting:
-    """The ops of a function, which are split one after the other."""
+    """The ops of a function, which are split in turn."""
 
     def __init__(self) -> None:
         self._pairs: dict[SSAValue, Pair] = {}

@@ -56,7 +56,7 @@ def _solved(t: StablehloNode, system: _System, a: SSAValue, b: SSAValue) -> SSAV
         t.fail(f"its operands have types {a.type} and {b.type}, expected square matrices that fit")
 
     def substitute(number: SSAValue, solved: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        """Find the next row from those before it, of which the matrix has the factors."""
+        """Compute the next row from those before it; the matrix has the factors."""
         last = t.constant(np.array(rows - 1, np.int64))
         place = number if is_lower else t.apply("sub", last, number)
         factors = line(t, matrix, place, 1)

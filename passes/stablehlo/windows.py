@@ -171,7 +171,7 @@ def _strided(t: StablehloNode, value: SSAValue, dim: int, step: int) -> SSAValue
 def dynamic_reduce_window(t: StablehloNode) -> SSAValue:
     """Convert JAX's call of a reduction in windows, whose padding may be sizes.
 
-    Operands are the tensor, the initial value, and what `reduce_window` has as attributes. A
+    Operands are the tensor, the initial value, and the attributes of `reduce_window`. A
     function of the module combines two elements.
     """
     sizes, strides, steps, dilations = (
@@ -192,7 +192,7 @@ def _reduced(
 ) -> SSAValue:
     """Return the reduction of each window.
 
-    What is between and around the elements is neutral, and the initial value is combined last.
+    Padding and dilation are neutral, and the initial value is combined last.
     That is the same for maxima and minima, where it does not matter how often a value is there.
     """
     neutral = neutral_of(kind, element_type_of(value))
@@ -233,7 +233,7 @@ def _pooled(
 
 
 def _mirrored(t: StablehloNode, kind: str, x: SSAValue) -> SSAValue:
-    """Return numbers in the opposite order for a minimum, of which it is the maximum.
+    """Return numbers in reverse order, so that a minimum becomes a maximum.
 
     `-x` would be out of range for the least integer, and in no order for unsigned ones; `~x` is
     the same distance from the other end of the range.

@@ -106,7 +106,7 @@ def _starts(op: Operation) -> list[Index] | None:
 
 
 def _aligned(layout: Layout, whole: SSAValue, boxes: dict[int, Box]) -> bool:
-    """Return whether boxes hold whole blocks of the layout, none of which has a padded tail."""
+    """Return whether boxes hold whole blocks of the layout, without a padded tail."""
     extents = shape_of(whole)
     for dim in range(layout.rank):
         block = layout.block(dim)

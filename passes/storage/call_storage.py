@@ -1,4 +1,4 @@
-"""Storages of what kernels make: over operands that die, or of their own."""
+"""Storages of kernels' results: operands that die, or new ones."""
 
 from xdsl.dialects.func import CallOp
 from xdsl.ir import SSAValue

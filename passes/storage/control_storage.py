@@ -31,7 +31,7 @@ def bind_branches(table: StorageTable, op: scf.IfOp | scf.IndexSwitchOp, visit: 
 
 
 def bind_for(table: StorageTable, op: scf.ForOp, visit: Visit) -> None:
-    """Keep what the loop carries in one storage from the first iteration to the result."""
+    """Keep the value that a loop carries in one storage from the first iteration to the result."""
     block = op.body.block
     _carry(table, op, op.iter_args, block.args[1:], op.results)
     visit(block)
@@ -69,7 +69,7 @@ def _carry(
 ) -> None:
     """Keep one storage per carried tensor, live while the loop runs and its result is read.
 
-    It may be that of the initial value, unless that is read later, perhaps through a view.
+    It may be the storage of the initial value, unless that is read later, perhaps through a view.
     """
     assert op.parent is not None
     begin = table.numbering.span(op).start
@@ -84,7 +84,7 @@ def _carry(
 
 
 def _share_carried(table: StorageTable, block: Block, arguments: Sequence[SSAValue]) -> None:
-    """Let kernels write the next iteration's value in place where the old one is not read."""
+    """Let kernels write the next iteration's value in place if the old one is not read any more."""
     terminator = block.last_op
     assert terminator is not None
     for value, argument in zip(terminator.operands, arguments, strict=True):
@@ -97,7 +97,7 @@ def _share_carried(table: StorageTable, block: Block, arguments: Sequence[SSAVal
 def _is_read_before(table: StorageTable, storage: Storage, value: OpResult, block: Block) -> bool:
     """Return whether the loop reads `storage` no more when it is written for `value`.
 
-    The last read may be that of the kernel that makes `value`, if it may do so in place.
+    The last read may be in the kernel that makes `value`, if it supports that in place.
     """
     last = _last_read(table, storage, block)
     first_write = table.of[value].lower

@@ -37,7 +37,7 @@ from braid.targets.kernels.keys import stored_text
 from braid.targets.machines.resolve import target_of
 
 FEWEST = 4
-"""The fewest kernels that become one: for two or three nothing changes in what is emitted."""
+"""The fewest kernels to merge: for two or three the emitted code does not change."""
 
 _ELSEWHERE = (BOXES, OVERLAP, SCHEDULE, STREAM, VIEW_OFFSET)
 """Decisions about a group that speak of the operands that it has."""
@@ -63,7 +63,7 @@ class _Reader:
         block.insert_ops_before([*self.views, self.shared], self.group)
 
     def replace(self) -> None:
-        """Let the shared form, which was inserted, stand for the group."""
+        """Replace the group by the shared form, which was inserted."""
         for old, new in zip(self.group.results, self.shared.results, strict=True):
             old.replace_all_uses_with(new)
         self.group.detach()
@@ -99,7 +99,7 @@ def _view(operand: SSAValue, part: SliceOp) -> FusedOp:
 
 
 def _reader(group: FusedOp) -> _Reader | None:
-    """Return the group with its slices as views; None where it has none that can be views."""
+    """Return the group with its slices as views; None if no slice can be a view."""
     if any(name in group.attributes for name in _ELSEWHERE):
         return None
     views: dict[int, FusedOp] = {}
@@ -130,7 +130,7 @@ def _reader(group: FusedOp) -> _Reader | None:
 
 
 def _read_whole(shared: FusedOp, indices: list[int]) -> None:
-    """Let the slices of these arguments be all of them; one that is a result is a copy then."""
+    """Let all slices of these arguments be views; a slice that is a result is then a copy."""
     for index in indices:
         argument = shared.body.block.args[index]
         (use,) = argument.uses

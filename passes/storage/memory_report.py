@@ -1,4 +1,4 @@
-"""Report the memory of a planned function: its arena, and what is live when that is fullest."""
+"""Report the memory of a planned function: its arena, and the values that are live at the peak."""
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict

@@ -14,7 +14,7 @@ from braid.passes.storage.storage_assignment import StorageAssignment
 def link_overlaps(function: FuncOp, assignment: StorageAssignment) -> None:
     """Let operands over which kernels write be the beginning of the results (`Storage.within`).
 
-    The kernel (or, before there is one, the decision on the group) says which operand. It must be
+    The kernel (or, before it exists, the decision on the group) names the operand. It must be
     alone in its storage, which nothing else reads any more; the result must begin there. Where ops
     run side by side, nothing overlaps.
     """

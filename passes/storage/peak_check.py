@@ -1,4 +1,4 @@
-"""The peak of a function's memory as tensors move into others, one decision after the other."""
+"""The peak of a function's memory as tensors move into others, decision by decision."""
 
 from dataclasses import replace
 
@@ -44,7 +44,7 @@ class PeakCheck:
     def accept(self, candidate: Candidate) -> bool:
         """Return whether `candidate`, whose decision has just been written, keeps the limit.
 
-        If it does, the next one is judged with it in place.
+        If it does, the next decision is judged with it in place.
         """
         if not self._is_straight:
             return planned_peak(self._function, self._memories) <= self.limit

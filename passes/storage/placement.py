@@ -53,7 +53,7 @@ class WeightsSection:
     def place(self, values: Sequence[tuple[SSAValue, Storage]]) -> None:
         """Give the storages of parameters and constants offsets: each key one of its own.
 
-        Where what is expanded is stored, and in which type, is written to the op.
+        Write to the op where expanded weights are stored, and in which type.
         """
         for value, storage in values:
             op, key = value.owner, weight_key(value)
@@ -134,7 +134,7 @@ class LiveBytes:
 
 
 def place_in_outputs(storages: Sequence[Storage]) -> None:
-    """Put what is dead when an output is first written into the memory of that output.
+    """Put values that are dead when an output is first written into the memory of that output.
 
     Only what is live at the peak of the rest is moved, the largest first: nothing else would make
     the arena smaller. A caller's output is aligned to its elements only; what needs more begins at
@@ -173,7 +173,8 @@ def _chosen_for(storages: Sequence[Storage], output: Storage) -> dict[Storage, i
 
 
 class _BeforeOutput:
-    """The storages that lie in an output before that is written; `offsets` says where they do."""
+    """The storages that lie in an output before that is written; `offsets` gives their
+    positions."""
 
     def __init__(self, output: Storage) -> None:
         self.offsets: dict[Storage, int] = {}
@@ -183,7 +184,7 @@ class _BeforeOutput:
         self._rows = 0
 
     def add(self, storage: Storage) -> bool:
-        """Add a storage where it fits beside the others, if need be by packing all anew."""
+        """Add a storage where it fits, if need be by packing all storages anew."""
         if storage.within is not self._output:
             beside = self._beside(storage)
             offset = self._lowest(storage, beside)

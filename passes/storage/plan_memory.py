@@ -121,7 +121,7 @@ class Plan:
 
 
 def targets_of(terminator: Operation) -> Sequence[SSAValue]:
-    """Return the values that become what `terminator` hands on, one for each."""
+    """Return the values that `terminator` forwards, and the values that they become."""
     parent = terminator.parent_op()
     if isinstance(parent, scf.ForOp):
         return parent.body.block.args[1:]

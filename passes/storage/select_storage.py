@@ -1,4 +1,4 @@
-"""`select-storage`: which tensors lie inside the memory of others instead of being copied."""
+"""`select-storage`: tensors that lie inside the memory of others instead of being copied."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -54,10 +54,10 @@ def candidates_in(function: FuncOp) -> list[Candidate]:
 class SelectStoragePass(ModulePass):
     """Lets operands of concatenations and paddings be computed where the result has them.
 
-    A group that only joins its operands needs no kernel if they all lie inside its result; one
-    that pads only writes the border; a slice is a view. That is decided where the kernels of all
-    groups around can address such tensors, it saves time by their estimates, and the peak of
-    the memory does not grow. Boxes nest. Run it when orders and layouts are decided.
+    A group that only joins its operands needs no kernel if they all lie inside its result; one that
+    pads only writes the border; a slice is a view. A tensor is placed inside another one if the
+    kernels of all adjacent groups can address it, if their estimates predict a gain, and if the
+    peak of memory does not grow. Boxes nest. Run it when orders and layouts are decided.
 
     A kernel that can write its result over an operand that is smaller than it does so where the
     arena is smaller for it.

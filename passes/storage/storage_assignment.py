@@ -61,7 +61,7 @@ class StorageAssignment(StorageTable):
             self.move_into(op.operands[operand], op.results[0], begin)
 
     def _share_results(self, function: func.FuncOp) -> None:
-        """Place what the function returns in the memory of its outputs."""
+        """Place the results of the function in the memory of its outputs."""
         terminator = function.body.block.last_op
         assert terminator is not None
         for index, value in enumerate(terminator.operands):

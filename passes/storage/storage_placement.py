@@ -59,8 +59,8 @@ def seconds_as_stored(costs: DeviceCosts) -> EqualGroups[float | None]:
 class StoragePlacement:
     """The strides decided on so far, in elements, and the tensors that lie in others.
 
-    `seconds` say which kernels can take strides, see `seconds_as_stored`; groups that no family
-    takes are emitted by the generic lowering, which takes them unless it reshapes.
+    `seconds` tell which kernels support strides, see `seconds_as_stored`. Groups without a family
+    are emitted by the generic lowering, which supports them except for reshapes.
     """
 
     seconds: EqualGroups[float | None]
@@ -185,8 +185,8 @@ class StoragePlacement:
         set_boxes(group, {i: width * box.offset(outer) for i, box in moved.boxes.items()})
 
     def _group_strides(self, group: FusedOp) -> list[Strides | None]:
-        """Return what `braid.strides` says: nothing for tensors on their own, or that are not
-        touched.
+        """Return the decision in `braid.strides`: None for tensors with their own memory, or that
+        are not touched.
         """
         boxes = boxes_of(group)
         values = [None if i in boxes else v for i, v in enumerate(group.operands)]

@@ -49,8 +49,8 @@ class StorageTable:
         """Return the operands that `terminator` must copy to `targets`: (operand, needs a staging
         buffer).
 
-        A staging buffer is needed where the operand is another target, which a copy before it
-        may overwrite.
+        A staging buffer is needed if the operand is another target, which an earlier copy may
+        overwrite.
         """
         values = forwarded(terminator)
         destinations = [self.of.get(target) for target in targets]
@@ -76,7 +76,7 @@ class StorageTable:
         self._put(value, storage)
 
     def _put(self, value: SSAValue, storage: Storage) -> None:
-        """Note that `value` is in `storage`, and no longer in another one."""
+        """Note that `value` is in `storage`, no longer in another one."""
         if (former := self.of.get(value)) is not None:
             del self._held[former][value]
         self.of[value] = storage
@@ -96,7 +96,7 @@ class StorageTable:
         return list(self._held[storage])
 
     def move_into(self, box: SSAValue, whole: SSAValue, begin: int) -> None:
-        """Let all that is in the storage of `box` lie in that of `whole`, from a byte on."""
+        """Place the whole content of the storage of `box` in that of `whole`, from a byte on."""
         source, storage = self.of[box], self.of[whole]
         assert source.place is None and self.offset.get(box, 0) == 0
         storage.lower = min(storage.lower, source.lower)

@@ -39,8 +39,8 @@ _RUN_SECONDS = 5e-6
 kernel. So predictions below a few microseconds do not decide."""
 
 _KERNEL_BYTES, _KERNEL_SECONDS = 3 << 10, 0.13
-"""The code of a kernel and the CPU time to compile it: what `benchmarks.size_variants` takes by
-the kernels that it adds."""
+"""The code of a kernel and the CPU time to compile it, fitted by the kernels that variants add in
+`benchmarks.size_variants`."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,8 @@ class SelectVariantsPass(ModulePass):
 
 @dataclass(frozen=True)
 class _Tried:
-    """Sizes, the part of all runs that had them, and what runs take with and without own code."""
+    """Sizes, the fraction of all runs that had them, and the time of a run with and without
+    specialized code."""
 
     sizes: Mapping[str, int]
     share: float

@@ -1,9 +1,9 @@
 """The time of a model's run at some sizes, in code for all sizes and in specialized code.
 
 Both are found by a trial on a copy: the passes of the default pipeline up to layouts run, and the
-costs of what they made are added up. In the trial, decisions about code for all sizes are made at
-these sizes, the best case for it: what code of its own gains does not come from that choice. It is
-as good as the cost model is for open dims, whose kernels it takes for slower than they are.
+costs of what they made are added up. In the trial, the code for all sizes is also decided at these
+sizes, its best case: so the gain of specialized code does not come from that choice. It is as good
+as the cost model is for open dims, whose kernels it takes for slower than they are.
 """
 
 from collections.abc import Mapping

@@ -85,7 +85,7 @@ class AppliedCopy:
         self._copies = {original: copy for copy, original in pairs}
 
     def apply(self, context: Context, apply: ModulePass, what: str) -> list[Remark]:
-        """Carry a decision out, which messages call `what`, and return the remarks on that.
+        """Apply a decision, which messages call `what`, and return the remarks about that.
 
         Raises:
             WrongClaimError: the pass refuses it, or makes IR that is not valid.

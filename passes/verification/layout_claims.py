@@ -2,7 +2,7 @@
 
 Each op in the layouts of its types, and each reorder that was inserted, counts as often as its
 block is expected to run; a weight counts once in each layout in which no function before reads it.
-That is the definition of what `select-layouts` minimizes, without flow, sets or a solver.
+This is the definition of the objective of `select-layouts`, without flow, sets or a solver.
 """
 
 import math

@@ -146,8 +146,9 @@ def _only_elementwise(value: SSAValue) -> bool:
 def linear_peak(function: FuncOp) -> int:
     """Return the most bytes of all tensors that ops in `function` make, in the order of its text.
 
-    What a loop reads from outside stays until the loop ends. What control flow carries counts as
-    its result; arguments of the function, weights, constants and views do not count.
+    Values that a loop reads from outside stay live until the loop ends. Values that control flow
+    carries count as its results; arguments of the function, weights, constants and views do not
+    count.
     """
     ops, weights = list(ops_outside_groups(function)), ParameterExpressions()
     begin = {op: place for place, op in enumerate(ops)}

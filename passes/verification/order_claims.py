@@ -98,7 +98,7 @@ def _check_seconds(remark: Remark, ordered: Block, backend: BackendDescription) 
         require_equal(remark, "cost", seconds)
         require_bound(remark, seconds)
         return
-    # What moves onto the chip and off it comes on top: no order is faster than without that.
+    # Moves onto the chip and off it are added, since no order is faster with them.
     least = max(seconds, busy)
     if number(remark, "cost") < least * (1 - TOLERANCE):
         raise WrongClaimError(
@@ -123,9 +123,9 @@ def _check_launches(remark: Remark, ordered: Block, target: Target) -> None:
 def run_launches(block: Block, target: Target) -> float:
     """Return the seconds until the host and all devices have finished `block`.
 
-    The host takes op by op. What it launches waits in the queue of its device for what it depends
-    on; then operands are copied in, the function runs, and results are copied out, each when what
-    was launched before on that device is through with that. Blocks inside of ops count by expected
+    The host takes op by op. A launch waits in the queue of its device for its dependences. Then
+    operands are copied in, the function runs, and results are copied out, each after earlier
+    launches on that device have finished the same step. Blocks inside of ops count by expected
     executions, and keep the host and the devices that they launch on.
     """
     module = block.parent_op()
@@ -180,9 +180,7 @@ def _makers(op: Operation) -> Iterator[Operation]:
 
 
 def _moved(target: Target, source: str, destination: str, values: Iterable[SSAValue]) -> float:
-    """Return the seconds of copies one by one; none where there is no link, since memory is
-    shared.
-    """
+    """Return the seconds of each copy; none without a link, since memory is shared."""
     link = next(
         (k for k in target.links if (k.source, k.destination) == (source, destination)), None
     )
@@ -193,7 +191,7 @@ def _moved(target: Target, source: str, destination: str, values: Iterable[SSAVa
 
 
 def run_units(block: Block, backend: BackendDescription) -> tuple[float, float]:
-    """Return the seconds until all ops of `block` have run, and those of the busiest unit.
+    """Return the seconds until all ops of `block` have run, and the seconds of the busiest unit.
 
     Each unit runs what it is given in the order of the ops; of units that differ by name alone,
     the one that is free first is given a step. An op's steps run one after the other and begin

@@ -129,7 +129,7 @@ class Recount:
     held: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     def cost(self, of_one: bool) -> float:
-        """Return the seconds of one request where devices take turns, or of the busiest device."""
+        """Return the seconds of one request if devices take turns, or of the busiest device."""
         return sum(self.loads.values()) if of_one else max(self.loads.values(), default=0.0)
 
 
@@ -201,7 +201,7 @@ class _Walk:
         self.values: list[_Value] = []
 
     def block(self, block: Block, entered: Sequence[_Value], outer: _Outer) -> _Value | None:
-        """Note all of a block, and of those in it; returns what its last op is."""
+        """Note all ops of a block and its nested blocks; return the operands of its last op."""
         here: dict[SSAValue, _Value] = {}
         runs = self._counts.of_block(block)
 

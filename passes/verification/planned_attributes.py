@@ -34,7 +34,7 @@ def planned_strides(op: Operation, index: int) -> tuple[int, ...] | None:
 
 
 def pairs_of(op: Operation, name: str) -> dict[int, int]:
-    """Return an array of pairs of integers, as a dictionary; empty where there is none."""
+    """Return an array of pairs of integers, as a dictionary; by default empty."""
     return dict(cast(Iterable[tuple[int, int]], _arrays(op, name)))
 
 

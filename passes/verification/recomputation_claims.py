@@ -43,7 +43,7 @@ def check_selection(
     _apply(context, copy)
     for remark in claims_about(remarks, pass_, "sets"):
         _check_counts(remark)
-    # The module says whether there was a profile: its only mark may be on what was erased.
+    # The module says whether there was a profile, since its only mark may be on an erased op.
     counts = ExecutionCounts(ExecutionCounts.of(module).is_profiled)
     seconds = CostSource(target_of(copy.module)).expected_seconds(counts)
     for remark in claims_about(remarks, pass_, "peak_bytes"):

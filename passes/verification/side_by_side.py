@@ -1,4 +1,4 @@
-"""Check what kernels on streams read and write while others may still run."""
+"""Check the reads and writes of kernels on streams while others may still run."""
 
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
@@ -22,8 +22,9 @@ _Used: TypeAlias = tuple[Place, Sequence[Place]]
 class SideBySide:
     """The ops of a function's body, gone through in their order; which have ended is known.
 
-    A call on a stream begins when the one before it on that stream has ended, and those that made
-    its operands; everything else that runs waits for all before it, and all after wait for it.
+    A call on a stream begins when the previous call of that stream, and the calls that made its
+    operands, have ended. Any other op waits for all ops before it, and all ops after it wait for
+    it.
     """
 
     def __init__(self, function: FuncOp) -> None:

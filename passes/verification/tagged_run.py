@@ -193,7 +193,7 @@ class TaggedRun:
         reads: Sequence[tuple[int, Place]],
         over: dict[int, bool],
     ) -> None:
-        """Check that `op` writes nothing that it reads, unless its kernel says that it may.
+        """Check that `op` writes no memory that it reads, unless its kernel permits that.
 
         `over` are the operands that it may write over, if both begin at the same byte: all of
         such an operand, or (True) also one that is smaller than the result.

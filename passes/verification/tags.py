@@ -89,7 +89,7 @@ class Memory:
         return other
 
     def meet(self, other: "Memory") -> None:
-        """Keep what is the same on another way that leads here too."""
+        """Keep the facts that are the same on another path that leads here."""
         for space, tags in self.tags.items():
             tags[tags != other.tags[space]] = NOTHING
 
