@@ -59,7 +59,7 @@ class CheckedParser(BitPatternParser):
     def parse_dense_int_or_fp_elements_attr(
         self, type: RankedStructure[AnyDenseElement] | None
     ) -> DenseIntOrFPElementsAttr:
-        """Parse the elements of a tensor; one number that stands for all is packed once.
+        """Parse the elements of a tensor; a splat is packed once.
 
         It is then repeated. xDSL makes a list of numbers first, which takes 100 bytes and as many
         ns of each.

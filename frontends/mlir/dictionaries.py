@@ -68,7 +68,7 @@ class DictionaryReader:
         try:
             return self._dictionary(position)
         except Exception:
-            # What xDSL raises for a wrong value is not always a ParseError; it will again.
+            # xDSL does not always raise a ParseError for a wrong value; parsing it again will.
             return None
 
     def _dictionary(self, position: int) -> tuple[Dictionary, int]:

@@ -1,7 +1,7 @@
 """From a file to the text in it, whose brackets are not nested too deep.
 
-xDSL's parser and upstream's both call themselves for what stands within brackets; upstream's ends
-the process where its stack does. Braces of regions count as all others do.
+xDSL's parser and upstream's both recurse into brackets; upstream's ends the process if its stack
+overflows. Braces of regions count as all others do.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Where an op that cannot be parsed ends, judged by brackets, lines and indentation."""
+"""Find the end of an op that cannot be parsed, by brackets, lines and indentation."""
 
 import re
 
@@ -49,7 +49,7 @@ def end_of_op(text: str, start: int, is_outermost: bool) -> int:
 
 
 def shown_range(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the range of a diagnostic, which has at least one character where `text` has any."""
+    """Return the range of a diagnostic, which has at least one character if `text` has any."""
     if end > start:
         return start, end
     if start >= len(text):

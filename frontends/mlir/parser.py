@@ -195,7 +195,7 @@ class LocatingParser(LocationParser):
         self.raise_error(_detail(error))
 
     def _raise_of_op(self, position: int, error: Exception) -> NoReturn:
-        """Name the op at `position`, and its attribute if it is one that is wrong."""
+        """Name the op at `position`, and its attribute if that is wrong."""
         match = _OP_NAME.match(self.lexer.input.content, position)
         name = match[0].strip('"') if match is not None else ""
         stack = self._parser_state.dialect_stack
@@ -224,7 +224,7 @@ class LocatingParser(LocationParser):
         except (ParseError, BraidError, RecursionError):
             raise
         except Exception as error:
-            # What an op finds wrong with its parts while it is made.
+            # The errors that an op finds in its parts while it is created.
             self._raise_of_op(self._positions[-1], error)
         position = self._positions.pop()
         if isinstance(op.location, UnknownLoc):
@@ -353,9 +353,10 @@ class LocatingParser(LocationParser):
     def _parse_dialect_resource_handle(
         self, dialect_name: str, interface: OpAsmDialectInterface
     ) -> str:
-        """Return the key of a resource in the process, which has those of other modules too.
+        """Return the key of a resource in the process, which also has those of other modules.
 
-        xDSL looks renamed keys up by the name in the text, and so takes each use for another one.
+        xDSL looks up renamed keys by their name in the text, and so treats each use as a different
+        key.
         """
         named = dialect_name, self.parse_identifier(" for resource handle")
         if named not in self._resource_keys:

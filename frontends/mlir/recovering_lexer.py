@@ -1,4 +1,4 @@
-"""A lexer that leaves out what is no token, and notes it."""
+"""A lexer that skips invalid tokens, and notes them."""
 
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Input
@@ -10,7 +10,7 @@ from braid.frontends.mlir.syntax_messages import message_of
 
 
 class RecoveringLexer(LinearLexer):
-    """A lexer that never raises `ParseError`; `faults` has what it left out, by position."""
+    """A lexer that never raises `ParseError`; `faults` has the skipped text, by position."""
 
     def __init__(self, input: Input) -> None:
         """Begin at the start of `input`."""

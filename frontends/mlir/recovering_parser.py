@@ -39,7 +39,7 @@ from braid.support.errors import BraidError
 _NAME = re.compile(r'"?[\w$.-]+"?')
 _SSA_NAME = re.compile(r"%[\w$.-]+", re.ASCII)
 _UNDEFINED = "values used but not defined"
-"""The beginning of what xDSL says at the end of a text."""
+"""The beginning of xDSL's message at the end of a text."""
 _OP_BEGINS = {MLIRTokenKind.PERCENT_IDENT, MLIRTokenKind.BARE_IDENT, MLIRTokenKind.STRING_LIT}
 _BLOCK_ENDS = {MLIRTokenKind.R_BRACE, MLIRTokenKind.CARET_IDENT, MLIRTokenKind.EOF}
 _BETWEEN_OUTERMOST = {
@@ -98,7 +98,7 @@ class RecoveringParser(LocatingParser):
         return module or self._module_so_far()
 
     def _module_so_far(self) -> ModuleOp:
-        """Return the module around what was parsed, which may have been made already."""
+        """Return the module around the parsed ops, which may exist already."""
         first = self._outermost[0] if self._outermost else None
         if len(self._outermost) == 1 and isinstance(first, ModuleOp):
             return first
@@ -164,7 +164,7 @@ class RecoveringParser(LocatingParser):
         op = super().parse_operation()
         name = self._open.pop().name
         if op.has_trait(IsolatedFromAbove):
-            # What is defined in other functions is not what is meant here.
+            # Definitions in other functions are not visible here.
             self._note_undefined(self.forward_ssa_references.keys() - pending)
         self._note_op(op, start, name)
         return op

@@ -31,7 +31,7 @@ _Form = tuple[str | tuple[str, ...], ...]
 
 
 class Line(NamedTuple):
-    """An op on one line: its form, and what the form leaves out."""
+    """An op on one line: its form, and the parts that the form leaves out."""
 
     name_start: int
     results: list[tuple[str, int]]  # name without `%`, number of values
@@ -123,7 +123,7 @@ class RepeatedOps:
         values: Sequence[SSAValue | None],
         position: LocationAttr,
     ) -> None:
-        """Remember that `line`, which stands at `position`, was parsed as `op`.
+        """Remember that `line`, at `position`, was parsed as `op`.
 
         `values` are those of `line.operands`.
         """

@@ -58,7 +58,7 @@ class Definition:
 
 @dataclass(frozen=True)
 class ParsedOp:
-    """An op that was parsed: its text, its name in that, and the scope in which it stands."""
+    """An op that was parsed: its text, the position of its name there, and its scope."""
 
     op: Operation
     place: TextRange

@@ -65,7 +65,7 @@ def replace_upstream(context: Context, module: Any, replacement: ModuleOp) -> No
     """Give the upstream `module` the ops and attributes of `replacement`, in place.
 
     References to the module itself stay valid, those to ops in it do not, as after any pass.
-    Where braid's IRDL is loaded in its context, they get the form that IRDL can describe.
+    If braid's IRDL is loaded in its context, they get the form that IRDL can describe.
     Raises `BraidError` where upstream rejects the result; `module` is then unchanged.
     """
     if has_dialect(module.context, Braid.name):

@@ -1,4 +1,4 @@
-"""Inputs of a model that are text or mappings, and what its nodes may do with text."""
+"""Inputs of a model that are text or mappings, and the ops that may use text."""
 
 from onnx import NodeProto, TensorProto, TypeProto, ValueInfoProto
 

@@ -32,7 +32,7 @@ NOTHING_FIXED = Fixed()
 class FixedInputs:
     """The inputs of a model that are left, with their shapes, and the values of the others.
 
-    An open dim has the name of the dim that it equals; a shape is None where nothing is known.
+    An open dim has the name of the dim that it equals; a shape is None if it is unknown.
     """
 
     declared: Mapping[str, ValueInfoProto]
@@ -89,7 +89,7 @@ def fix_inputs(file: ModelFile, fixed: Fixed) -> FixedInputs:
 
 
 class _Sizes:
-    """Sizes of dims, and which input they come from."""
+    """Sizes of dims, and the inputs from which they come."""
 
     def __init__(self, file: ModelFile) -> None:
         self._file = file
@@ -105,7 +105,7 @@ class _Sizes:
         self._given.add(dim)
 
     def read(self, name: str, shape: Sequence[int], declared: DeclaredShape) -> None:
-        """Take the sizes of an input; shapes that are given may differ in what one name means."""
+        """Take the sizes of an input; given shapes may disagree about one name."""
         for dim, size in zip(declared, shape, strict=True):
             if isinstance(dim, str) and self.known.setdefault(dim, size) != size:
                 if dim in self._given:
@@ -145,7 +145,7 @@ def _check_names(file: ModelFile, values: Mapping[str, object], fixed: Fixed) ->
 def _names(
     file: ModelFile, shapes: Mapping[str, DeclaredShape | None], dims: Mapping[str, int | str]
 ) -> dict[str, str]:
-    """Return the dim that each open dim of the model is one with, itself or another."""
+    """Return the dim to which each open dim of the model is equal, itself or another one."""
     known = list(
         dict.fromkeys(d for shape in shapes.values() for d in shape or () if isinstance(d, str))
     )
@@ -181,7 +181,7 @@ def _renamed(shape: DeclaredShape | None, names: Mapping[str, str]) -> DeclaredS
 
 
 def _shape(value: ValueInfoProto) -> DeclaredShape | None:
-    """Return the declared shape of an input that is a tensor, or an optional one, and says it."""
+    """Return the declared shape of an input, which must be a tensor or an optional one."""
     has_shape = tensor_type_of(value).HasField("shape")
     return declared_shape(value) if has_shape else None
 
@@ -274,7 +274,7 @@ def _as_array(file: ModelFile, name: str, given: object) -> Array:
 
 
 def _holds(dtype: "np.dtype[np.generic]", found: Array) -> bool:
-    """Return whether numbers that have no type of their own can be of this one."""
+    """Return whether numbers without a type can have this one."""
     if found.dtype.kind == "b" or dtype.kind == "b":
         return found.dtype.kind == dtype.kind
     return found.dtype.kind in "iu" or dtype.kind not in "iu"

@@ -1,4 +1,4 @@
-"""Inlining of calls of functions: a model's own ones, and those by which ONNX defines ops.
+"""Inlining of function calls: of a model's own functions, and those by which ONNX defines ops.
 
 A call is imported like a subgraph. Attribute references in the body are replaced by attributes of
 the call, else by the function's defaults. Every name in the body is prefixed with the name of the

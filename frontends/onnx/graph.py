@@ -85,7 +85,7 @@ class GraphImporter:
         return results
 
     def _import_nodes(self, nodes: Sequence[NodeProto], scope: Scope) -> None:
-        """Import nodes in order; what is not supported does not keep others from being looked at.
+        """Import nodes in order; an unsupported one does not keep others from being checked.
 
         Raises:
             UnsupportedNodesError: some are not supported; those that need these were left out.

@@ -27,7 +27,7 @@ _MOST_ELEMENTS = 1024
 """Inference gets the values of inputs up to this size; shapes, axes and the like are smaller."""
 
 _MOST_ACCEPTED = 4096
-"""Different nodes that are remembered: layers of a network are alike, and so are compilations."""
+"""The number of different nodes whose inference is cached: layers of a network are often equal."""
 
 _accepted: set[tuple[object, ...]] = set()
 """The nodes that inference accepted, by all that it was given of them except names of tensors."""

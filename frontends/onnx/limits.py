@@ -17,13 +17,13 @@ GRAPH_DEPTH = 24
 CALL_DEPTH = 64
 """Calls of a model's own functions within each other."""
 INLINED_NODES = 2**20
-"""Nodes after all calls have been replaced by what they call."""
+"""Nodes after all calls have been inlined."""
 
 _WITH_GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 
 
 def check_limits(proto: ModelProto, location: SourceLocation) -> None:
-    """Check nesting, and what calls of the model's own functions become.
+    """Check nesting, and the size of the inlined calls of the model's own functions.
 
     Raises:
         BraidError: a limit is exceeded, or a function calls itself.

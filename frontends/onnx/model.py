@@ -67,7 +67,7 @@ def import_onnx(
     """Import the model at a path or in memory.
 
     `shapes` gives the shapes of inputs whose dims the model leaves open, and `dims` the sizes of
-    such dims by name, or the names of others that they equal. `constants` fixes the values of
+    such dims by name, or the names of equal dims. `constants` fixes the values of
     inputs, for example of those on which shapes depend; these are no longer inputs. With
     `keep_open`, dims that are left open are sizes of their names; without it they are an error.
     Then, or with `may_decide`, shapes may also depend on the values of small inputs of integers,
@@ -160,7 +160,7 @@ def _import(
 
 
 def _kinds(builder: Builder, names: Iterable[str], values: Iterable[SSAValue]) -> dict[str, Kind]:
-    """Return which of some inputs or outputs are text, and which are mappings of which keys."""
+    """Return which inputs or outputs are text, and which are mappings, with their keys."""
     kinds: dict[str, Kind] = {}
     for name, value in zip(names, values, strict=True):
         if value in builder.texts or builder.texts.keys_of(value) is not None:

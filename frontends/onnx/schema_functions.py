@@ -26,7 +26,7 @@ def has_function_body(op_type: str, domain: str, opset: int) -> bool:
 
 
 def ops_with_function_body() -> set[tuple[str, str]]:
-    """Return the ops, by domain and name, of which ONNX defines some version by other ops."""
+    """Return the ops, by domain and name, that ONNX defines by other ops in some version."""
     schemas: Sequence[Any] = onnx.defs.get_all_schemas()
     return {
         (schema.domain, schema.name)

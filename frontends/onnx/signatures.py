@@ -1,4 +1,4 @@
-"""The signatures of ops: ONNX's schemas, and those of ONNX Runtime's own ops from a table."""
+"""The signatures of ops: ONNX's schemas, and a table of ONNX Runtime's own ops."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ class Formal:
 class Values:
     """The formal parameters for the inputs, or for the outputs, of a schema.
 
-    A node has from `least` to `most` values; the last formal stands for all further ones.
+    A node has from `least` to `most` values; the last formal represents all further ones.
     """
 
     formals: tuple[Formal, ...]
@@ -96,7 +96,7 @@ def signature(op_type: str, domain: str, opset: int) -> Signature | None:
 
 
 def is_of_onnx_runtime(op_type: str, domain: str) -> bool:
-    """Return whether the op is one of ONNX Runtime, of which ONNX has no schema."""
+    """Return whether the op is one of ONNX Runtime's, for which ONNX has no schema."""
     own = op_type in _IN_DEFAULT_DOMAIN
     return domain == ("" if own else MICROSOFT) and op_type in _own_signatures()
 

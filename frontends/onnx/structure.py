@@ -1,7 +1,7 @@
 """Check what the names in a model refer to, in all graphs, before anything is imported.
 
 A branch that is never taken may not fit the shapes at hand, and is then an error where it is taken.
-Names, and which ops there are, do not depend on shapes: what is wrong with them is wrong always.
+Errors in names and ops do not depend on shapes, and are raised always.
 """
 
 from collections import Counter
@@ -63,7 +63,7 @@ class _Scope:
     def check(self, graph: GraphProto, outer: set[str], before: set[str]) -> None:
         """Check a graph, in which the names `outer` of graphs around it can be read.
 
-        Nodes may stand in any order, but what is defined `before` is not defined again.
+        Nodes may be in any order, but names defined `before` must not be defined again.
         """
         where = f"graph '{graph.name}'"
         inputs = [value.name for value in graph.input]

@@ -18,8 +18,8 @@ from braid.support.unsupported_ops import MissingOpError, UnsupportedNodes, miss
 def missing_nodes(file: ModelFile) -> UnsupportedNodes:
     """Return the nodes of a model whose ops have no importers.
 
-    Branches of `If` are left out: what they have is found missing when they are imported, if they
-    are, and then matters where they are taken.
+    Branches of `If` are left out: their unsupported ops are found when they are imported, and
+    matter only if they are taken.
     """
     missing = UnsupportedNodes()
     for node, error in _missing(file, file.proto.graph.node, file.opsets, set()):

@@ -1,4 +1,4 @@
-"""Text in a model, which protobuf does not check: where it is no UTF-8, Python gives its bytes."""
+"""Text in a model, which protobuf does not check: if it is no UTF-8, Python returns its bytes."""
 
 from typing import Any
 

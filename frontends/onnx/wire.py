@@ -84,7 +84,7 @@ def _rewrite(
         size = field.end - field.payload
         if message is AttributeProto.DESCRIPTOR and field.number in _LISTS:
             _require_size(end - field.begin, field.begin)
-            # An attribute has one value: what follows is more of the list, and holds no weights.
+            # An attribute has one value: further fields continue its list, and hold no weights.
             yield data[field.begin : end]
             return
         kind = fields[field.number].message_type if field.number in fields else None

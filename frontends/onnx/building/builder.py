@@ -31,8 +31,8 @@ from braid.support.sizes.expression import Extent, Size, symbol, symbols_of
 class ParameterStore(Mapping[str, Array]):
     """A lazy mapping from parameter keys to arrays.
 
-    Nothing is read before it is asked for, and nothing is kept but what was given as an array, so
-    a memory-mapped weight never takes memory of its own.
+    Nothing is read before it is requested, and only arrays that were passed in are kept, so a
+    memory-mapped weight never takes additional memory.
     """
 
     def __init__(self) -> None:
@@ -147,7 +147,7 @@ class Builder:
         self.size_names.update(symbols_of(*sizes.reshape(-1).tolist()))
 
     def free_size_name(self, wanted: str, number: int | None) -> str:
-        """Return a name that no size has yet, which is that of an element with a `number`."""
+        """Return a name that no size has yet, for an element with a `number`."""
         base = wanted if number is None else f"{wanted}[{number}]"
         names = chain([base], (f"{base}_{n}" for n in count(2)))
         name = next(each for each in names if each not in self.size_names)
@@ -261,7 +261,7 @@ class Builder:
         ]
 
     def insert(self, op: Operation) -> Operation:
-        """Append any op as it is, after the constants that it uses."""
+        """Append any op unchanged, after the constants that it uses."""
         for value in op.operands:
             self.use(value)
         self.block.add_op(op)
@@ -314,7 +314,7 @@ class Builder:
         return self._wait(elementwise("bitcast", bytes_, element_type=from_numpy(array.dtype)))
 
     def as_text(self, value: SSAValue) -> SSAValue:
-        """Return a value whose elements stand for texts; other numbers may equal a known one."""
+        """Return a value whose elements represent texts; unknown numbers may equal a known one."""
         known = self._known.get(value)
         if known is not None:
             value = self._wait(ConstantOp.of(known))

@@ -64,7 +64,7 @@ def _is_wider(op: ElementwiseOp) -> bool:
 
 
 def decided(b: Builder, value: SSAValue, name: str, *, most: int | None = None) -> Array:
-    """Return the elements of a tensor as numbers and sizes, of which data decide some.
+    """Return the elements of a tensor as numbers and sizes, some of which data decide.
 
     These are no less than 0 in any valid run, and at most `most`. They are called `name`, with
     a number where another size has that name.
@@ -79,7 +79,7 @@ def decided(b: Builder, value: SSAValue, name: str, *, most: int | None = None) 
 
 
 def _sizes_of(b: Builder, tensor: SSAValue, name: str, most: int | None) -> list[Size]:
-    """Return the sizes that data decide in a tensor, of which nothing is known."""
+    """Return the sizes that data decide in a tensor about which nothing is known."""
     known = b.sizes_of(tensor)
     if known is not None:
         return known.reshape(-1).tolist()

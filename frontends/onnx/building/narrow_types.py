@@ -1,7 +1,7 @@
 """Numbers of 8 bits and less that are stored but not computed with: decoding and encoding them.
 
-A number takes the low bits of a byte. What computes on such numbers decodes them to
-f32 or i32 first and encodes the result, all in ordinary ops.
+A number takes the low bits of a byte. Ops on such numbers decode them to f32 or i32 first and
+encode the result, all by ordinary ops.
 """
 
 from dataclasses import dataclass
@@ -59,8 +59,8 @@ def encoded(
 ) -> SSAValue:
     """Return `x`, in a type that is computed with, as the narrow `element_type`.
 
-    Integers keep their low bits. Floats are rounded to the nearest, ties to even; those too
-    large become the largest number with `saturate`, else infinity, or NaN where there is none.
+    Integers keep their low bits. Floats are rounded to the nearest, ties to even; too large ones
+    become the largest number with `saturate`, else infinity, or NaN if the type has no infinity.
     `rounding` (`up`, `down`, `nearest`) is for powers of two alone.
     """
     if is_float(element_type):

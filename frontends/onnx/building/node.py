@@ -35,7 +35,8 @@ DeclaredSizes = tuple[int | None, ...]
 
 
 def node_text(node: NodeProto) -> str:
-    """Return what messages call a node: its name, or that of its first output, with its op."""
+    """Return the name of a node in messages: its own name, or that of its first output, with its
+    op."""
     return f"node '{node.name or next(iter(node.output), '')}' ({node.op_type})"
 
 
@@ -264,7 +265,7 @@ class Node:
         return [a for name, a in self._attributes.items() if name not in self._asked]
 
     def require_attributes_read(self) -> None:
-        """Raise BraidError for an attribute that nobody has asked for, such as a misspelt one."""
+        """Raise BraidError for an attribute that no importer has read, such as a misspelt one."""
         for attribute in self.unread_attributes:
             known = ", ".join(f"'{name}'" for name in sorted(self._asked))
             self.fail(

@@ -20,7 +20,7 @@ from braid.support.sizes.expression import Extent
 _ROUNDS = 10
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _WEYL = (0x9E3779B9, 0xBB67AE85)
-"""What is added to each word of the key between rounds."""
+"""The addend of each word of the key between rounds."""
 WORD = (1 << 32) - 1
 _UI64 = from_numpy(np.uint64)
 
@@ -128,6 +128,6 @@ def _53_bits(b: Builder, words: tuple[SSAValue, ...]) -> SSAValue:
 
 
 def _scaled(b: Builder, integers: SSAValue, bits: int, element_type: Attribute) -> SSAValue:
-    """Return integers of `bits` bits as fractions of 1, which no type here rounds to another."""
+    """Return integers of `bits` bits as fractions of 1, which are exact in all types here."""
     value = cast(b, integers, element_type)
     return apply(b, "mul", value, scalar(b, 0.5**bits, value))

@@ -26,11 +26,11 @@ class TextTable:
         self._values.add(value)
 
     def mark_rows(self, value: SSAValue, keys: tuple[str | int, ...]) -> None:
-        """Note that the rows of a value stand for mappings of these keys."""
+        """Note that the rows of a value represent mappings with these keys."""
         self._rows[value] = keys
 
     def keys_of(self, value: SSAValue) -> tuple[str | int, ...] | None:
-        """Return the keys of the mappings that the rows of a value stand for, None for others."""
+        """Return the keys of the mappings that the rows of a value represent, None for others."""
         return self._rows.get(value)
 
     def __contains__(self, value: object) -> bool:

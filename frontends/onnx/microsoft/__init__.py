@@ -1,4 +1,4 @@
-"""Importers of ONNX Runtime's own ops, those of the domain `com.microsoft`."""
+"""Importers of ONNX Runtime's own ops, in the domain `com.microsoft`."""
 
 from braid.frontends.onnx.microsoft import (
     activations,

@@ -1,4 +1,4 @@
-"""Activation functions, fused with what precedes them: `FastGelu`, `BiasGelu` and others."""
+"""Activation functions, fused with the ops before them: `FastGelu`, `BiasGelu` and others."""
 
 from xdsl.ir import SSAValue
 

@@ -120,7 +120,7 @@ def causal_mask(b: Builder, length: Extent, total: Extent, past: Extent) -> SSAV
 def padding_mask(
     b: Builder, node: Node, index: int, batch: Extent, length: Extent, total: Extent
 ) -> SSAValue | None:
-    """Return mask input `index` as what is added to scores, None without one.
+    """Return mask input `index` as an addend of scores, None without one.
 
     It is `[batch, total]` or `[batch, length, total]` with 0 for hidden keys, `[batch]` with the
     number of keys, or `[2 · batch]` with the ends, then the starts of the keys.
@@ -155,7 +155,7 @@ def padding_mask(
 def attention_bias(
     b: Builder, node: Node, index: int, heads: int, shape: Sequence[Extent]
 ) -> SSAValue | None:
-    """Return input `index`, which is added to scores, None without one.
+    """Return input `index`, an addend of scores, None without one.
 
     `shape` is `[batch, length, total]` of the scores.
     """

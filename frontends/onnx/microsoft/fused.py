@@ -1,4 +1,5 @@
-"""Products and convolutions with what optimizers fuse into them: `FusedMatMul` and others."""
+"""Products and convolutions with the ops that optimizers fuse into them: `FusedMatMul` and
+others."""
 
 from collections.abc import Mapping
 

@@ -52,7 +52,8 @@ class QuantizedWeights(Weights):
     recurrence_scale: SSAValue | None = None
 
     def recur(self, b: Builder, h: SSAValue, first: int, count: int) -> SSAValue:
-        """Return what the state, quantized by the range of the whole batch, adds to the gates."""
+        """Return the contribution of the state, quantized by the range of the whole batch, to the
+        gates."""
         assert self.recurrence_scale is not None and (first, count) == (0, _CELL.gates)
         return _product(b, h, self.recurrence, self.recurrence_scale)
 
@@ -144,7 +145,7 @@ def _run(b: Builder, node: Node, hidden: int, direction: int, backward: bool) ->
 def _weights(
     b: Builder, node: Node, x: SSAValue, hidden: int, direction: int
 ) -> tuple[QuantizedWeights, SSAValue]:
-    """Return the weights, and what inputs and biases add to the gates.
+    """Return the weights, and the contributions of inputs and biases to the gates.
 
     The latter is `[time, batch, 4 · hidden]`.
     """

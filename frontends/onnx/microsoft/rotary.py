@@ -65,7 +65,7 @@ def require_caches(node: Node, cos: int, sin: int) -> int:
 
 
 def _positions(b: Builder, node: Node, batch: Extent, length: Extent) -> SSAValue:
-    """Return the positions, `[batch, length]`: input 1, which may be the first one for all."""
+    """Return the positions, `[batch, length]`; input 1 may have only the first one for all."""
     ids = node.input(1)
     if len(extents_of(ids)) == 2:
         if not fits(extents_of(ids), [batch, length]):
@@ -84,8 +84,8 @@ def rotated(
 ) -> SSAValue:
     """Rotate `[batch, heads, length, size]` by the angles of positions `[batch, length]`.
 
-    Inputs `cos` and `cos + 1` have the cosines and sines of each position. Of more columns than
-    these are for, the last ones stay.
+    Inputs `cos` and `cos + 1` have the cosines and sines of each position. If there are more
+    columns, the last ones do not change.
     """
     batch, heads, length, size = extents_of(x)
     half = width(node, f"input {cos}", node.input(cos))

@@ -179,7 +179,7 @@ def sigmoid(b: Builder, x: SSAValue) -> SSAValue:
 def hard_sigmoid(b: Builder, x: SSAValue, alpha: float, beta: float) -> SSAValue:
     """Return alpha · x + beta, kept in [0, 1].
 
-    For 16-bit floats it is computed in f32, which need not round alpha.
+    For 16-bit floats it is computed in f32, so that alpha need not be rounded.
     """
     wide = widened(b, x)
     line = apply(b, "add", apply(b, "mul", wide, scalar(b, alpha, wide)), scalar(b, beta, wide))

@@ -37,7 +37,7 @@ _NAMES = ("then", "else")
 
 @dataclass(frozen=True)
 class _Branch:
-    """A branch in a block of its own, and the types of what it gives."""
+    """A branch in a separate block, and the types of its results."""
 
     block: Block
     types: list[Attribute]
@@ -132,7 +132,7 @@ def _sizes_by_condition(b: Builder, node: Node, branches: Sequence[_Branch]) -> 
 
 
 def _with_sizes(b: Builder, branch: _Branch, sizes: Sequence[_Sizes]) -> _Branch:
-    """Return a branch that gives results of these extents, which are its own where it is taken.
+    """Return a branch that yields results of these extents, which are its own if it is taken.
 
     They are widened to the most of both branches and cut, which is possible whichever is taken.
     """

@@ -1,7 +1,7 @@
 """Build the `scf` ops that `Loop`, `If` and `Scan` have in common, with their profile keys.
 
-Values of outer graphs are used as they are. What a loop collects per iteration is written into a
-tensor that is carried through the loop.
+Values of outer graphs are used directly. Values that a loop collects per iteration are written into
+a tensor that the loop carries.
 """
 
 from collections.abc import Callable, Sequence

@@ -161,7 +161,7 @@ def cast_like(b: Builder, node: Node) -> SSAValue:
 
 
 def _converted(b: Builder, node: Node, element_type: Attribute) -> SSAValue:
-    """Return the input in another type, rounded as the node says where that is narrow."""
+    """Return the input in another type, rounded by the node's attribute if that is narrow."""
     x = node.input(0)
     if element_type_of(x) == element_type:
         return x

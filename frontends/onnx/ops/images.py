@@ -12,6 +12,6 @@ def image_decoder(_: Builder, node: Node) -> NoReturn:
     """Refuse it: decoders are no computations on tensors, and do not agree on pixels."""
     mode = "L" if node.text("pixel_format", "RGB") == "Grayscale" else "RGB"
     node.unsupported(
-        "images are decoded before the model: what a decoder makes of a file is its own",
+        "images are decoded before the model, since decoders differ in their results",
         hint=f"give the model the pixels: np.asarray(PIL.Image.open(FILE).convert('{mode}'))",
     )

@@ -47,7 +47,7 @@ def gather(b: Builder, node: Node) -> SSAValue:
 
 
 def _place(index: int, extent: Extent) -> Extent:
-    """Return the place of an index, which counts from the end where it is negative."""
+    """Return the position of an index, which counts from the end if it is negative."""
     if isinstance(extent, int):
         return normalized(index, extent)
     return index + extent if index < 0 else index

@@ -66,7 +66,7 @@ def gemm(b: Builder, node: Node) -> SSAValue:
 def _times(b: Builder, factor: float, value: SSAValue) -> SSAValue:
     """Return factor · value.
 
-    For 16-bit floats it is computed in f32, which need not round the factor.
+    For 16-bit floats it is computed in f32, so that the factor need not be rounded.
     """
     wide = widened(b, value)
     return wide if factor == 1 else apply(b, "mul", wide, scalar(b, factor, wide))

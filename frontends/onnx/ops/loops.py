@@ -1,7 +1,7 @@
 """`Loop`: with a known number of iterations, until a condition, and one after the other.
 
-A loop that collects has a row for each iteration. Where data decide how many these are, rows for
-the most of them are cut afterwards, or the loop runs once to count them and once to collect.
+A loop that collects has a row for each iteration. If data decide their number, there are rows for
+the maximum, which are cut afterwards, or the loop runs once to count them and once to collect.
 """
 
 from collections.abc import Sequence
@@ -185,8 +185,9 @@ def _collecting_loop(b: Builder, node: Node) -> Sequence[SSAValue]:
 def _counted_by_data(b: Builder, node: Node) -> Sequence[SSAValue]:
     """Import a loop whose number of iterations depends on data, and which collects values.
 
-    What it collects has a row for each of the most iterations, and is cut afterwards. Where their
-    number has no bound, it runs twice: once to count the iterations, then as often as that.
+    The collected tensor has a row for each possible iteration, and is cut afterwards. If their
+    number has no bound, the loop runs twice: once to count the iterations, then for that number of
+    iterations.
     """
     carried = [node.input(i) for i in range(2, len(node.inputs))]
     graph, most = node.graph("body"), _most_iterations(b, node)

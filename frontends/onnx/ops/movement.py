@@ -113,7 +113,7 @@ def squeeze(b: Builder, node: Node) -> SSAValue:
 
 @importer("Unsqueeze")
 def unsqueeze(b: Builder, node: Node) -> SSAValue:
-    """Import new dims of size 1, which stand at `axes` of the result."""
+    """Import new dims of size 1, at `axes` of the result."""
     x, axes = node.input(0), node.integers_of("axes", 1) or ()
     rank = len(extents_of(x)) + len(axes)
     dims = {normalized(axis, rank) for axis in axes}

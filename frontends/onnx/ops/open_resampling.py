@@ -60,7 +60,7 @@ def resampled(
 
 
 _Position = Callable[[Builder, SSAValue, SSAValue, SSAValue], SSAValue]
-"""Functions of the numbers of outputs and of the extents of input and output."""
+"""Functions of the indices of outputs and of the extents of input and output."""
 
 
 def _half_pixel(b: Builder, x: SSAValue, extent: SSAValue, count: SSAValue) -> SSAValue:

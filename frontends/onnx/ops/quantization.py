@@ -61,7 +61,7 @@ def dequantize_linear(b: Builder, node: Node) -> SSAValue:
     if is_quantized(kind) or kind == i32:
         offset = no_zero(b, kind, x) if zero is None else _along_axis(b, node, zero, x)
         real = DequantizeOp.on(x, wide, offset)
-        # Quantized weights stay what they are, however few they are.
+        # Quantized weights keep their form, however small they are.
         emit = b.insert_one if product_of(extents_of(x)) != 1 else b.emit
         return cast(b, emit(real), result)
     offset = None if zero is None else _along_axis(b, node, decoded(b, zero), x)
@@ -140,7 +140,7 @@ def centered(b: Builder, x: SSAValue, zero: SSAValue | None) -> SSAValue:
     """Return x - zero point, in i32, or in the type of x if that is a float type."""
     if is_float(element_type := element_type_of(x)):
         return x if zero is None else apply(b, "sub", x, cast(b, zero, element_type))
-    # Inserted, not computed: quantized weights stay what they are.
+    # These ops are inserted, not folded: quantized weights keep their form.
     wide = b.insert_one(elementwise("cast", x, element_type=i32))
     if zero is None:
         return wide
@@ -185,7 +185,8 @@ def per_row(b: Builder, zero: SSAValue | None) -> SSAValue | None:
 def quantized_matmul(b: Builder, node: Node) -> SSAValue:
     """Import a product of quantized matrices.
 
-    The inputs are a, its scale and zero point, b with its own, and those of the result.
+    The inputs are a with its scale and zero point, b with its own, and the scale and zero point of
+    the result.
     """
     lhs = centered(b, node.input(0), per_row(b, node.input(2)))
     product = matmul(b, lhs, centered(b, node.input(3), node.input(5)))
@@ -204,8 +205,8 @@ def integer_convolution(b: Builder, node: Node) -> SSAValue:
 def quantized_convolution(b: Builder, node: Node) -> SSAValue:
     """Import a quantized convolution.
 
-    The inputs are x, its scale and zero point, w with its own, those of the result, and a bias in
-    i32.
+    The inputs are x with its scale and zero point, w with its own, those of the result, and a bias
+    in i32.
     """
     x = centered(b, node.input(0), node.input(2))
     product = convolve(b, node, x, centered(b, node.input(3), _per_filter(b, node, 5, 3)))

@@ -159,7 +159,7 @@ def multinomial(b: Builder, node: Node) -> SSAValue:
 
 @importer("Dropout")
 def dropout(b: Builder, node: Node) -> Sequence[SSAValue]:
-    """Import the input, or in training what is kept of it, scaled up, with the mask of that."""
+    """Import the input or, in training, its scaled kept elements with their mask."""
     x = node.input(0)
     for index in range(1, len(node.inputs)):
         node.require_scalar(index)

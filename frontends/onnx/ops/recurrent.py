@@ -145,8 +145,8 @@ _DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False,
 class _Sequences:
     """The sequences of both directions: `x` is `[time, batch, inputs]`, `lengths` `[batch, 1]`.
 
-    What is before the first step or after the last of a sequence is not computed: its outputs are
-    0, and so are the last states of a sequence without steps, as in ONNX Runtime. The standard does
+    Steps before the first or after the last of a sequence are not computed: their outputs are 0,
+    and so are the last states of a sequence without steps, as in ONNX Runtime. The standard does
     not define these cases.
     """
 
@@ -251,7 +251,7 @@ def _run(b: Builder, s: _Sequences, direction: int, backward: bool) -> list[SSAV
 
 
 def _weights(b: Builder, s: _Sequences, direction: int, gates: int) -> tuple[Weights, SSAValue]:
-    """Return the weights, and what the inputs add to the gates.
+    """Return the weights, and the contributions of the inputs to the gates.
 
     The latter is `[time, batch, gates · hidden]`.
     """

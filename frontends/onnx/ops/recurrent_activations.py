@@ -20,7 +20,7 @@ from braid.support.errors import did_you_mean
 Activation = Callable[[Builder, SSAValue], SSAValue]
 _Build = Callable[[Builder, SSAValue, float, float], SSAValue]
 _UNSET = None
-"""The default of a number that ONNX gives none: that of an op that is no longer in it."""
+"""The default of a parameter for which ONNX has none: that of an op removed from ONNX."""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def compress(b: Builder, node: Node) -> SSAValue:
 
 
 def _known_or_decided(b: Builder, node: Node, index: int) -> Array | None:
-    """Return what is known of an input; None where it is data, which may decide sizes."""
+    """Return the known value of an input; None for data, which may decide sizes."""
     value = node.input(index)
     return None if b.known(value) is None and b.may_decide else node.known(index)
 
@@ -105,7 +105,7 @@ def non_max_suppression(b: Builder, node: Node) -> SSAValue:
 
 
 def _threshold(b: Builder, node: Node, index: int, default: float) -> SSAValue:
-    """Return an optional input of one number, which may be computed, or the default."""
+    """Return an optional scalar input, which may be computed, or the default."""
     value = node.optional(index)
     node.require_scalar(index)
     return b.constant(np.full(1, default, np.float32)) if value is None else reshape(b, value, [1])

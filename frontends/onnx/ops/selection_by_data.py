@@ -103,7 +103,7 @@ def _iota(b: Builder, extent: Extent) -> SSAValue:
 
 
 def taken_boxes(b: Builder, indices: SSAValue, counts: SSAValue, name: str) -> SSAValue:
-    """Return rows of batch, class and box, `[n, 3]`, of what non-maximum suppression gives."""
+    """Return rows of batch, class and box, `[n, 3]`, the result of non-maximum suppression."""
     shape = extents_of(indices)
     numbers = b.emit(IotaOp.of(2, tensor_type(i64, shape)))
     are_taken = apply(b, "lt", numbers, broadcast(b, reshape(b, counts, [*shape[:2], 1]), shape))

@@ -1,7 +1,7 @@
-"""From probabilities of pairs of classes to those of classes.
+"""Compute the probabilities of classes from those of pairs of classes.
 
 The second method of T.-F. Wu, C.-J. Lin, R. C. Weng, "Probability Estimates for Multi-class
-Classification by Pairwise Coupling", JMLR 5 (2004): p minimizes pᵀQp, one class after the other.
+Classification by Pairwise Coupling", JMLR 5 (2004): p minimizes pᵀQp, class by class.
 """
 
 import itertools

@@ -30,7 +30,7 @@ _VALUES = ("values_strings", "values_int64s", "values_floats", "values_tensor")
 
 @dataclass(frozen=True)
 class _Column:
-    """Keys or values; texts as the numbers that stand for them."""
+    """Keys or values; texts as the numbers that represent them."""
 
     array: Array
     is_text: bool

@@ -23,10 +23,10 @@ class ForestError(Exception):
 class Forest:
     """Trees: leaves, whose places count from 0 on, then nodes that ask.
 
-    The last of the leaves is in no tree: it is a tree of its own where one is wanted that adds
-    nothing. The tables from `features` to `if_false` have an entry for each node that asks, and
-    `members` the sets of those that ask for membership. Entry i of `leaves`, `targets` and
-    `weights` adds weight i to target i where a walk ends at leaf i.
+    The last leaf is in no tree: it serves as a tree that adds nothing. The tables from `features`
+    to `if_false` have an entry for each node that asks, and `members` the sets of those that ask
+    for membership. Entry i of `leaves`, `targets` and `weights` adds weight i to target i where a
+    walk ends at leaf i.
     """
 
     features: Array
@@ -60,7 +60,7 @@ def packed(forest: Forest) -> Packed:
     """
     dtype, modes = forest.splits.dtype, forest.modes
     word = np.dtype(f"i{dtype.itemsize}")
-    # Nothing compares with NaN; what asks for membership becomes other nodes below.
+    # Comparisons with NaN are false; membership tests become other nodes below.
     is_never = np.isnan(forest.splits) | (modes == MEMBER)
     is_swapped = np.isin(modes, (GE, GT)) & ~is_never
     splits = np.where(np.isin(modes, (LT, GE)), _before(forest.splits), forest.splits)
@@ -100,7 +100,7 @@ def _words(nodes: Sequence[_Node], dtype: np.dtype, word: np.dtype) -> Array:
 
 
 def _expanded(forest: Forest, place: int, first: int, added: list[_Node]) -> _Node:
-    """Return the node that stands for one that asks for equality or membership.
+    """Return the node that replaces one that tests equality or membership.
 
     Appends the other nodes to `added`; the first one will have the index `first`.
     """
@@ -174,7 +174,7 @@ def trees_of_leaves(forest: Forest) -> Array:
 class Weights:
     """Roots `[G, T]` and weights `[L, C]` of a forest whose targets are G groups or C classes.
 
-    `is_given` says of each entry whether the model has it; the others are `neutral`.
+    `is_given` says for each entry whether the model has it; missing ones are `neutral`.
     """
 
     roots: Array

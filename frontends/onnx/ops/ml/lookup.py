@@ -1,4 +1,4 @@
-"""Lookups: the place of each element among known keys."""
+"""Lookups: the position of each element among known keys."""
 
 import numpy as np
 from xdsl.dialects.builtin import i64

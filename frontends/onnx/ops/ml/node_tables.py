@@ -31,7 +31,7 @@ _AS_TENSOR: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class LeafLists:
-    """The names of the lists that say what leaves add to targets."""
+    """The names of the lists of targets and of the leaves' contributions to them."""
 
     trees: str
     nodes: str

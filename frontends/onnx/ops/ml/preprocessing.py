@@ -47,7 +47,7 @@ def binarizer(b: Builder, node: Node) -> SSAValue:
 
 @importer("Scaler", domain=DOMAIN)
 def scaler(b: Builder, node: Node) -> SSAValue:
-    """Import (x - offset) · scale in f32, both of them numbers for each feature or one for all."""
+    """Import (x - offset) · scale in f32; both have a number for each feature, or one for all."""
     x = cast(b, node.input(0), f32)
     offset, scale = node.numbers("offset", ()), node.numbers("scale", ())
     if len(offset) != len(scale):

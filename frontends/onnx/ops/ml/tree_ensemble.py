@@ -82,7 +82,8 @@ def _forest(node: Node, features: int, targets: int, dtype: np.dtype) -> Forest:
 
 
 def _column(node: Node, name: str, bound: int, count: int | None = None) -> Array:
-    """Return a list of integers in [0, bound), which is as long as `count` says or not empty."""
+    """Return a list of integers in [0, bound) with `count` entries, or if that is None any but
+    0."""
     found = np.array(node.integers(name), np.int64)
     if len(found) != count if count is not None else not len(found):
         node.fail(f"{name} has {len(found)} elements, expected {count or 'at least one'}")
