@@ -143,7 +143,7 @@ def _scanned(e: Emitter, op: ScanOp, source: Tensor, target: StoredTensor) -> St
 def _selected(
     e: Emitter, op: TopKOp | SizedTopKOp, source: Tensor, targets: Sequence[StoredTensor]
 ) -> Step:
-    """Select k elements for each index of the other dims, each the first after the last one found."""
+    """Select k elements for each index of the other dims, each the first after the previous one."""
     dim, k, type = op.dim.value.data, op.count, source.element_type
     others = (*source.extents[:dim], *source.extents[dim + 1 :])
     largest = bool(op.largest.value.data)
