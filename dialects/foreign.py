@@ -1,7 +1,7 @@
 """Dialects of other projects that are read to be converted: nothing is checked when they are read.
 
-Their attributes stay text, and their ops are known by name alone: the pass that converts them says
-what is wrong.
+Their attributes stay text, and their ops are known only by name: the pass that converts them
+reports errors.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ OpT = TypeVar("OpT", bound="ForeignOp")
 
 
 class TextAttr(ParametrizedAttribute):
-    """An attribute of the dialect: what stands in its angle brackets."""
+    """An attribute of the dialect: the text in its angle brackets."""
 
     text: StringAttr = param_def()
 

@@ -48,7 +48,7 @@ _BASES: dict[type[Attribute], str] = {
 }
 """The names that upstream gives attributes and types of xDSL."""
 UPSTREAM_NAMES = {name.strip('"'): attribute for attribute, name in _BASES.items()}
-"""The attributes and types of xDSL by what upstream calls them."""
+"""xDSL's attributes and types by their upstream names."""
 
 
 def export_irdl(dialect: Dialect) -> str:
@@ -93,7 +93,7 @@ class _Definition:
         return name
 
     def use(self, op: str, entries: Iterable[str], brackets: str = "()") -> None:
-        """Add a line that says what values are for, if there are any."""
+        """Add a line that names the kinds of values, if there are any."""
         if listed := ", ".join(entries):
             self.lines.append(f"{op} {brackets[0]}{listed}{brackets[1]}")
 

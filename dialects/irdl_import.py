@@ -1,4 +1,4 @@
-"""Dialects of IRDL text as dialects of xDSL, with what IRDL says checked by xDSL's verifier.
+"""Dialects of IRDL text as dialects of xDSL, whose verifier checks the constraints.
 
 xDSL's own interpreter of IRDL leaves out variadics, attributes, regions and several constraints,
 so that definitions are translated here. Ops are read and printed in their generic form.

@@ -34,7 +34,7 @@ class CachingPrinter(Printer):
     def __init__(self, *, generic: bool = False, debuginfo: bool = False) -> None:
         self._buffer = StringIO()
         super().__init__(self._buffer, print_generic_format=generic, print_debuginfo=debuginfo)
-        # The attribute stands beside its text, so that its identity is not used again.
+        # The attribute is stored with its text, so that its identity is not reused.
         self._texts: dict[int, tuple[Attribute, str]] = {}
 
     @property

@@ -26,7 +26,7 @@ class AccumulatingOp(IRDLOperation):
     def sum_type(self, *operands: Attribute) -> Attribute:
         """Return the element type of the result for operands of these types.
 
-        Raises VerifyException where they are not of one type, or not narrower integers.
+        Raises VerifyException if they differ in type, or are no narrower integers.
         """
         wider = self.accumulator
         require_computed(operands[0])

@@ -175,7 +175,7 @@ COMPUTE_TYPES: Mapping[str, type[Attribute]] = {
 """The types that devices may compute in by themselves, by name."""
 
 PROFILE_KEY_NAMES = ("condition", "then", "else", "default", "enter", "next")
-"""`braid.profile_keys` may hold these beside the numbers of cases."""
+"""`braid.profile_keys` may hold these in addition to the numbers of cases."""
 
 _SIZE_CHECK = '{size = #braid.sizes<["n - 4"]>, message = "…"}'
 

@@ -41,7 +41,8 @@ SPECIALIZED = "braid.specialized"
 PHASE = "braid.phase"
 """On a function: its number among the phases of a model whose data decide sizes."""
 PHASE_OUTPUTS = "braid.phase_outputs"
-"""On the module: for each output of such a model a pair, its name and that of a phase's value."""
+"""On the module: for each output of such a model a pair of its name and the name of a phase's
+value."""
 SYMBOLS = "braid.symbols"
 """On a function: what is assumed of each symbol that sizes of its types use, by name:
 `{batch = #braid.symbol<{min = 1 : i64}>}`."""
@@ -49,8 +50,8 @@ OPEN_OP = "braid.open_op"
 """On a plain op at likely sizes, the name and the attributes of the op with sizes that it is of."""
 
 OPEN_TYPES = "braid.open_types"
-"""On ops of a copy of a module that was made to decide at likely sizes: the types of operands and
-then of results as they are in the module, an array of types."""
+"""On ops of a copy of a module that was made to decide at likely sizes: an array of the types in
+the original module, operands first, then results."""
 SIZE_CHECKS = "braid.size_checks"
 """On a function: what its ops take for granted of sizes, and each run has to check, an array of
 `{size = #braid.sizes<["batch - count"]>, zero = true, message = "…"}`: without `zero` the size must
@@ -83,8 +84,8 @@ CLUSTER = "braid.cluster"
 COMPUTE_TYPE = "braid.compute_type"
 """On an op: the floating-point type that its device computes it in, such as `f16`."""
 TOLERANCE = "braid.tolerance"
-"""On an op or a function: by how much, ‖y − ref‖∞ / ‖ref‖∞, results may differ from what the model
-says, since the device computes in another type; a float."""
+"""On an op or a function: the relative error ‖y − ref‖∞ / ‖ref‖∞ that results may have, since the
+device computes in another type; a float."""
 MODEL_TYPE = "braid.model_type"
 """On a product: the type of its operands in the model, where it computes in another: `bf16`."""
 PRODUCT_TYPE = "braid.product_type"
@@ -93,8 +94,8 @@ HOST_STAGE = "braid.host_stage"
 """A unit attribute on a function of the host: it runs on the thread that launches it, and may
 launch others."""
 SLOTS = "braid.slots"
-"""On a launch: `array<i64>` of how many buffers each of its results has in a stream, which
-consecutive requests take in turn; 0 for one that is in the caller's buffer."""
+"""On a launch: `array<i64>` with the number of buffers of each result in a stream, which
+consecutive requests take in turn; 0 for a result in the caller's buffer."""
 STAGE_SECONDS = "braid.stage_seconds"
 """On a launch: seconds that it is expected to take, a float."""
 REQUESTS = "braid.requests"
@@ -103,7 +104,8 @@ REQUESTS = "braid.requests"
 # ---- How often ops run: annotate-profile ----
 
 PROFILE = "braid.profile"
-"""On the module: a unit attribute, it was profiled; what has no counts gets defaults."""
+"""On the module: a unit attribute that it was profiled; control flow without counts gets
+defaults."""
 PROFILE_KEYS = "braid.profile_keys"
 """On control flow: a dictionary of the ops whose executions tell about it (see `profile_keys`)."""
 BRANCH_PROBABILITY = "braid.branch_probability"
@@ -113,13 +115,13 @@ CASE_PROBABILITIES = "braid.case_probabilities"
 TRIP_COUNT = "braid.trip_count"
 """On loops: iterations each time that they are entered, a float."""
 CHECK_COUNT = "braid.check_count"
-"""On `scf.while`: runs of its first region each time that it is entered, a float; without it that
-is the trip count and one."""
+"""On `scf.while`: runs of its first region per entry, a float; by default the trip count plus
+one."""
 SECONDS = "braid.seconds"
 """On an op that was profiled: seconds of one run, a float."""
 LAYOUT_SECONDS = "braid.layout_seconds"
-"""On such an op: seconds of one run of its kernel by choice of layouts, a dictionary of such as
-`acdb,cdba->acdb` for two operands and a result."""
+"""On such an op: seconds of one run of its kernel by choice of layouts, a dictionary with keys such
+as `acdb,cdba->acdb` for two operands and a result."""
 MEASURED_WITH = "braid.measured_with"
 """On such an op: the names of all ops whose runs its times are of, an array of strings; without
 it, the op's own. The times belong to the group of all ops with these names."""
@@ -135,7 +137,7 @@ RECOMPUTE_SETS = "braid.recompute_sets"
 RECOMPUTE_OPERANDS = "braid.recompute_operands"
 """On a reader: for each operand the number of the set that it comes from, or -1."""
 RECOMPUTED = "braid.recomputed"
-"""On a copy: which one it is; it also keeps copies from being merged again."""
+"""On a copy: its number, which also keeps copies from being merged again."""
 
 # ---- How tensors are stored: select-layouts, select-storage ----
 
@@ -156,9 +158,9 @@ VIEW_OFFSET = "braid.view_offset"
 """On a slice: its result is the memory of its operand, from this byte on."""
 OVERLAP = "braid.overlap"
 """On a group, its call or its kernel: the number of the operand that may begin where the memory of
-the result does. The kernel has read every element of it by the time it writes over it."""
+the result does. The kernel has read every element of it before it overwrites the element."""
 
-# ---- In which order, and beside what: search-order, assign-inter-op-streams, select-splits ----
+# ---- Order and concurrency: search-order, assign-inter-op-streams, select-splits ----
 
 ORDER = "braid.order"
 """One `array<i64>` per block: the present positions of its ops, without the terminator."""
@@ -191,7 +193,8 @@ STATUS = "braid.status"
 """On a kernel's function: the symbol of what tells whether it has failed; see `KernelNeeds`."""
 
 STREAMS = "braid.streams"
-"""On a function: what a chip runs of it, each with text, seconds and expected executions."""
+"""On a function: the streams that a chip runs for it, each with text, seconds and expected
+executions."""
 STREAM = "braid.stream"
 """On a group and its kernel: the stream that computes it on a chip; see `StreamedGroup`."""
 
@@ -226,8 +229,8 @@ WEIGHTS_OFFSET = "braid.weights_offset"
 EXPANDED_BYTES = "braid.expanded_bytes"
 """On a function: bytes of the weights that are expanded when the model is loaded."""
 STORED_BUFFER = "braid.stored_buffer"
-"""On a constant or parameter in the space `expanded`: where in the weights it is stored as it is
-before it is expanded."""
+"""On a constant or parameter in the space `expanded`: where it is stored in the weights, before it
+is expanded."""
 STORED_TYPE = "braid.stored_type"
 """Beside `braid.stored_buffer`: the element type in which it is stored, if that differs."""
 

@@ -119,7 +119,7 @@ def layout_of(tensor: Attribute) -> Layout:
     """Return the layout of a tensor of this type, row-major where the type does not say."""
     tensor_type = cast("TensorType[Any]", tensor)
     encoding = tensor_type.encoding
-    # Asked first, since it is by far the cheapest to say no to: no other class inherits from it.
+    # Checked first, since the check is the cheapest one: no other class inherits from it.
     if not isinstance(encoding, NoneAttr) and isinstance(encoding, LayoutAttr | SizedLayoutAttr):
         return encoding.layout
     return Layout.row_major(tensor_type.get_num_dims())

@@ -114,15 +114,15 @@ class TensorOp(IRDLOperation, ABC):
     def tile(self, box: Box) -> Tile | None:
         """Return how the iterations `box` are computed; None where parts like it cannot be.
 
-        Dims of the iteration domain behind those of `box` are whole.
+        Dims of the iteration domain after those of `box` are whole.
         """
         return None
 
     def tiled(self, tile: Tile, box: Box, operands: Sequence[SSAValue]) -> Operation:
         """Return the op of this kind that computes `tile`, not inserted; its types have no layouts.
 
-        `operands` are the slices of those that are read. Partial results of reduced dims are as
-        large as the whole ones.
+        `operands` are the slices of those that are read. Partial results of reduced dims have the
+        size of whole ones.
         """
         results: list[AnyTensor] = []
         for index in range(len(self.results)):
@@ -280,7 +280,7 @@ def shape_of(value: SSAValue) -> tuple[int, ...]:
 
 
 def extents_of(value: SSAValue) -> tuple[Extent, ...]:
-    """Return the logical shape with the sizes of open dims, DYNAMIC where there is none."""
+    """Return the logical shape with the sizes of open dims, DYNAMIC for unknown ones."""
     return extents_of_type(cast(AnyTensor, value.type))
 
 
@@ -292,7 +292,7 @@ def element_type_of(value: SSAValue) -> Attribute:
 def verify_extents(value: SSAValue) -> None:
     """Raise VerifyException for a tensor whose sizes are not those of its open dims.
 
-    Also for an extent below 0 other than that of an open dim.
+    Fails, too, for a negative extent that does not mark an open dim.
     """
     type = value.type
     if not isinstance(type, TensorType):

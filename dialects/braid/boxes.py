@@ -102,7 +102,7 @@ def _as_run(box: Sequence[Range], shape: Sequence[int]) -> Range | None:
 
 
 def _as_box(run: Range, shape: Sequence[int]) -> list[Range] | None:
-    """Return the box with the elements of a run, None if there is none."""
+    """Return the box with the elements of a run, None if they are no box."""
     start, size = run
     if not shape:
         return []

@@ -80,7 +80,7 @@ class BufferAttr(ParametrizedAttribute):
 
     @property
     def output_number(self) -> int | None:
-        """Of which output this is the memory; None for other spaces."""
+        """The number of the output to which this memory belongs; None for other spaces."""
         kind, _, number = self.space.data.partition(":")
         return int(number.partition(":")[0]) if kind == "output" else None
 

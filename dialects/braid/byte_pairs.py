@@ -1,11 +1,11 @@
 """Orders in which bytes of weights are multiplied in pairs, whose sums fit 16 bits. No IR.
 
 x86 multiplies unsigned bytes with signed ones and adds up two products at a time in 16 bits
-(`pmaddubsw`), where sums beyond 32767 saturate. Weights whose larger values are rare can be
-ordered along the reduction so that no two products of a pair do, whatever they are multiplied
-with: 255 · (w₀ + w₁) fits where the positive values of a pair add up to 128 at most, and so do
-the negative ones. Orders are within blocks of 16 bytes, as the machine shuffles them, and each
-chunk of columns has its own.
+(`pmaddubsw`), where sums beyond 32767 saturate. Weights whose larger values are rare can be ordered
+along the reduction so that no two products of a pair do, whatever they are multiplied with: 255 ·
+(w₀ + w₁) fits if the positive values of a pair add up to at most 128, and so do the negative ones.
+Orders are within blocks of 16 bytes, as the machine shuffles them, and each chunk of columns has
+its own.
 """
 
 from typing import Any
@@ -52,8 +52,9 @@ def shuffle_bytes(depth: int) -> int:
 def pair_orders(weight: Array) -> Array | None:
     """Return for every place the byte to take, per chunk of columns; None where no order fits.
 
-    `weight` is int8[columns, positions, depth], with an even depth; bytes of a pair have the
-    places 2i and 2i + 1. The result is int64[chunks, depth]; bytes of less than a block have none.
+    `weight` is int8[columns, positions, depth], with an even depth; bytes of a pair have the places
+    2i and 2i + 1. The result is int64[chunks, depth]; bytes beyond the last whole block have no
+    order.
     """
     columns, positions, depth = weight.shape
     if depth < SHUFFLED:
@@ -76,8 +77,7 @@ def pair_orders(weight: Array) -> Array | None:
 def shuffles(orders: Array) -> Array:
     """Return the orders as operands of `pshufb`: uint8[chunks, shuffle_bytes(depth)].
 
-    The last block is of the last 16 bytes, of which those that belong to it come first, and
-    then zeros.
+    The last block consists of the last 16 bytes: its own come first, and then zeros.
     """
     chunks, depth = orders.shape
     begins = [min(begin, depth - SHUFFLED) for begin in range(0, depth, SHUFFLED)]

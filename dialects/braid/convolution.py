@@ -210,8 +210,8 @@ class ConvOp(AccumulatingOp, WindowedOp, StructuredOp):
     def tile_attributes(self, box: Box, reads: Reads) -> Mapping[str, Attribute] | None:
         """Return the padding that is left and the number of whole groups.
 
-        The result is None if the box cuts a group. Zeros are left out, so that tiles are computed
-        alike.
+        The result is None if the box cuts a group. Zeros are omitted, so that tiles have equal
+        attributes.
         """
         left = {**padding_of(reads), **self._without_zeros}
         if (groups := self.groups.value.data) == 1:

@@ -1,8 +1,8 @@
 """An op that makes sizes of data, and the phases of a model whose data decide sizes.
 
-Where results have as many elements as the data say (`NonZero`, `Compress`, `Range` of a computed
-limit), shapes cannot be known before the model runs. Such a model runs in *phases*: functions that
-run in sequence, each an ordinary model with open dims. Results of one phase are arguments of later
+If data decide the number of a result's elements (`NonZero`, `Compress`, `Range` of a computed
+limit), shapes are unknown until the model runs. Such a model runs in *phases*: functions that run
+in sequence, each an ordinary model with open dims. Results of one phase are arguments of later
 ones, by name. An argument with `braid.value_sizes` has sizes as its elements.
 
 ```mlir

@@ -107,7 +107,7 @@ def is_float(element_type: Attribute) -> bool:
 
 
 def holds_floats(dtype: "np.dtype[Any]") -> bool:
-    """Return whether this numpy type is of floating-point numbers, those of ml_dtypes included.
+    """Return whether this numpy type is a floating-point type, including those of ml_dtypes.
 
     numpy itself knows those of ml_dtypes neither as floats nor as integers.
     """
@@ -131,7 +131,7 @@ def is_computed_integer(element_type: Attribute) -> bool:
 def is_stored_only(element_type: Attribute) -> bool:
     """Return whether tensors of this type are moved and bitcast, but not computed with.
 
-    Elements of these types take a byte each, with their bits in the low ones.
+    Elements of these types take a byte each, with the value in its low bits.
     """
     if isinstance(element_type, IntegerType):
         return cast(IntegerType, element_type).width.data in (2, 4)
@@ -162,7 +162,7 @@ def from_numpy(dtype: npt.DTypeLike) -> Attribute:
 
 
 def bytes_of(element_type: Attribute) -> int:
-    """Return the bytes of one element in memory; a bool takes a whole byte."""
+    """Return the bytes of one element in memory; a bool takes one byte."""
     return to_numpy(element_type).itemsize
 
 
@@ -207,7 +207,7 @@ def dense_fault(dense: DenseIntOrFPElementsAttr) -> str | None:
 def dense_is_splat(dense: DenseIntOrFPElementsAttr) -> bool:
     """Return whether there are elements and all have the same bits.
 
-    xDSL's own method takes 0 and -0 for the same, and fails where there are none.
+    xDSL's own method treats 0 and -0 as equal, and fails for empty attributes.
     """
     bits, width = dense.data.data, dense.get_element_type().compile_time_size
     return len(bits) > 0 and bits == bits[:width] * (len(bits) // width)

@@ -50,8 +50,8 @@ class Expansion:
 def expansion_of(shape: Sequence[int], layout: Layout, stored: np.dtype[Any]) -> Expansion | None:
     """Return how a weight of f32 is expanded whose values `stored` holds; None if not at all.
 
-    Expanded are Winograd's transformed windows, whose rows and columns are stored one behind the
-    other and which take 16 or 36 elements for 9, and numbers of 16 bits.
+    These are Winograd's transformed windows, which take 16 or 36 elements instead of 9 and are
+    stored untransformed, and 16-bit numbers.
     """
     plain = layout.untransformed
     if layout.pairs or math.prod(shape) * np.dtype(np.float32).itemsize < LEAST_BYTES:

@@ -9,8 +9,8 @@ class FailOp(IRDLOperation):
     """Fail the run with `message` where this op is reached; the model's results are no values.
 
     It stands in branches that could not be imported. It has an effect, so that it is neither
-    erased, nor merged, nor moved out of its branch; what follows it in its block gives values of
-    the types that users expect, whatever they are.
+    erased, nor merged, nor moved out of its branch; the ops after it in its block only provide
+    values of the expected types.
 
     ```mlir
     braid.fail "the branch needs a window of 5 on 4 elements"

@@ -38,8 +38,8 @@ from braid.dialects.braid.tiling import Tile
 class FoldDim:
     """One spatial dim: tap w of block i belongs to the place stride · i + dilation · w - low.
 
-    There are `size` taps, `count` blocks, and `extent` places from 0 on; elements outside of these
-    belong to none.
+    There are `size` taps, `count` blocks, and `extent` positions from 0 on; elements at other
+    positions are ignored.
     """
 
     size: int
@@ -51,7 +51,7 @@ class FoldDim:
 
     @property
     def padded(self) -> int:
-        """Return the places from the one where the first block begins to the last one."""
+        """Return the positions from the beginning of the first block to the end of the last one."""
         reach = self.stride * (self.count - 1) + self.dilation * (self.size - 1) + 1
         return max(self.low + self.extent, reach if self.count else 0)
 
@@ -60,12 +60,12 @@ class FoldDim:
 class FoldOp(DecomposableOp):
     """The sums of the elements of blocks that belong to the same place of an image.
 
-    Operand: `[N, C · block…, count…]`, of each channel the elements of a block, in row-major order,
-    and for each of these `count…` blocks. Result: `[N, C, image…]`, where element w of block i is
-    added to the place stride · i + dilation · w - pad_low, if there is one.
-    All lists have one entry per spatial dim. Sums of 16-bit floats are computed in f32.
-    Fails verification for lists of other lengths, no positive extents, strides or dilations, open
-    spatial dims and channels that are not of whole blocks.
+    Operand: `[N, C · block…, count…]`, for each channel the elements of a block in row-major order,
+    each for `count…` blocks. Result: `[N, C, image…]`, where element w of block i is added to the
+    place stride · i + dilation · w - pad_low, if there is one. All lists have one entry per spatial
+    dim. Sums of 16-bit floats are computed in f32. Fails verification for lists of other lengths,
+    no positive extents, strides or dilations, open spatial dims and channels that are not of whole
+    blocks.
 
     ```mlir
     %y = braid.fold %x {block = array<i64: 2, 2>, image = array<i64: 4, 6>,

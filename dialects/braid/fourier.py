@@ -38,7 +38,7 @@ class FftOp(DecomposableOp):
 
     The last dim of a tensor of f32 or f64 holds real and imaginary parts: it is 2, or 1 of real
     numbers. `kind` is `fft`, Σ x[j] · exp(-2πi j k / length) for each k; `ifft`, its inverse,
-    divided by `length`; both of real or complex numbers, to complex ones. `rfft` is the first
+    divided by `length`; both map real or complex numbers to complex ones. `rfft` is the first
     length / 2 + 1 elements of the `fft` of real numbers. `irfft` is its inverse; it ignores the
     imaginary part of the first element and, if `length` is even, of the last one. Transforms along
     several dims are a chain of these. `length` is the extent of `dim` in the real or complex
@@ -61,7 +61,8 @@ class FftOp(DecomposableOp):
 
     @staticmethod
     def get(input: SSAValue | Operation, kind: str, dim: int, length: int | None = None) -> "FftOp":
-        """Build the op; `length` is by default that of the operand, or for `irfft` the even one.
+        """Build the op; `length` is by default that of the operand, or for `irfft` the even one of
+        the two possible lengths.
 
         Raises UnsupportedError if it is not given and the operand's extent is open.
         """

@@ -9,7 +9,7 @@ Complexes = npt.NDArray[np.complex128]
 def roots_of_unity(exponents: npt.ArrayLike, order: int) -> Complexes:
     """Return exp(-2πi e / order) for each integer e, in double precision.
 
-    Exponents are reduced to one turn first, so that large ones lose nothing.
+    Exponents are first reduced to one turn, so that large ones lose no precision.
     """
     reduced = np.asarray(exponents, np.int64) % order
     angles = (-2 * np.pi / order) * np.where(2 * reduced > order, reduced - order, reduced)
@@ -23,7 +23,8 @@ def chirp(length: int) -> Complexes:
 
 
 def chirp_filter(length: int, padded: int) -> Complexes:
-    """Return the spectrum of what chirps are convolved with, of `padded` ≥ 2 · length - 1 places.
+    """Return the spectrum of the sequence with which chirps are convolved, of `padded` ≥ 2 · length
+    - 1 elements.
 
     It is the transform of the conjugate chirp, which goes round the end to negative places.
     """

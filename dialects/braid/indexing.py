@@ -121,7 +121,7 @@ class GatherOp(GatherBase):
 
 @irdl_op_definition
 class GatherElementsOp(GatherBase):
-    """Element `indices[i]` along `dim` of `data`, the other dims being those of i.
+    """Element `indices[i]` along `dim` of `data`, with the other coordinates of i.
 
     Operands: data, and indices of the same rank whose other extents are no larger; integers in
     [-D, D), negative ones count from the end. Result: the indices' shape.
@@ -272,7 +272,7 @@ def require_addressed(extents: Sequence[Extent], shape: Sequence[Extent]) -> Non
 
 
 def nearest_index(indices: Array, extent: int) -> Array:
-    """Return the indices, and for those outside of a dim the nearest ones that lie inside.
+    """Return the indices, clamped to the dim.
 
     Indices below 0 count from the end of the dim, and stay below 0.
     """

@@ -1,13 +1,13 @@
 """Parse oneDNN-style layout tags and compute their index mathematics. No IR.
 
-A tag lists the dims of storage from outermost to innermost. Letters are logical dims (`a` is
-dim 0); a capital says that the dim is split into blocks, whose inner dims follow as a size and
-a letter: `abcd` = NCHW, `acdb` = NHWC, `aBcd16b` = NCHW16c, `ba` = column-major. Blocked dims
-are padded to whole blocks and the tail is zero. The suffix `:buffer` marks linear memory as
-opposed to a device's tiled memory. The suffix `:winograd4` says that the last two dims hold
-windows of a convolution as they are multiplied for 4 × 4 results at once (see `winograd`). The
-suffix `:pairs` says that the bytes of the last block's dim are in orders of their own, whose
-products can be added up in pairs (see `byte_pairs`); the orders follow the blocks.
+A tag lists the dims of storage from outermost to innermost. Letters are logical dims (`a` is dim
+0); a capital says that the dim is split into blocks, whose inner dims follow as a size and a
+letter: `abcd` = NCHW, `acdb` = NHWC, `aBcd16b` = NCHW16c, `ba` = column-major. Blocked dims are
+padded to whole blocks and the tail is zero. The suffix `:buffer` marks linear memory as opposed to
+a device's tiled memory. The suffix `:winograd4` says that the last two dims hold the windows of a
+convolution, transformed for 4 × 4 results at once (see `winograd`). The suffix `:pairs` says that
+the bytes of the last block's dim are in orders of their own, whose products can be added up in
+pairs (see `byte_pairs`); the orders follow the blocks.
 
 Source of the notation: oneDNN developer guide, "Understanding Memory Formats".
 """
@@ -77,7 +77,7 @@ class InvalidLayout(ValueError):
 
 
 class AbstractLayoutError(UnsupportedError, InvalidLayout):
-    """An abstract layout was asked how a tensor is stored, which nobody knows."""
+    """An abstract layout was asked for its storage, which is unknown."""
 
 
 class TransformedLayoutError(UnsupportedError, InvalidLayout):
@@ -93,7 +93,7 @@ class Layout:
     """
 
     tag: str
-    """Says all that the other fields do, but for the strides."""
+    """Equivalent to the other fields, except for the strides."""
     _dims: tuple[StorageDim, ...] | None = field(compare=False)
     is_buffer: bool = field(compare=False)
     strides: tuple[int, ...] | None = field(default=None, compare=False)
@@ -185,7 +185,7 @@ class Layout:
 
     @property
     def is_transformed(self) -> bool:
-        """True if what is stored depends on what the elements are, which has to be known."""
+        """True if the storage depends on the values of the elements, which must then be known."""
         return bool(self.winograd) or self.pairs
 
     @property
@@ -218,7 +218,7 @@ class Layout:
 
     @property
     def pair_dims(self) -> tuple[int, int]:
-        """The dims of columns and of pairs, which the last two blocks are of, where `pairs`."""
+        """The dims of columns and of pairs to which the last two blocks belong, if `pairs`."""
         return self._stored[-2].dim, self._stored[-1].dim
 
     @cached_property

@@ -48,8 +48,8 @@ def sum_measured(into: Operation, members: Sequence[Operation]) -> None:
     """Give `into`, which has the names of its `members`, their times: each kernel's once.
 
     It gets none where a member with a name was not measured, or where a kernel did more than the
-    members do together. Members without names came by rewriting, as parts of the others. Times in
-    layouts are those of a kernel as a whole, and do not add up.
+    members do together. Members without names came by rewriting, as parts of the others. Times by
+    layout are those of a kernel as a whole, and do not add up.
     """
     kernels: dict[frozenset[str], Operation] = {}
     for op in members:

@@ -39,7 +39,7 @@ Cost = float | Mapping[str, float]
 
 @irdl_op_definition
 class OpaqueOp(TensorOp):
-    """An op known by name and by what is declared about it; passes take it like any other.
+    """An op known by its name and its declared properties; passes treat it like any other.
 
     - `cost`: a float, seconds of one run, or a dictionary from resource (a unit or a memory of
       the target; `seconds`) to a number;
@@ -81,7 +81,7 @@ class OpaqueOp(TensorOp):
         cost: Cost | None = None,
         attributes: Mapping[str, Attribute] | None = None,
     ) -> "OpaqueOp":
-        """Build an opaque op; `attributes` are added as they are."""
+        """Build an opaque op; `attributes` are added unchanged."""
         data = {"kind": StringAttr(kind), **(attributes or {})}
         if cost is not None:
             data["cost"] = cost_attribute(cost)

@@ -24,7 +24,7 @@ def ordered_ops(block: Block) -> list[Operation]:
 def has_fixed_place(op: Operation) -> bool:
     """Return whether `op` has side effects, and may not change places with other such ops.
 
-    A launch writes its results alone, and what has to come before or behind it reads its token.
+    A launch writes only its results, and ops that must follow it read its token.
     """
     if isinstance(op, LaunchOp | AwaitOp) or is_side_effect_free(op):
         return False
@@ -34,7 +34,7 @@ def has_fixed_place(op: Operation) -> bool:
 
 
 def set_ordered_ops(block: Block, ops: Sequence[Operation]) -> None:
-    """Replace the ops of `block` that have a position by `ops`, of which some may be new."""
+    """Replace the ops of `block` that have a position by `ops`, some of which may be new."""
     for op in ordered_ops(block):
         op.detach()
     terminator = block.last_op

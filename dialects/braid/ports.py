@@ -55,7 +55,7 @@ def boundary_attribute(
 ) -> DictionaryAttr:
     """Return `braid.boundary`.
 
-    Text is a unit attribute, a mapping the array of its keys, and what is drawn a string.
+    Text is a unit attribute, a mapping the array of its keys, and a random input a string.
     """
     kinds = {
         side: DictionaryAttr({name: _kind_attribute(kind) for name, kind in ports.items()})

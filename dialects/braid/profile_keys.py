@@ -2,8 +2,8 @@
 
 An `scf.if` has the keys `condition`, `then` and `else`, an `scf.index_switch` `condition`,
 `default` and the number of each case, a loop `enter` and `next`; each names an op whose executions
-tell about the control flow. Rewriting may remove or merge those ops, so braid's own profile counts
-regions besides, under names derived from the keys, or from the op's own name where it has none.
+tell about the control flow. Rewriting may remove or merge those ops, so braid's own profile also
+counts regions, under names derived from the keys, or from the op's own name if it has no keys.
 """
 
 from collections import Counter
@@ -43,8 +43,8 @@ def write_profile_keys(module: ModuleOp) -> None:
 
     The first named op of a branch, and the one that makes the condition, tell about it, where no
     other op has their names. Control flow without such an op is named by its function and its
-    position there (`main/if0/then`); braid's own profile counts its regions under this name. So do
-    loops: ops in their bodies are found by name (see `annotate-profile`).
+    position there (`main/if0/then`); braid's own profile counts its regions under this name. The
+    same holds for loops: ops in their bodies are found by name (see `annotate-profile`).
     """
     known = Counter(name for op in module.walk() for name in names_of(op))
     for function in module.ops:

@@ -164,7 +164,7 @@ class DequantizeOp(QuantizationOp):
 
 @irdl_op_definition
 class RequantizeOp(QuantizationOp):
-    """Elementwise: integers of one scale in another one, without floating point.
+    """Elementwise: converts integers from one scale to another, without floating point.
 
     Operands: x, the multiplier m and the shift s, i32, and the zero point, whose type (i8, ui8,
     i16, ui16) is the result's. The result is x · m / 2^s, rounded to an integer, plus the zero

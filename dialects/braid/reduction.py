@@ -99,8 +99,8 @@ def reduce_stage(
 ) -> Stage:
     """Return the stage that reduces `dims` of `source`, of this shape, to 1 each.
 
-    Dims: those of the result (the reduced ones are there with one iteration), then the reduced
-    dims in the order of `dims`. `body` is on the element read, the element itself by default.
+    Dims: those of the result (reduced ones have one iteration), then the reduced dims in the order
+    of `dims`. `body` is on the element read, the element itself by default.
     """
     rank = len(shape)
     reduced = {dim: rank + position for position, dim in enumerate(dims)}
@@ -169,7 +169,7 @@ class ReduceOp(AccumulatingOp, StructuredOp):
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """Return numpy's reduction; floats are summed in f64.
 
-        In f32 numpy would add elements that lie apart one by one.
+        In f32 numpy would add non-contiguous elements one by one.
         """
         x, kind = operands[0], self.kind.data
         initial: Any = neutral_of(kind, self.result_type().element_type)

@@ -26,7 +26,7 @@ def to_storage(array: Array, layout: Layout) -> Array:
 
 
 def store(array: Array, layout: Layout, out: Array) -> None:
-    """Write what `to_storage` returns to `out`, which has the shape of storage.
+    """Write the result of `to_storage` to `out`, which has the shape of storage.
 
     Raises BraidError where bytes cannot be ordered in pairs.
     """
@@ -66,7 +66,7 @@ def _store_transformed(array: Array, layout: Layout, out: Array) -> None:
 
 
 def view_as_stored(array: Array, layout: Layout) -> Array:
-    """Return the elements where they are stored, by strides: only what is padded is copied."""
+    """Return the elements in place, by strides: only padded tensors are copied."""
     padding = [(0, -size % layout.block(dim)) for dim, size in enumerate(array.shape)]
     padded = np.pad(array, padding) if any(high for _, high in padding) else array
     split = padded.reshape(_split_shape(array.shape, layout))

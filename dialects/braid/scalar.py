@@ -70,7 +70,7 @@ Scalar: TypeAlias = Argument | Literal | SizeNumber | Position | Apply | Load
 
 
 def walk(body: Scalar) -> Iterator[Scalar]:
-    """Yield every node of the expression, arguments before what uses them."""
+    """Yield every node of the expression, arguments before their users."""
     for inner in _inner(body):
         yield from walk(inner)
     yield body

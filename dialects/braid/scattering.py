@@ -88,7 +88,7 @@ class ScatterOp(TensorOp):
 
 @irdl_op_definition
 class ScatterElementsOp(ScatterOp):
-    """`data` with `updates[i]` at index `indices[i]` along `dim`, the other dims being those of i.
+    """`data` with `updates[i]` at index `indices[i]` along `dim`, with the other coordinates of i.
 
     Operands: data, indices (integers in [-D, D), negative ones count from the end) and updates,
     all of one rank; indices and updates have one shape, no larger than data outside `dim`.

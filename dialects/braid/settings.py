@@ -1,4 +1,4 @@
-"""The settings of a module: `braid.settings`, which is all that bears on what passes do with it."""
+"""The settings of a module: `braid.settings`, on which alone the effect of passes depends."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -76,7 +76,7 @@ def settings_of(op: Operation) -> Settings:
 
 
 def write_settings(module: ModuleOp, given: Mapping[str, object]) -> None:
-    """Write the settings that are `given` on `module`, beside those that it says itself.
+    """Write the `given` settings on `module`, in addition to those that it has.
 
     A module without the attribute has the settings of the environment; default settings need no
     attribute. Raises BraidError for a setting, or a variable of the environment, with a value that

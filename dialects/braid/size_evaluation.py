@@ -65,7 +65,7 @@ def evaluate_sizes(
 ) -> list[Array] | None:
     """Return the results of an op on numbers and sizes, None where they are left to the model.
 
-    What is `known` of the symbols decides which way a quotient is rounded, and comparisons. Bools
+    The `known` facts about the symbols decide comparisons, and how quotients are rounded. Bools
     are `int` and sizes of 0 and 1.
     """
     kinds = [element_type_of(value) for value in (*op.operands, *op.results)]
@@ -92,7 +92,7 @@ def is_integral(array: Array) -> bool:
 
 
 _INTEGERS = (i32, i64)
-"""Types that extents fit; in narrower ones they would wrap around."""
+"""Types that are wide enough for extents; narrower ones would wrap around."""
 _WIDTHS: dict[Attribute, int] = {f32: 32, f64: 64}
 _FLOAT_OPS = {"add": "add", "sub": "sub", "mul": "mul", "div": "div", "sqrt": "sqrt"} | {
     name: name for name in ("floor", "ceil", "round")
@@ -144,7 +144,7 @@ _MOVEMENT = (BroadcastOp, ConcatOp, GatherOp, ReshapeOp, SliceOp, TransposeOp)
 
 
 def _decided(op: TensorOp, operands: Sequence[Array], known: Assumptions) -> list[Array] | None:
-    """Return bools: a plain array where all of them are decided, else one of sizes of 0 and 1."""
+    """Return bools: a plain array if all of them are decided, else one of sizes that are 0 or 1."""
     if isinstance(op, _MOVEMENT):
         return list(op.evaluate(*operands))
     rule = LOGIC.get(op.ROW.name) if isinstance(op, ElementwiseOp) else None
@@ -155,7 +155,7 @@ def _decided(op: TensorOp, operands: Sequence[Array], known: Assumptions) -> lis
 
 
 def _map(function: Callable[..., Extent | None], operands: Sequence[Array]) -> Array | None:
-    """Return a function of each element, None where it has no value for one of them.
+    """Return a function of each element, None if it has no value for one of them.
 
     Nor where 64 bits may not hold it: what the model computes wraps around, and sizes do not.
     """

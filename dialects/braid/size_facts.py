@@ -1,4 +1,4 @@
-"""Questions that the inference of types asks about extents, and what it takes for granted.
+"""Questions of type inference about extents, and its assumptions.
 
 A rule of shapes holds for numbers or does not. A fact about sizes may hold only for some values of
 their symbols: it is then assumed, and each run checks it (`collect-size-checks`).
@@ -28,7 +28,7 @@ class SizeFact:
 
     @property
     def size(self) -> Extent:
-        """Return what is 0 where they are equal, or not negative where left is at most right."""
+        """Return a size that is 0 if they are equal, or not negative if left is at most right."""
         return self.left - self.right if self.is_equality else self.right - self.left
 
     def __str__(self) -> str:
@@ -41,7 +41,7 @@ _granted: ContextVar[dict[SizeFact, None] | None] = ContextVar("granted_sizes", 
 
 @contextmanager
 def collecting_facts() -> Generator[dict[SizeFact, None]]:
-    """Collect what is taken for granted within the `with` block though nothing proves it."""
+    """Collect the assumptions within the `with` block that nothing proves."""
     facts: dict[SizeFact, None] = {}
     token = _granted.set(facts)
     try:
@@ -51,7 +51,7 @@ def collecting_facts() -> Generator[dict[SizeFact, None]]:
 
 
 def may_equal(a: Extent, b: Extent) -> bool:
-    """Return whether two extents have the same value for some sizes, which is taken for granted."""
+    """Return whether two extents may be equal for some sizes; this is then assumed."""
     if a == b or DYNAMIC in (a, b):
         return True
     if isinstance(a, int) and isinstance(b, int):
@@ -60,7 +60,7 @@ def may_equal(a: Extent, b: Extent) -> bool:
 
 
 def may_be_at_most(a: Extent, b: Extent) -> bool:
-    """Return whether an extent is at most another for some sizes; this is taken for granted."""
+    """Return whether an extent may be at most another for some sizes; this is then assumed."""
     if DYNAMIC in (a, b):
         return True
     if isinstance(a, int) and isinstance(b, int):
@@ -87,7 +87,7 @@ def _may_be(answer: Answer, fact: SizeFact) -> bool:
 
 
 def total(extents: Iterable[Extent]) -> Extent:
-    """Return the sum of extents, DYNAMIC where one of them is."""
+    """Return the sum of extents, DYNAMIC if one of them is."""
     found: Extent = 0
     for extent in extents:
         if extent == DYNAMIC:

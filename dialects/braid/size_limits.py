@@ -1,4 +1,4 @@
-"""The largest tensors and tables: extents come from models, which nobody trusts."""
+"""The largest tensors and tables: extents come from models, which are not trusted."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from braid.dialects.braid.layout import DYNAMIC, MOST_DIMS
 from braid.support.sizes.expression import Extent
 
 MOST_ELEMENTS = 2**56
-"""Of a tensor: its bytes, and those between two of its elements, are then an int64."""
+"""The limit of a tensor: its bytes, and the distance of two of its elements, then fit int64."""
 
 
 def require_extents(shape: Sequence[Extent]) -> None:
@@ -34,14 +34,15 @@ def require_rank(rank: int) -> None:
 
 
 MOST_NUMBERS = 2**26
-"""Of a table that compilation makes of an op, such as where each output is read: 512 MiB of i64."""
+"""The limit of a table that compilation computes for an op, such as where each output is read: 512
+MiB of i64."""
 
 
 def require_table(numbers: int, what: str) -> None:
     """Raise VerifyException if a table of an op has more than `MOST_NUMBERS` entries.
 
-    Whatever allocates in proportion to an extent, without being a tensor of the model, asks first:
-    extents come from models, which nobody trusts.
+    Code that allocates in proportion to an extent, except for the model's tensors, checks first:
+    extents come from models, which are not trusted.
     """
     if numbers > MOST_NUMBERS:
         raise VerifyException(

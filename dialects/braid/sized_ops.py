@@ -1,7 +1,7 @@
-"""Ops with sizes as attributes, of which plain ops are made once all of these are numbers.
+"""Ops with sizes as attributes, which become plain ops once all of these are numbers.
 
 They have no structure: what addresses elements by attributes sees numbers only. The CPU's fallback
-has kernels of them.
+has kernels for them.
 """
 
 import math
@@ -281,6 +281,6 @@ def _numbers(sizes: SizesAttr) -> list[int] | None:
 
 
 def _all_numbers(extents: Sequence[Extent]) -> list[int] | None:
-    """Return the extents where all of them are numbers."""
+    """Return the extents if all of them are numbers."""
     numbers = [extent for extent in extents if isinstance(extent, int)]
     return numbers if len(numbers) == len(extents) else None

@@ -91,7 +91,7 @@ class SizesAttr(ParametrizedAttribute):
 
 
 def _canonical(texts: Sequence[str], parser: AttrParser) -> ArrayAttr[StringAttr]:
-    """Return texts of sizes in their one form; a text that is no size is an error there."""
+    """Return texts of sizes in their canonical form; a text that is no size is an error there."""
     try:
         return ArrayAttr([StringAttr(print_size(parse_size(text))) for text in texts])
     except SizeError as error:
@@ -129,7 +129,7 @@ def _parsed(texts: ArrayAttr[StringAttr]) -> tuple[Extent, ...]:
 class SizedLayoutAttr(ParametrizedAttribute):
     """The layout of a tensor with open dims, and the sizes of these, as the encoding of its type.
 
-    Verification fails for a tag that means nothing and for what is no size.
+    Verification fails for an unknown tag and for an invalid size.
 
     ```mlir
     tensor<?x64x56x56xf32, #braid.sized_layout<"aBcd16b", ["batch"]>>
@@ -188,7 +188,7 @@ class SizedLayoutAttr(ParametrizedAttribute):
 
 @irdl_attr_definition
 class SymbolAttr(ParametrizedAttribute):
-    """An attribute holds what is assumed of a symbol: its range, what divides it, likely values.
+    """An attribute holds the assumptions about a symbol: its range, its divisors, likely values.
 
     ```mlir
     #braid.symbol<{likely = array<i64: 1, 8>, max = 64 : i64, min = 1 : i64}>
@@ -201,7 +201,7 @@ class SymbolAttr(ParametrizedAttribute):
 
     @staticmethod
     def of(assumed: Assumed) -> "SymbolAttr":
-        """Return the attribute that says what is not assumed of every size."""
+        """Return the attribute with the assumptions that do not hold for every size."""
         entries: dict[str, Attribute] = {}
         if assumed.minimum:
             entries["min"] = IntegerAttr(assumed.minimum, i64)
@@ -226,7 +226,7 @@ class SymbolAttr(ParametrizedAttribute):
         )
 
     def verify(self) -> None:
-        """Fail for entries that there are not, and for ranges without values."""
+        """Fail for unknown entries, and for empty ranges."""
         for name, value in self.entries.data.items():
             if name not in ("min", "max", "multiple_of", "likely"):
                 raise VerifyException(
@@ -339,9 +339,9 @@ def has_open_dims(root: Operation) -> bool:
 def likely_sizes(root: Operation) -> dict[str, int]:
     """Return the value of each symbol inside of an op at which decisions are made.
 
-    It is the first that `braid.symbols` says is likely. Otherwise the first dim of a tensor of two
-    or more is a batch, of 1, the last two of four are sides, of 224, and others are sequences, of
-    128, each brought into its range; the first tensor with the symbol counts. The elements of an
+    It is the first that `braid.symbols` says is likely. By default the first of two or more dims is
+    a batch of 1, the last two of four dims are image sides of 224, and other dims are sequences of
+    128, each clamped to its range; the first tensor with the symbol counts. The elements of an
     input that are sizes count as the dims of a shape.
     """
     functions = [op for op in root.walk() if isinstance(op, FuncOp)]
@@ -369,7 +369,7 @@ def _first_likely(assumed: Assumed, guess: int) -> int:
 
 
 def extents_of_type(type: "TensorType[Any]") -> tuple[Extent, ...]:
-    """Return the extents; DYNAMIC for an open dim of which the type does not say the size."""
+    """Return the extents; DYNAMIC for an open dim without a size in its type."""
     shape = type.get_shape()
     if DYNAMIC not in shape:
         return shape
@@ -400,7 +400,7 @@ def sizes_of_type(type: "TensorType[Any]") -> SizesAttr | None:
 
 
 def verify_sizes(type: "TensorType[Any]") -> None:
-    """Raise VerifyException unless a type that says sizes has one for each open dim."""
+    """Raise VerifyException unless a type with sizes has one for each open dim."""
     encoding = type.encoding
     if isinstance(encoding, SizesAttr | SizedLayoutAttr):
         count, wanted = len(encoding.texts), type.get_shape().count(DYNAMIC)

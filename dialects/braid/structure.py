@@ -31,7 +31,7 @@ class OperandSource:
 
 @dataclass(frozen=True)
 class StageSource:
-    """The result of stage number `index`, which stands before the reader."""
+    """The result of stage number `index`, which precedes the reader."""
 
     index: int
 
@@ -136,7 +136,7 @@ def reduction(count: int) -> tuple[IteratorKind, ...]:
 
 
 def structure_fault(structure: Structure, op: Operation) -> str | None:
-    """Return what is wrong with `structure` as that of `op`, None if nothing is."""
+    """Return the error in `structure` as that of `op`, None if there is none."""
     for index, stage in enumerate(structure.stages):
         fault = _stage_fault(stage, op, structure.stages[:index])
         if fault is not None:

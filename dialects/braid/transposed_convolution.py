@@ -165,7 +165,7 @@ class ConvTransposeOp(WindowedOp, DecomposableOp):
     def iteration_domain(self) -> list[IterationDim]:
         """Return the dims of the loop nest, in units.
 
-        Output channels come in whole groups, and positions in whole steps where these divide them.
+        Output channels come in whole groups, and positions in whole steps if these divide them.
         """
         shape, groups = self.result_type().get_shape(), self.groups.value.data
         units = (1, shape[1] // groups if groups > 1 else 1, *self.strides.get_values())

@@ -103,7 +103,7 @@ class TransposedConvolution:
         """Insert convolutions that make whole strides of the result, one per number of taps.
 
         With strides s, element s · q + r of the result is the sum over m of x[q - m] · w[s · m +
-        r]: for every r, its phase, a convolution of x with every s-th element of the window.
+        r]: for every phase r this is a convolution of x with every s-th element of the window.
         Phases that see as many elements are channels of one convolution; all are interleaved then.
 
         Shi et al., "Is the deconvolution layer the same as a convolutional layer?", 2016.
@@ -243,7 +243,7 @@ class TransposedConvolution:
         b, windows, rank = self.builder, self.windows, len(self._spatial)
         spread = _with_zeros_between(b, self.input, windows.strides)
         low = [reach - 1 - cut for reach, cut in zip(windows.reach, windows.cut_low, strict=True)]
-        # The spread input ends in stride - 1 zeros, which stand for that much of the padding.
+        # The dilated input ends in stride - 1 zeros, which replace that much of the padding.
         sizes = zip(self._spatial, windows.strides, strict=True)
         high = [_number(end - n * s) for end, (n, s) in zip(self._ends, sizes, strict=True)]
         if min(*low, *high) < 0:

@@ -1,4 +1,5 @@
-"""The op that decision trees are: many walks from a root to a leaf, and what they find combined."""
+"""Decision trees as an op: many walks from a root to a leaf, and the combination of their
+leaves."""
 
 from collections.abc import Mapping, Sequence
 
@@ -197,7 +198,7 @@ class TreeEnsembleOp(IndirectOp):
         return Structure((*steps, last), (len(steps),))
 
     def _step(self, place: Scalar, type: Attribute, word: Attribute) -> Scalar:
-        """Return the place that one step leads to."""
+        """Return the node to which one step leads."""
 
         def word_of(number: int) -> Scalar:
             return Load(1, (place, Literal(number, i64)), word)

@@ -42,12 +42,13 @@ def device_functions(module: ModuleOp) -> list[func.FuncOp]:
 
 
 def program_functions(module: ModuleOp) -> list[func.FuncOp]:
-    """Return the functions that are programs of kernels: the model, and what it launches."""
+    """Return the functions that are programs of kernels: the model, and the functions that it
+    launches."""
     return [*public_functions(module), *device_functions(module)]
 
 
 def variant_sizes(function: func.FuncOp) -> dict[str, int]:
-    """Return the sizes of the open dims that the function is for; empty if the model has none."""
+    """Return the sizes of the open dims for which the function is; empty if the model has none."""
     return _sizes(function, VARIANT)
 
 

@@ -75,7 +75,8 @@ class Windows:
         return cast("ExtentT", (padded - reach) // self.strides[dim] + 1)
 
     def clipped(self, spatial: Sequence[int]) -> "Windows":
-        """Return these windows without what only ever reads padding, at both ends of every dim.
+        """Return these windows without the elements that only read padding, at both ends of every
+        dim.
 
         They have as many positions. A window larger than the padded input becomes one of its
         size; a window of padding alone keeps one element.
@@ -160,7 +161,7 @@ def padding_of(reads: Reads) -> Mapping[str, Attribute]:
 
 
 def require_products(input: SSAValue, weight: SSAValue) -> None:
-    """Raise VerifyException unless input and weight have one element type, of numbers."""
+    """Raise VerifyException unless input and weight have the same numeric element type."""
     given, other = element_type_of(input), element_type_of(weight)
     require(given == other, "the input has element type {}, the weight {}", given, other)
     require_computed(given)

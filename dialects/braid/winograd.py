@@ -87,9 +87,9 @@ TRANSFORMS = {
 }
 """By the number of results along a dim.
 
-The points of the second are 0, ±3/4 and ±3/2, by which f32 loses a quarter of what it does by the
-usual 0, ±1 and ±2, of a dozen pairs that were tried on random numbers: what is multiplied is of
-more even size. All entries of Aᵀ and Bᵀ are exact in f32.
+The points of the second are 0, ±3/4 and ±3/2, the best of a dozen pairs on random numbers: f32
+errors are a quarter of those with the usual 0, ±1 and ±2, since factors have more equal magnitudes.
+All entries of Aᵀ and Bᵀ are exact in f32.
 """
 
 

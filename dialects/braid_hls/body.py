@@ -286,7 +286,7 @@ class ComputeOp(ScheduledOp):
 
 
 class ReducingOp(ScheduledOp):
-    """Base of what makes fewer numbers of many, by one of `REDUCTIONS`."""
+    """Base of ops that reduce many numbers to fewer, by one of `REDUCTIONS`."""
 
     input = operand_def(VectorType[IntegerType])
     kind = attr_def(StringAttr)
@@ -306,7 +306,7 @@ class ReducingOp(ScheduledOp):
 
 @irdl_op_definition
 class CombineOp(ReducingOp):
-    """Lanes that stand together become one, by a tree with a register behind each level.
+    """Adjacent lanes are reduced to one, by a tree with a register after each level.
 
     ```mlir
     %y = braid_hls.combine %x {kind = "add", start = 4 : i64, latency = 2 : i64}
@@ -336,7 +336,7 @@ def levels(count: int) -> int:
 
 @irdl_op_definition
 class AccumulateOp(ReducingOp):
-    """Combines what the folds of a sum give; complete in the last one. One register a lane.
+    """Combines the results of a sum's folds; complete in the last one. One register a lane.
 
     A stage over the image reduces all positions, with a register for each group of channels.
 

@@ -84,7 +84,7 @@ class StreamType(ParametrizedAttribute, TypeAttribute):
 class ChannelOp(IRDLOperation):
     """A first-in first-out buffer of `depth` beats, with one writer and one reader.
 
-    A stage takes a place in it when it begins what will be written, and the reader frees it.
+    A stage reserves a slot in it when it begins an output, and the reader frees it.
     Fails verification for another type than the operand's, a depth below 1, and several readers.
 
     ```mlir

@@ -28,10 +28,10 @@ class PermuteOp(IRDLOperation):
 
     A memory of `images` images, so that one is written while another one is read. Beats that come
     in are its words: word w is in bank w modulo `banks`. An image is written in as many cycles as
-    it has beats; it is read from the cycle on after the last of them, in `ii` cycles for each beat
-    that leaves, each of which reads a word of every bank. `unroll` = (banks, lanes that a cycle
-    gives) is what is to be, as `select-hls-schedule` decides and `apply-hls-schedule` carries out.
-    Fails verification where `order` is no permutation of whole beats, and `ii` does not divide.
+    it has beats; reading starts in the next cycle and takes `ii` cycles for each output beat, each
+    of which reads a word of every bank. `unroll` = (banks, lanes that a cycle gives) is what is to
+    be, as `select-hls-schedule` decides and `apply-hls-schedule` carries out. Fails verification if
+    `order` is no permutation of whole beats, or `ii` does not divide.
 
     ```mlir
     %y = braid_hls.permute %x {order = array<i64: 0, 2, 4, 1, 3, 5>, images = 2 : i64,

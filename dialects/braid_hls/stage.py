@@ -49,7 +49,7 @@ Pair = tuple[int, int]
 class Loops:
     """The loop nest of a stage; pairs are (rows, columns).
 
-    Position p of an image of `image` pixels takes pixel p, as long as there is one. Where the last
+    Position p of an image of `image` pixels takes pixel p, as long as there is one. If the last
     pixel of an output's window is at p, `folds` = (groups of channels, parts of a sum) iterations
     compute it, the parts innermost; any other position is one iteration. `over_image`: each
     position is computed in these folds, its window is one pixel, and the only output combines all
@@ -84,7 +84,7 @@ class Loops:
 
     @property
     def positions(self) -> int:
-        """Of one image: all pixels are read, and all outputs written."""
+        """Counts are for one image: all pixels are read, and all outputs written."""
         if self.over_image:
             return self.pixels
         last = self.end_of(self.outputs[0] - 1, self.outputs[1] - 1)

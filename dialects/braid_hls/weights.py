@@ -21,7 +21,7 @@ PORTS = (32, 64, 128, 256, 512, 1024)
 class WeightsOp(IRDLOperation):
     """Beats whose lanes are the rows of `values`, again and again, `repeats` times for an image.
 
-    In memory each row is a word of `port` bits, its first lane lowest, the rows behind each other.
+    In memory each row is a word of `port` bits with its first lane lowest; rows are contiguous.
     They are read ahead: at most `bursts` requests of `burst` words each (the last one of `values`
     is shorter) are under way or in the buffer, which has a place for each word that is asked for.
     With as many, a memory that answers `latency` cycles after a request, and then gives a word in
