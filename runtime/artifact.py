@@ -1,8 +1,8 @@
 """The artifact file (`.braid`): a manifest, code and weights in one mapped file.
 
 The format is described in `runtime/native/include/braid/runtime.h`, whose C reader loads the same
-files without Python. Each section carries a digest, and so does the table of them; nothing of a
-section is used before its digest was compared.
+files without Python. Each section carries a digest, and so does the table of them; no section is
+used before its digest was compared.
 """
 
 import mmap
@@ -66,7 +66,7 @@ def write_artifact(
     """Write an artifact, whole or not at all.
 
     `code` is an ELF shared object that exports `braid_model`, `weights` are the bytes that it
-    reads, in which the manifest's index says what lies where. `devices` is the code of other
+    reads, laid out as the manifest's index says. `devices` is the code of other
     devices, as the manifest says.
 
     Raises:
@@ -186,7 +186,7 @@ class _Section:
 
 @dataclass(frozen=True)
 class Artifact:
-    """An open artifact. The file stays mapped until the last view of it is gone.
+    """An open artifact. The file stays mapped until the last view of it is released.
 
     `data` is the whole file. `code` and `weights` are read and checked when they are first asked
     for.
@@ -313,7 +313,7 @@ def _unusable(path: Path, error: BraidError) -> BraidError:
 
 
 def _no_artifact(path: Path, data: Bytes) -> BraidError:
-    """Return what to say of a file that does not start as an artifact does."""
+    """Return the message about a file that does not start as an artifact does."""
     is_model = path.suffix.lower() in (".onnx", ".mlir")
     hint = "compile the model again"
     if is_model:

@@ -130,7 +130,7 @@ class ArtifactCache:
         return iter(sorted(self.directory.glob(f"??/*{_SUFFIX}")))
 
     def damage(self, path: Path) -> str | None:
-        """Return what is wrong with the artifact at `path`; None if it holds, or is gone."""
+        """Return the error in the artifact at `path`; None if it is valid or missing."""
         if not os.path.lexists(path):
             return None
         try:

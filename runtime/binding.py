@@ -113,7 +113,7 @@ def in_order(what: str, values: object) -> Sequence[object]:
 
 
 def outputs_in_order(specs: Sequence[TensorSpec], out: object) -> list[object]:
-    """Return the caller's buffers as they are, in the model's order.
+    """Return the caller's buffers unchanged, in the model's order.
 
     `out` is one array where there is one output, a sequence in the model's order, or a mapping by
     name; all outputs are given, or none.

@@ -26,7 +26,7 @@ def drawn_inputs(boundary: Boundary) -> frozenset[str]:
 
 @dataclass
 class BoundaryCall:
-    """One call of a model: what its inputs become, and then what its outputs do."""
+    """One call of a model: conversion of its inputs, and then of its outputs."""
 
     boundary: Boundary
     texts: list[str] = field(init=False)

@@ -60,7 +60,7 @@ def check_input(spec: TensorSpec, value: NDArray[Any]) -> NDArray[Any]:
     """Return the input as a contiguous array whose elements are aligned, a copy if it is not.
 
     Raises:
-        BraidError: its dtype or shape is not that of the spec, or there is no memory for a copy.
+        BraidError: its dtype or shape differs from the spec, or there is no memory for a copy.
 
     """
     check_kind(spec, value)
@@ -78,7 +78,7 @@ def check_kind(spec: TensorSpec, value: Buffer) -> None:
     """Check dtype and shape of an input.
 
     Raises:
-        BraidError: they are not those of the spec.
+        BraidError: they differ from the spec.
 
     """
     _check_dtype("input", spec, value, f"convert it with {_conversion(spec.dtype)}")
@@ -96,7 +96,7 @@ def check_kind(spec: TensorSpec, value: Buffer) -> None:
 
 
 def _shape_hint(spec: TensorSpec, shape: tuple[int, ...]) -> str:
-    """Return what may make an array of this shape one that the input takes."""
+    """Return a hint how to turn an array of this shape into one that the input takes."""
     wanted = spec.shape
     if -1 not in wanted and sorted(shape) == sorted(wanted):
         return "its dims are in another order: transpose it"
@@ -191,7 +191,7 @@ def check_apart(specs: Sequence[TensorSpec], buffers: Sequence[Buffer]) -> None:
 
 
 def apart_from(buffers: Sequence[Buffer], spec: TensorSpec, value: Buffer) -> Buffer:
-    """Return an input as it is, or a copy where it shares memory with a buffer for an output.
+    """Return an input unchanged, or a copy if it shares memory with a buffer for an output.
 
     A model writes to the buffers while it still reads its inputs.
 

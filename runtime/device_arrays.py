@@ -1,9 +1,9 @@
 """Arrays in the memory of a GPU, which other packages hand over by DLPack, without copies.
 
 The structs are those of DLPack's header (version 1), with and without a version; see "Python
-Specification for DLPack" for who owns what. Streams: an exporter is asked for stream 1, the legacy
-default stream. The runtime waits for it before it uses memory that it has not allocated. When a run
-returns, it has ended, so that streams of the caller need not wait for anything.
+Specification for DLPack" for their ownership. Streams: an exporter is asked for stream 1, the
+legacy default stream. The runtime waits for it before it uses memory that it has not allocated.
+When a run returns, it has ended, so that streams of the caller need not wait for anything.
 """
 
 import ctypes

@@ -1,4 +1,4 @@
-"""Find where inputs and outputs of a model may lie: which of them a GPU alone uses."""
+"""Find where inputs and outputs of a model may be: which of them only a GPU uses."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ class Ports:
 
 
 def gpu_name(number: int) -> str:
-    """Return what messages call a GPU, by CUDA's number of it."""
+    """Return the name of a GPU in messages, by CUDA's number."""
     return f"GPU {number}"
 
 

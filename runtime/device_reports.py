@@ -1,4 +1,4 @@
-"""What is known of code for devices without running it: times, rates and resources."""
+"""Facts about code for devices without running it: times, rates and resources."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Executors of models: compiled code, the interpreter, or one that says why nothing runs."""
+"""Executors of models: compiled code, the interpreter, or one that reports why nothing runs."""
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -87,7 +87,7 @@ class Executor(Protocol):
         ...
 
     def open_stream(self, deadline: float | None, goes_on: bool) -> RequestStream:
-        """Open a stream, of which a launch may take `deadline` seconds.
+        """Open a stream, with `deadline` seconds for each launch.
 
         With `goes_on`, a request that fails does not end it.
         """
@@ -125,7 +125,7 @@ class NativeExecutor:
         self._observed = Observed()
 
     def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer] | None) -> list[Array]:
-        """Run on a context of its own, which goes back to the pool."""
+        """Run in a separate context, which is returned to the pool."""
         if self._orders:
             return self._run_reordered(inputs, outputs)
         # Not by `_context`, whose generator takes a fifth of the time of a small model's call.
@@ -138,7 +138,7 @@ class NativeExecutor:
     def run_growing(
         self, inputs: Sequence[Buffer], outputs_for: Callable[[Sequence[Shape]], Sequence[Array]]
     ) -> list[Array]:
-        """Run on a context of its own, into outputs that `outputs_for` makes of their shapes.
+        """Run in a separate context, into outputs that `outputs_for` makes from their shapes.
 
         Inputs and outputs have their dims as code has them; those of a state that is appended to
         may be the same memory.
@@ -307,7 +307,7 @@ class NativeExecutor:
         return taken
 
     def _end(self, context: NativeContext) -> None:
-        """Forget a context that nobody runs on, but not what it counted."""
+        """Close an idle context, but keep its counts."""
         self._all.remove(context)
         self._ended.append(_account_of(context))
 
@@ -404,7 +404,7 @@ class InterpreterExecutor:
 
 @dataclass(frozen=True)
 class ElsewhereExecutor:
-    """Refuses to run, and says why, and by `hint` what to do."""
+    """Refuses to run, with the reason and a `hint`."""
 
     reason: str
     hint: str

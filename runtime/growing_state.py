@@ -1,8 +1,8 @@
 """States that grow: the first elements of a longer buffer, which sessions append to in place.
 
-A state of n elements is the first n of a buffer. What a session appends lies after them, so that
-nothing is copied as long as the buffer is long enough. A fork shares the buffer: the first session
-that appends after element n continues in it, and others copy their elements to a new buffer.
+A state of n elements is the first n of a buffer. A session appends after them, so that nothing is
+copied as long as the buffer is long enough. A fork shares the buffer: the first session that
+appends after element n continues in it, and others copy their elements to a new buffer.
 """
 
 import math
@@ -86,7 +86,7 @@ class Growth:
     def after(self, state: GrowingState, shape: Sequence[int]) -> GrowingState:
         """Return the state of this shape that the call writes, which begins with `state`.
 
-        It lies in the same memory where that is long enough and nobody else has appended to it.
+        It is in the same memory if that is long enough and no other session has appended to it.
 
         Raises:
             BraidError: there is no memory.

@@ -55,7 +55,7 @@ def run_checker() -> Callable[[], None]:
 
 @dataclass
 class _State:
-    """The exception that a signal handler raised in a run, and what ends the run.
+    """The exception that a signal handler raised in a run, and the callback that ends the run.
 
     That is a time, or that somebody wants it to end.
     """

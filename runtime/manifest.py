@@ -49,7 +49,7 @@ class TensorSpec:
 class PortKind:
     """The kind of an input or output that is no array of numbers from the caller.
 
-    It is text, a mapping of these keys from each row, or drawn where a call leaves it out.
+    It is text, a mapping with these keys from each row, or random numbers if a call omits it.
     """
 
     is_text: bool = False
@@ -59,7 +59,7 @@ class PortKind:
 
 @dataclass(frozen=True)
 class Boundary:
-    """The inputs and outputs of a model, by name, that are no arrays of numbers.
+    """The inputs and outputs of a model, by name, that are not numeric arrays.
 
     `texts` are those that the model holds, each at the place of the number that stands for it.
     """
@@ -81,7 +81,7 @@ class StateSpec:
     """An input of the state, by its name, and the output that is its next value.
 
     Dim i of both, as code has them, is dim `order[i]` of the model; an empty order leaves all in
-    place. Where it is `appended` to, the output begins with the elements of the input, so that both
+    place. If it is `appended` to, the output begins with the elements of the input, so that both
     may be one buffer.
     """
 
@@ -125,7 +125,7 @@ class DeviceSpec:
 
 @dataclass(frozen=True)
 class ResourceSpec:
-    """A resource of a device, with what code takes of it and what is available."""
+    """A resource of a device: the amount that code uses, and the amount available."""
 
     name: str
     used: float
@@ -355,7 +355,7 @@ def _read_state(fields: Any) -> StateSpec:
 
 
 def _check_state(manifest: Manifest) -> None:
-    """Raise ValueError for a state of ports that there are not, or that it cannot be of."""
+    """Raise ValueError for a state of unknown ports, or of ports that cannot be a state."""
     inputs = {spec.name: spec for spec in manifest.inputs}
     outputs = {spec.name: spec for spec in manifest.outputs}
     known: set[str] = set()

@@ -54,7 +54,7 @@ from braid.support.size_counts import SizeCount
 
 Array = NDArray[Any]
 _Plain: TypeAlias = Array | float
-"""Inputs of which results are numpy's; of tensors of PyTorch they are tensors."""
+"""Results for numpy inputs are numpy arrays, for PyTorch tensors they are tensors."""
 _PICKLED = "<pickled model>"
 """Stands for the path of an artifact that came in a pickle."""
 
@@ -197,7 +197,7 @@ class Model:
         deadline: float | None = STREAM_DEADLINE,
         copy: bool = True,
     ) -> Stream:
-        """Run the model on one request after the other: `for y in model.stream(xs)`.
+        """Run the model for each of several requests: `for y in model.stream(xs)`.
 
         Devices of the model work side by side on consecutive requests, in threads of their own, and
         results come in the order of the requests. Each request is an array, a tuple of arrays in
@@ -231,11 +231,10 @@ class Model:
         """Return a session that keeps the state of the model between calls.
 
         `state` has for each input of the state the output that is its next value; `*` stands for
-        any text, the same in both: `model.session({"past.*": "present.*"})`. By default it is that
-        with which the model was compiled, which is then appended to in place: there is memory for
-        `capacity` elements along the dim that grows at first, and for twice as many each time that
-        it is short. The session is called with the other inputs and returns the other outputs. It
-        can be reset and forked.
+        any text, the same in both: `model.session({"past.*": "present.*"})`. By default it is the
+        state with which the model was compiled, which then grows in place: its memory first holds
+        `capacity` elements along the growing dim, and is doubled whenever it is full. The session
+        is called with the other inputs and returns the other outputs. It can be reset and forked.
 
         Raises:
             BraidError: a name matches nothing, an output cannot be the value of its input, nothing
@@ -366,7 +365,7 @@ class Model:
     def launched_seconds(self) -> dict[str, float]:
         """Return how long launches took on each device, over all runs so far.
 
-        By the device's own account: of one that is simulated, the time that the chip would take.
+        By the device's own account: for a simulated device, the time that the chip would take.
         """
         return self._open().executor.launched_seconds()
 
@@ -440,8 +439,8 @@ class Model:
     def threads(self) -> int:
         """Return how many threads a run takes, 0 for one on each CPU; it may be set at any time.
 
-        Runs and streams that have begun are not changed. Setting it raises `BraidError` where the
-        number is none that there can be, or the model does not run here.
+        Runs and streams that have begun are not changed. Setting it raises `BraidError` for an
+        invalid number, or if the model does not run here.
         """
         return self._open().executor.threads
 

@@ -107,7 +107,7 @@ class NativeModel:
 
     @classmethod
     def from_artifact(cls, artifact: Artifact) -> "NativeModel":
-        """Load an open artifact, and compare what its manifest says with its code.
+        """Load an open artifact, and compare its manifest with its code.
 
         Raises:
             BraidError: header or code are damaged, manifest and code contradict each other, or
@@ -160,9 +160,7 @@ class NativeModel:
 
     @lockless_property
     def fixed_shapes(self) -> tuple[tuple[int, ...], ...] | None:
-        """Return the shapes of the outputs where no dim is open, neither of these nor of the
-        inputs.
-        """
+        """Return the shapes of the outputs if no dim of inputs and outputs is open."""
         specs = (*self.inputs, *self.outputs)
         if self.shapes_results or self.decides_sizes or any(-1 in spec.shape for spec in specs):
             return None
@@ -231,14 +229,14 @@ class NativeContext:
         Inputs are made contiguous where they are not. `outputs`, if given, are contiguous buffers
         that the results are written to: of the outputs' shapes where these are known before the
         run, else of their upper bounds. They must not share memory; an input that shares memory
-        with one of them is copied first. What is returned is the part of a buffer that the run
-        filled. Buffers may be in the memory of a GPU that alone uses them; of such an output, what
-        the caller gave is returned.
+        with one of them is copied first. The result is the part of a buffer that the run filled.
+        Buffers may be in the memory of a GPU that alone uses them; for such an output, the caller's
+        object is returned.
 
         Raises:
             BraidError: a wrong number of arrays, a wrong dtype or shape, outputs that share
-                memory, a buffer in the wrong memory, a failure in the run, or one that takes
-                longer than `limited_runs` says. What a signal's handler raises, such as
+                memory, a buffer in the wrong memory, a failure in the run, or one that takes longer
+                than `limited_runs` says. An exception of a signal handler, such as
                 KeyboardInterrupt, ends loops of the model, too.
 
         """

@@ -288,7 +288,7 @@ def find_library() -> Path:
 
 
 def find_headers() -> Path:
-    """Return the directory of the native runtime's C headers, which lie beside the Python code.
+    """Return the directory of the native runtime's C headers, which is next to the Python code.
 
     Raises:
         BraidError: it has none.
@@ -345,7 +345,7 @@ def file_name(path: str | os.PathLike[str]) -> bytes:
 
 
 def map_file(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
-    """Map an artifact for reading, until the last view of it is gone. No descriptor stays open.
+    """Map an artifact for reading, until the last view of it is released. No descriptor stays open.
 
     Raises:
         BraidError: it cannot be opened, or is too short or no regular file.

@@ -47,7 +47,7 @@ class _Result(IntEnum):
 class StageTimes:
     """A stage of a stream: its function and device, and how often and long it has run.
 
-    `expected_seconds` is what one run was taken to be when the model was compiled, 0 for unknown.
+    `expected_seconds` is the time of one run that was predicted at compilation, 0 for unknown.
     `replicas` are the devices that take turns with `device`; their runs count as well.
     """
 
@@ -218,7 +218,7 @@ class NativeStream:
             load_library().braid_stream_profile_reset(self._handle)
 
     def observe(self, observed: Observed) -> None:
-        """Let its requests be watched, of which none is under way."""
+        """Attach an observer to its requests, none of which is in progress."""
         observed.attach_to_stream(self._open_handle())
         self._observed = observed
 

@@ -14,7 +14,7 @@ Array = NDArray[Any]
 
 
 def orders(state: Sequence[StateSpec]) -> dict[str, tuple[int, ...]]:
-    """Return the order of the dims of each input and output that has another one in code."""
+    """Return the dim order of each input and output whose order in code differs."""
     return {name: own.order for own in state if own.order for name in (own.input, own.output)}
 
 

@@ -23,7 +23,7 @@ from braid.support.option_names import option_text
 
 Array = NDArray[Any]
 State: TypeAlias = Array | GrowingState
-"""What a session keeps of an input: an array, or rows that are appended to."""
+"""The state of an input in a session: an array, or rows to which a run appends."""
 
 OutputsFor: TypeAlias = Callable[[Sequence[tuple[int, ...]]], Sequence[Array]]
 
@@ -112,8 +112,8 @@ class StateSession:
         """Run a step for each of several requests: `for y in session.stream(xs)`.
 
         Requests and results are as those of `Model.stream`, without the state. Each step needs the
-        state that the one before it left, so that they never overlap: a request is taken, and its
-        step runs, when its result is asked for. A request that fails leaves the state as it was.
+        state of the previous one, so steps never overlap: a request is read, and its step runs,
+        when its result is requested. A request that fails leaves the state as it was.
 
         Raises:
             BraidError: inputs or outputs of the model are text or mappings.
@@ -155,7 +155,7 @@ class StateSession:
     def _appended(
         self, inputs: Mapping[str, object], state: Mapping[str, State]
     ) -> Mapping[str, object]:
-        """Do what `_handed` does with states that grow in place."""
+        """Do the work of `_handed` for states that grow in place."""
         given = dict(
             zip(
                 self._names(),
@@ -308,7 +308,7 @@ class StateSession:
 
 
 def _shape_of(value: Any) -> tuple[int, ...]:
-    """Return the shape of what is given for an input, none of lists that are no array."""
+    """Return the shape of the value for an input, none for lists that are no array."""
     try:
         return cast(tuple[int, ...], np.shape(value))
     except ValueError:

@@ -53,7 +53,7 @@ class Stream(Iterator[Result], AsyncIterator[Result]):
         self._return_errors = return_errors
         self._copy = copy
         self._source: Iterator[object] | None = None
-        # For what the stream has, whether its results are to be tensors of PyTorch.
+        # Says for each request in the stream whether its results are to be tensors of PyTorch.
         self._pending: deque[BraidError | bool] = deque()
         self._broken: Exception | None = None  # what the iterable raised
         self._drained = self._closed = False
@@ -65,7 +65,7 @@ class Stream(Iterator[Result], AsyncIterator[Result]):
         return self._stream.capacity
 
     def stages(self) -> list[StageTimes]:
-        """Return how often and how long each stage has run so far, and what was expected."""
+        """Return the number of runs and the time of each stage so far, with the expected time."""
         return self._stream.stages()
 
     def __iter__(self) -> "Stream":
@@ -182,7 +182,7 @@ class Stream(Iterator[Result], AsyncIterator[Result]):
                 self._hand_in(request)
 
     def _hand_in(self, request: object) -> None:
-        """Begin a request; one that the model does not take fails when it is its turn."""
+        """Begin a request; an invalid one fails when it is its turn."""
         arguments, named = _arguments(request)
         tensors = any_tensor((*arguments, *named.values()))
         try:

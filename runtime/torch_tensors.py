@@ -117,7 +117,7 @@ def written(given: object, array: Array) -> Any:
         return array
     tensor = cast(Any, given)
     if not tensor.is_inference():
-        # Autograd then notices that what it may have kept of the tensor is gone.
+        # Autograd then notices that a tensor that it may have saved has changed.
         sys.modules["torch"].autograd.graph.increment_version(tensor)
     whole = array.shape == tuple(tensor.shape)
     return tensor if whole else tensor_of(array)

@@ -191,7 +191,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class CounterReport:
-    """What was counted under each profile counter, first by the name of the hardware counter.
+    """The counts under each profile counter, first by the name of the hardware counter.
 
     `missing` has the counters that this machine did not count, with the reason.
     """

@@ -44,8 +44,7 @@ static void *create_buffer(const braid_tensor_v2 *tensor, const int64_t *shape) 
   return buffer;
 }
 
-/* The size of an open dim: as in one of the texts `name=size`, or the upper bound, or 1 where there
- * is none. */
+/* The size of an open dim: from one of the texts `name=size`, else its upper bound, else 1. */
 static int64_t chosen_size(const char *name, int64_t bound, char **texts) {
   size_t length = strlen(name);
   for (; *texts != NULL; ++texts)

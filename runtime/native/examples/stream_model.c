@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * Loads an artifact and runs a stream of requests through it: the first input of request i is a
- * ramp plus i. Prints the norm of the first output of each, in order, and what the stages took.
+ * ramp plus i. Prints the norm of the first output of each request, in order, and the times of the
+ * stages.
  *
  *   cc stream_model.c -I include -L build -lbraid_runtime -lm -o stream_model
  *   ./stream_model model.braid [requests]

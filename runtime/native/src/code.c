@@ -50,10 +50,10 @@ static bool write_all(int fd, const void *data, size_t size) {
   return true;
 }
 
-/* A text that is unique in this process and can stand behind a directory without changing what
- * that names: "/." for each bit that is set, "//" for the others. It holds where this copy of the
- * runtime lies (a program may hold several), how many loads that has made, and the time (another
- * copy may have lain there before). */
+/* A text that is unique in this process and may follow a directory without changing its meaning:
+ * "/." for each bit that is set, "//" for the others. It holds where this copy of the runtime lies
+ * (a program may hold several), how many loads that has made, and the time (another copy may have
+ * lain there before). */
 static void write_unique_tag(char *tag) {
   static atomic_uint_fast64_t loads;
   struct timespec time;
@@ -67,7 +67,7 @@ static void write_unique_tag(char *tag) {
   *tag = '\0';
 }
 
-/* The loader's message without the name of the file, which says nothing to a user. */
+/* The loader's message without the name of the file, which users do not know. */
 static const char *loader_message(const char *path) {
   const char *message = dlerror();
   size_t length = strlen(path);

@@ -218,7 +218,7 @@ static bool take_chosen_shapes(braid_context_t *context) {
 }
 
 /* Finds the plan of an open model, or its specialization, for the inputs' shapes, with which the
- * outputs' are set; false and the error set where there is none. */
+ * outputs' are set; returns false, with the error set, if there is none. */
 static bool plan_sizes(braid_context_t *context) {
   const braid_model_v2 *descriptor = context->model->descriptor;
   if (!context->is_planned) {

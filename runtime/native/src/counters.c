@@ -12,7 +12,7 @@
 enum { SLEEPERS = 1 };
 
 void braid_post(int64_t *counter, int64_t count) {
-  /* In one order with what a waiter does: it sees the count, or is seen here. */
+  /* Sequentially consistent with a waiter's accesses: it sees the count, or is seen here. */
   __atomic_store_n(counter, count, __ATOMIC_SEQ_CST);
   if (__atomic_load_n(&counter[SLEEPERS], __ATOMIC_SEQ_CST) > 0)
     braid_futex_wake(counter, INT_MAX);

@@ -68,7 +68,7 @@ static bool has_names(int64_t count, const char *const *names) {
   return true;
 }
 
-/* What is open in a model without bounds is checked where it has a size. */
+/* Dims that are open in a model without bounds are checked when they have a size. */
 static bool check_tensor(const braid_tensor_v2 *tensor, int64_t dim_count, bool is_open) {
   if (tensor->name == NULL || tensor->rank < 0 || tensor->rank > BRAID_MAX_RANK ||
       !is_list(tensor->rank, tensor->shape) || !is_list(tensor->rank, tensor->bound))
@@ -362,7 +362,7 @@ static bool check_open(const braid_model_v2 *descriptor) {
 
 /* ---- Phases ---- */
 
-/* Whether a phase reads values that are there, of the types that it takes, and writes others. `of`
+/* Whether a phase reads existing values of the right types, and writes other ones. `of`
  * has the output or input that each value is, NULL for those that no phase has written yet. */
 static bool check_phase(const braid_model_v2 *descriptor, const braid_phase_v1 *phase,
                         const braid_tensor_v2 **of) {

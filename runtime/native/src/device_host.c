@@ -5,7 +5,7 @@
  * kernels of a GPU; `rtl`, which simulates circuits and counts their cycles (device_rtl.c); and a
  * stand-in for a missing device, which is no faster than that device would be.
  *
- * Each has a thread of its own, which it makes with its first launch. Launches wait in a list;
+ * Each has a separate thread, which it creates with its first launch. Launches wait in a list;
  * how many were submitted and how many have ended are counters that threads wait for as inter-op
  * streams do. As in the pool, a forked child has no thread and makes its own.
  */
@@ -26,7 +26,7 @@ enum { COUNTER_WORDS = 8, ANYWHERE = -1 };
 
 typedef enum account {
   MEASURED, /* how long it took here */
-  EMULATED, /* how long it takes there, and a launch has not ended before */
+  EMULATED, /* its time there, and a launch does not end earlier */
   COUNTED   /* as reported by the function that computes it */
 } account;
 
@@ -313,7 +313,7 @@ void braid_host_wait(void *opened, int64_t ticket) {
 
 const braid_device_plugin braid_plugin_cpu = BRAID_HOST_PLUGIN("cpu", open_cpu, load, NULL, 0);
 const braid_device_plugin braid_plugin_core = BRAID_HOST_PLUGIN("core", open_core, load, NULL, 1);
-/* The code of its functions has the kernels of a GPU, and what emulates that. */
+/* The code of its functions contains the kernels of a GPU, and their emulator. */
 const braid_device_plugin braid_plugin_gpu_emulated =
     BRAID_HOST_PLUGIN("gpu-emulated", open_cpu, load, NULL, 0);
 const braid_device_plugin braid_plugin_emulated =

@@ -18,7 +18,7 @@ int braid_host_submit(void *device, braid_submission *submission);
 void braid_host_wait(void *device, int64_t ticket);
 void braid_host_run(void *device, braid_submission *submission);
 
-/* Waits for the launches that one is after; returns the first of them that has failed, or NULL. */
+/* Waits for the launches that must precede one; returns the first of them that failed, or NULL. */
 const braid_submission *braid_failed_before(const braid_submission *submission);
 
 /* The table of a plugin whose launches such a thread runs, on `THREADS` threads of the host at most

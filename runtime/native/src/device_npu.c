@@ -49,7 +49,7 @@ static bool hand_on(const braid_submission *submission, const npu_step *step, ui
   return all;
 }
 
-/* Tensors that nobody else has are poison until they are stored. */
+/* Tensors of a stream's own are poison until they are stored. */
 static bool play(const braid_submission *submission, const npu_step *step, char error[NPU_ERROR]) {
   const npu_program *program = submission->program;
   uint8_t **tensors = calloc((size_t)step->place_count + 1, sizeof *tensors);
@@ -74,8 +74,8 @@ static bool play(const braid_submission *submission, const npu_step *step, char 
   return played;
 }
 
-/* A kernel of the host, on tensors where they lie: they may be boxes inside of larger ones, whose
- * other bytes it neither reads nor writes. */
+/* A kernel of the host, on tensors in place: they may be boxes inside of larger ones, whose other
+ * bytes it neither reads nor writes. */
 static bool call(const braid_submission *submission, const npu_step *step) {
   void **buffers = calloc((size_t)step->place_count + 1, sizeof *buffers);
   void *scratch = NULL;

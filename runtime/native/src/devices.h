@@ -31,7 +31,7 @@ extern const braid_device_plugin braid_plugin_cpu, braid_plugin_core, braid_plug
 void *braid_device_allocate(const braid_loaded_device *device, int64_t bytes);
 void braid_device_release(const braid_loaded_device *device, void *memory);
 
-/* Sets the error: what has no room, or cannot be copied, and why the plugin says so. */
+/* Sets the error: which memory cannot be allocated or copied, and the plugin's reason. */
 void braid_device_no_room(const braid_loaded_device *device, const char *what, int64_t bytes);
 
 /* Opens the devices of a model and loads its functions; false and the error set, and nothing left

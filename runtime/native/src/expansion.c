@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* As ONNX numbers them. */
+/* ONNX's numbers of these types. */
 enum { F32 = 1, F16 = 10, BF16 = 16 };
 
 /* Neighbors that are expanded at once, and the size of pages that are asked for. */

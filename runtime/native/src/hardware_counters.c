@@ -70,7 +70,8 @@ static void say_why(char *text, int error) {
     snprintf(text, REASON, "perf_event_open: %s", strerror(error));
 }
 
-/* An event of one thread and those that it will create; false and the reason where there is none.
+/* Opens an event of one thread and those that it will create; returns false, with the reason, on
+ * failure.
  */
 static bool open_event(counter *own, const described_counter *what, pid_t thread) {
   struct perf_event_attr attributes;

@@ -94,8 +94,8 @@ void braid_unload_code(void *library);
 
 void braid_model_retain(braid_model_t *model);
 
-/* A model of a phase or a specialization of `whole`, which outlives it; NULL and the error set
- * without memory. */
+/* Creates the model of a phase or a specialization of `whole`, which outlives it; NULL and the
+ * error set without memory. */
 braid_model_t *braid_model_of_part(braid_model_t *whole, const braid_model_v2 *descriptor);
 
 /* Reads the sizes of the model's dims off the inputs; false and the error set where these do not
@@ -151,7 +151,7 @@ bool braid_is_addressable(int64_t rank, const int64_t *shape);
 
 bool braid_same_shape(int64_t rank, const int64_t *left, const int64_t *right);
 
-/* Copies what two row-major tensors of one kind have in common at each index. */
+/* Copies the common part of two row-major tensors of one kind at each index. */
 void braid_copy_common(const braid_tensor_v2 *tensor, void *to, const int64_t *to_shape,
                        const void *from, const int64_t *from_shape);
 

@@ -45,7 +45,7 @@ struct braid_launches {
 /* The launch of a ticket; NULL if it has ended and was freed. */
 launch *braid_launch_find(braid_launches *launches, int64_t ticket);
 
-/* One that is free, or a new one, with room for so many pointers; NULL without memory. */
+/* A free one, or a new one, with memory for so many pointers; NULL without memory. */
 launch *braid_launch_take(braid_launches *launches, int64_t pointers);
 
 /* It has ended, and with it all that it waited for. */

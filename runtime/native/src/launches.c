@@ -141,7 +141,7 @@ static int64_t submit(const braid_env *env, int64_t number, void *const *buffers
   return own->ticket;
 }
 
-/* Of a launch that has failed, and those that it waited for, the first that did. */
+/* The first failed launch among a launch and those for which it waited. */
 static const launch *first_failed(const launch *one) {
   for (int64_t i = 0; i < one->submission.after_count; ++i)
     if (one->submission.after[i]->status != 0)
@@ -149,7 +149,7 @@ static const launch *first_failed(const launch *one) {
   return one;
 }
 
-/* Why a launch has failed: what the plugin says, with the name of the function. */
+/* The reason of a failed launch: the plugin's message, with the name of the function. */
 static void name_failure(const launch *one, char *text, size_t size) {
   const braid_model_v2 *model = one->launches->model->descriptor;
   const braid_function_v1 *function = &model->functions[one->submission.function];
@@ -282,7 +282,7 @@ static bool create_state(device_state *state, const braid_model_t *model, int64_
   return false;
 }
 
-/* Memory for functions that run where they are launched, one at a time. */
+/* Memory for functions that run on the launching thread, one at a time. */
 static bool create_own_arena(braid_launches *launches) {
   const braid_model_v2 *descriptor = launches->model->descriptor;
   int64_t bytes = -1, align = descriptor->arena_align;

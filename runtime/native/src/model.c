@@ -140,8 +140,8 @@ braid_model_t *braid_model_open(const char *path) {
   return model;
 }
 
-/* Threads that run the model for the first time at once each make the check: nobody waits for
- * another, who might be gone in a child after fork. */
+/* Threads that run the model for the first time at once all make the check: none waits for another
+ * one, which might not exist in a child after fork. */
 bool braid_weights_are_intact(braid_model_t *model) {
   int state = atomic_load_explicit(&model->weights_state, memory_order_acquire);
   if (state == WEIGHTS_UNCHECKED) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * What code with profile counters calls, and how traces and counters are attached.
+ * Functions that code with profile counters calls, and the attachment of traces and counters.
  */
 #define _GNU_SOURCE
 #include "observer.h"

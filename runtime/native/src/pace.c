@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * What is here serves all callers at once and is only a guess, so that it may be read and written
- * without order.
+ * These variables serve all callers at once and hold only estimates, so relaxed accesses suffice.
  */
 #define _GNU_SOURCE
 #include "pace.h"

@@ -29,9 +29,9 @@ static int compare_keys(const void *left, const void *right) {
   return (a->number > b->number) - (a->number < b->number);
 }
 
-/* Counts the pairs of buffers that are live at one time, and adds those of each to `counts`; the
- * second time, when there is room, lists them, and moves the starts to the ends. `live` has room
- * for all buffers. Stops where they are too many. */
+/* Counts the pairs of buffers that are live at one time, and adds the pairs of each to `counts`;
+ * the second time, with memory for them, lists them, and moves the starts to the ends. `live` has
+ * room for all buffers. Stops where they are too many. */
 static int64_t find_pairs(const braid_lifetimes *own, int32_t *live, int64_t *counts,
                           int32_t *others) {
   int64_t live_count = 0, pairs = 0, most = PAIRS_EACH * (own->count + MORE_BUFFERS);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Where the buffers of an arena lie: the largest first, each in the smallest gap that is large
+ * Places the buffers of an arena: the largest first, each in the smallest gap that is large
  * enough between those of its time that have a place (Pisarchyk and Lee, "Efficient memory
  * management for deep neural net inference", 2020).
  */
@@ -34,7 +34,7 @@ static void sort_spans(span *spans, int64_t count) {
   }
 }
 
-/* The offset of so many bytes between spans, which may overlap. */
+/* Returns the offset of so many bytes between spans, which may overlap. */
 static int64_t best_offset(const span *spans, int64_t count, int64_t bytes) {
   int64_t best = -1, best_gap = INT64_MAX, end = 0;
   for (int64_t i = 0; i < count; ++i) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Where the buffers of an arena lie: best fit, over the time in which they are used. The arena is a
+ * Places the buffers of an arena: best fit, over the time in which they are used. The arena is a
  * row of blocks, used and free; no two free ones are neighbours. A buffer takes the smallest free
  * block that is large enough, or else the arena grows by what its last block lacks. Of buffers that
  * begin together, the largest comes first.
@@ -19,7 +19,7 @@ typedef struct block {
 
 typedef struct arena {
   block *blocks;
-  int32_t spare; /* the first that is no block; they are a list */
+  int32_t spare; /* the first chunk that is no block; these form a list */
   int32_t free;  /* and `next` of the free ones */
   int32_t last;  /* the block at the end */
   int64_t bytes;
@@ -64,7 +64,7 @@ static int32_t add_above(arena *own, int32_t below, int64_t offset, int64_t byte
   return number;
 }
 
-/* Lets a block have the bytes of the one above it, which goes. */
+/* Lets a block absorb the one above it. */
 static void join(arena *own, int32_t number) {
   block *at = &own->blocks[number];
   int32_t gone = at->above;

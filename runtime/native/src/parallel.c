@@ -15,7 +15,7 @@
 /* Units for each thread: fine enough that the last one delays a loop by little. */
 enum { UNITS = 32 };
 
-/* A thread takes this part of its own that are left. */
+/* A thread takes this fraction of its own remaining chunks. */
 enum { SHARE = 8 };
 
 /* A run of units, in one word: the first, and the one behind the last. */
@@ -70,7 +70,7 @@ static void run_loop(braid_seat *seat) {
 
 static void run_range(braid_seat *seat) { run_own(seat); }
 
-/* Lets a team, each member of which has so many units, do `work`; or the caller alone all of it. */
+/* Lets a team, each member of which has so many units, do `work`, or the caller alone. */
 static void run_on_team(const braid_env *env, braid_body body, void *ctx, int64_t n,
                         void (*work)(braid_seat *seat), int64_t units_each, bool must_come) {
   int64_t wanted = env->threads < n ? env->threads : n;

@@ -10,8 +10,8 @@
 /* The state that the runs of all phases of one context use. */
 typedef struct braid_phases braid_phases;
 
-/* Makes a model of each phase, which shares the weights of `model`; false and the error set where
- * there is no memory. */
+/* Makes a model of each phase, which shares the weights of `model`; returns false, with the error
+ * set, without memory. */
 bool braid_phases_load(braid_model_t *model);
 
 /* NULL is allowed for what was not loaded. */
@@ -26,8 +26,8 @@ braid_context_t *braid_phases_context(const braid_phases *phases, int64_t index)
 /* NULL is allowed. */
 void braid_phases_close(braid_phases *phases);
 
-/* Runs all phases on inputs of these shapes, asking `poll` whether to go on; false and the error
- * set where one fails. */
+/* Runs all phases on inputs of these shapes, asking `poll` whether to go on; returns false, with
+ * the error set, if one fails. */
 bool braid_phases_run(braid_phases *phases, void *const *inputs, const int64_t *const *shapes,
                       int (*poll)(void));
 
@@ -35,7 +35,7 @@ bool braid_phases_run(braid_phases *phases, void *const *inputs, const int64_t *
 const void *braid_phases_output(const braid_phases *phases, int64_t index);
 const int64_t *braid_phases_output_shape(const braid_phases *phases, int64_t index);
 
-/* Gives back what the next run can allocate again; results are gone. */
+/* Frees memory that the next run can allocate again; results are lost. */
 void braid_phases_trim(braid_phases *phases);
 
 #endif

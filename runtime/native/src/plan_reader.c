@@ -13,7 +13,7 @@ void braid_plan_fail(plan_reader *in, const char *what) {
   in->failed = true;
 }
 
-/* Whether so many bytes are left; fails where not. */
+/* Whether so many bytes are left; fails if not. */
 static bool has_bytes(plan_reader *in, int64_t bytes) {
   if (!in->failed && in->end - in->at < bytes)
     braid_plan_fail(in, "it ends too soon");

@@ -6,7 +6,7 @@
  *   name    = number of bytes, the bytes, zeros up to a multiple of 8
  *   place   = memory (0 arena, 1 weights, 2 input, 3 output, 4 of its own), number, offset
  *
- * and checks that they stay within memories of these functions.
+ * and checks that accesses stay within the memories of these functions.
  */
 #ifndef BRAID_PLAN_READER_H
 #define BRAID_PLAN_READER_H
@@ -19,7 +19,7 @@
 
 enum { PLAN_WORD = 8, PLAN_MOST = 1 << 24 /* things of a kind */ };
 
-/* PLAN_OWN is memory that nobody else has, which only some devices know. */
+/* PLAN_OWN is private memory of a device, which only some devices have. */
 typedef enum plan_space { PLAN_ARENA, PLAN_WEIGHTS, PLAN_INPUT, PLAN_OUTPUT, PLAN_OWN } plan_space;
 
 typedef struct plan_place {
@@ -53,13 +53,13 @@ int64_t braid_plan_count(plan_reader *in);
 /* Reads a name into room for `size` bytes, with a zero at its end. */
 void braid_plan_name(plan_reader *in, char *text, int64_t size);
 
-/* Room for so many things, all 0, and one more; NULL, and failed, where there is no memory. */
+/* Memory for so many items, all 0, and one more; NULL, and failed, where there is no memory. */
 void *braid_plan_array(plan_reader *in, int64_t count, size_t each);
 
 /* Reads a place in memories up to `last`. */
 void braid_plan_place(plan_reader *in, plan_place *place, plan_space last);
 
-/* Fails where bytes at a place lie outside of the memory of the function that is read. */
+/* Fails if bytes at an operand lie outside of the memory of the function that is read. */
 void braid_plan_check_inside(plan_reader *in, const plan_place *place, int64_t bytes);
 
 /* The index of the function of the reader's device with this name, or the number of the model's

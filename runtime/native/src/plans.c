@@ -77,8 +77,8 @@ static const char *reason_of(int64_t failure) {
   }
 }
 
-/* Computes the results of the size program, and whether the model runs at them. A check says more
- * of what is wrong than that a size has no value. */
+/* Computes the results of the size program, and whether the model runs at them. A failed check
+ * explains the error better than a size without a value. */
 static bool compute_sizes(const braid_model_v2 *model, const int64_t *dims,
                           braid_size_value *values, int64_t *sizes) {
   const braid_open_v1 *open = model->open;

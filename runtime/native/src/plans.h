@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * What a model whose sizes are open needs for certain sizes of its dims.
+ * The plan of a model with open sizes for certain sizes of its dims.
  */
 #ifndef BRAID_PLANS_H
 #define BRAID_PLANS_H
@@ -31,8 +31,8 @@ braid_plans *braid_plans_create(const braid_model_v2 *model);
 /* NULL is allowed. Plans that somebody still holds stay. */
 void braid_plans_free(braid_plans *plans);
 
-/* The plan for these sizes of the model's dims, which the caller gives back. NULL and the error set
- * where the model does not run at them, or there is no memory. */
+/* The plan for these sizes of the model's dims, which the caller gives back. Returns NULL, with the
+ * error set, if the model does not run at them, or without memory. */
 braid_plan *braid_plans_find(braid_plans *plans, const int64_t *dims);
 
 /* NULL is allowed. */
@@ -42,7 +42,7 @@ void braid_plan_release(braid_plan *plan);
 bool braid_fail_at(const braid_model_v2 *model, const int64_t *dims, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* To what arenas of a model are aligned, and where open models' buffers lie in them. */
+/* The alignment of a model's arenas, and of the buffers of open models in them. */
 int64_t braid_arena_align(const braid_model_v2 *model);
 
 /* ---- Placing buffers in an arena ---- */
@@ -51,7 +51,7 @@ int64_t braid_arena_align(const braid_model_v2 *model);
 typedef struct braid_lifetimes {
   int64_t count;
   const braid_buffer_v1 *buffers;
-  int32_t *by_first, *by_last; /* the orders in which they begin and end; from one malloc */
+  int32_t *by_first, *by_last; /* the orders by begin and by end; from one malloc */
   int32_t *others;             /* those that are live with each buffer at some time; from malloc,
                                 * NULL where they are too many */
   int64_t *starts;             /* the start of each buffer's entries in `others`, and the end */
@@ -81,7 +81,8 @@ size_t braid_packing_bytes(int64_t count);
 bool braid_pack(const braid_lifetimes *lifetimes, const int64_t *bytes, void *room,
                 int64_t *offsets, int64_t *total);
 
-/* The ways in which that is done. In the order of time; says how many bytes are live at once. */
+/* The ways in which that is done. In the order of time; returns the most bytes that are live at
+ * once. */
 size_t braid_time_packing_bytes(int64_t count);
 bool braid_pack_by_time(const braid_lifetimes *lifetimes, const int64_t *bytes, void *room,
                         int64_t *offsets, int64_t *total, int64_t *least);

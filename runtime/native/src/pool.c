@@ -25,7 +25,7 @@
 
 enum { MAX_WORKERS = 1024, PAGE_BYTES = 4096 };
 
-/* In `left`. */
+/* In nanoseconds left. */
 #define CALLER_SLEEPS 0x80000000u
 
 /* Shorter than any time slice, longer than what the system itself does in between. */
@@ -177,7 +177,7 @@ static void forget_workers(void) {
   braid_pace_reset();
 }
 
-/* Whether the pool is that of this process; false while another thread makes it so. */
+/* Whether the pool belongs to this process; false while another thread resets it. */
 static bool claim_pool(void) {
   int owner = atomic_load_explicit(&page.owner, memory_order_acquire);
   if (is_of_this_process(owner))
@@ -191,8 +191,8 @@ static bool claim_pool(void) {
 
 /* ---- Making workers, and ending them ---- */
 
-/* Whether a team of `wanted` may add to so many workers. All callers together have as many as
- * leave a CPU to one of them, or as one team asks for. */
+/* Whether a team of `wanted` may add to so many workers. All callers together have so many that one
+ * CPU is left to one of them, or as many as one team asks for. */
 static bool may_add(int64_t wanted, int count) {
   int known = atomic_load(&cpus);
   return count < MAX_WORKERS && !atomic_load(&closing) &&

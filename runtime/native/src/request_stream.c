@@ -236,7 +236,7 @@ int64_t braid_stream_capacity(const braid_stream_t *stream) {
   return is_elsewhere(stream) ? -1 : stream->capacity;
 }
 
-/* With the lock: takes over what belongs to the next request. */
+/* Called with the lock: takes over the data of the next request. */
 static void hand_in(braid_stream_t *stream, void *const *inputs, void *const *outputs,
                     const int64_t *const *shapes) {
   const braid_model_v2 *model = stream->model->descriptor;
@@ -303,7 +303,7 @@ int braid_stream_push(braid_stream_t *stream, void *const *inputs, void *const *
   return ended;
 }
 
-/* With the lock: gives the oldest request up, which is finished. */
+/* Called with the lock: releases the oldest request, which is finished. */
 static int take(braid_stream_t *stream) {
   const braid_model_v2 *model = stream->model->descriptor;
   braid_request *request = &stream->requests[stream->popped % stream->capacity];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * The threads of a stream: each takes, of its stages that can begin, the one whose request is the
- * oldest, and runs it. A request that has failed passes the rest of its stages without being run.
+ * The threads of a stream: each runs, among its stages that can begin, the one with the oldest
+ * request. A request that has failed passes the rest of its stages without being run.
  */
 #define _GNU_SOURCE
 #include "request_streams.h"
@@ -124,7 +124,7 @@ static void collect(braid_stream_t *stream, const braid_stream_worker *worker, i
                            stream->counts, stream->times);
 }
 
-/* With the lock, which is given up while the stage runs. */
+/* Called with the lock, which is released while the stage runs. */
 static void run_request(braid_stream_t *stream, braid_stream_worker *worker, int64_t index,
                         int64_t number) {
   braid_stage_state *stage = &stream->stages[index];
@@ -152,7 +152,7 @@ static void run_request(braid_stream_t *stream, braid_stream_worker *worker, int
     stream->last = number;
 }
 
-/* With the lock, which is given up while the stage runs on the next request. */
+/* Called with the lock, which is released while the stage runs on the next request. */
 static void run_next(braid_stream_t *stream, braid_stream_worker *worker, int64_t index) {
   braid_stage_state *stage = &stream->stages[index];
   int64_t number = stage->begun++;

@@ -40,7 +40,7 @@ typedef struct braid_stage_state {
   braid_need *needs;
   int64_t begun; /* requests that it has begun with, in order */
   int64_t done;  /* requests that have passed it, all from the first on */
-  bool *ended;   /* of those behind, by place in the ring: whether they have passed it */
+  bool *ended;   /* of later stages, by slot of the ring: whether they have passed it */
   int64_t nanoseconds;
 } braid_stage_state;
 
@@ -68,9 +68,10 @@ struct braid_stream {
   braid_trace_t *trace;   /* of its contexts too; NULL for none; under the lock */
   uint64_t deadline;
   bool goes_on;
-  unsigned float_mode;  /* of the thread that opened it */
-  int references;       /* of the opener and of each worker that lives; under the lock */
-  pthread_mutex_t lock; /* of all below, of `done` and `nanoseconds`, and of requests' failures */
+  unsigned float_mode; /* of the thread that opened it */
+  int references;      /* of the opener and of each worker that lives; under the lock */
+  pthread_mutex_t
+      lock; /* protects all fields below, and `done`, `nanoseconds` and the requests' failures */
   pthread_cond_t changed;
   int64_t pushed, popped;
   int64_t last; /* the request with which the stream ends; INT64_MAX for none */
@@ -91,7 +92,7 @@ static inline size_t braid_slot_stride(const braid_channel_v1 *channel) {
 bool braid_stream_build(braid_stream_t *stream);
 void braid_stream_free(braid_stream_t *stream);
 
-/* What the threads of workers do; the argument is a worker. */
+/* The main function of workers' threads; the argument is a worker. */
 void *braid_stream_serve(void *worker);
 
 /* Called with the lock: gives up one reference, and the lock. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * A state is the first bytes of a buffer. What a step appends lies after them, so that nothing is
- * copied as long as the buffer is long enough and no fork has gone on in it; else the code copies
- * what there is to a buffer of the session's own.
+ * A state is the first bytes of a buffer. A step appends after them, so that nothing is copied as
+ * long as the buffer is long enough and no fork has appended to it; otherwise the code copies the
+ * elements to a new buffer of the session.
  */
 #include "sessions.h"
 
@@ -26,7 +26,7 @@ struct braid_session {
   braid_model_t *model;
   int64_t count;
   int64_t capacity;
-  state *states; /* `count` of them */
+  state *states; /* has `count` elements */
   state *next;   /* those that the step makes which is running */
   int64_t *sizes;
   void **inputs; /* the lists of that step */

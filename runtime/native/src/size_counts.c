@@ -47,7 +47,7 @@ static bool is_entry(const braid_size_counts *counts, int64_t i, uint64_t hash,
          braid_same_shape(counts->dims, counts->sizes + i * counts->dims, sizes);
 }
 
-/* The entry of these sizes, else a new one, or that with the least count. */
+/* The entry of these sizes, else a new one, or the one with the least count. */
 static int64_t find(braid_size_counts *counts, uint64_t hash, const int64_t *sizes) {
   if (counts->last < counts->count && is_entry(counts, counts->last, hash, sizes))
     return counts->last;

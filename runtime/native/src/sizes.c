@@ -4,8 +4,8 @@
  * the same reason, but for the part that a select does not choose: so both parts can be computed
  * before it, and there are no jumps.
  *
- * Floats are kept as f64. One operation of f32 is that of f64, rounded once more, which gives the
- * same bits. This file is compiled without contraction of products and sums (CMakeLists.txt).
+ * Floats are kept as f64. An f32 operation is computed in f64 and rounded once more, which gives
+ * the same bits. This file is compiled without contraction of products and sums (CMakeLists.txt).
  */
 #include "sizes.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Sizes as lists of steps: what `support/sizes/program.py` makes of size expressions. The numbers
- * of operations, and the computation of each step, are defined there.
+ * Sizes as lists of steps, which `support/sizes/program.py` makes from size expressions. The
+ * numbers of operations, and the computation of each step, are defined there.
  */
 #ifndef BRAID_SIZES_H
 #define BRAID_SIZES_H
@@ -43,8 +43,8 @@ typedef struct braid_size_value {
 bool braid_check_sizes(const braid_size_program *program);
 
 /* Computes all sizes from the symbols' values, with room for the value of each step. Returns 0, or
- * why the first size that has no value has none, with its number in `failing`; `sizes` then holds
- * zeros for those without a value. */
+ * the reason why the first failing size has no value, with its index in `failing`; `sizes` then
+ * holds zeros for those without a value. */
 int64_t braid_evaluate_sizes(const braid_size_program *program, const int64_t *symbols,
                              braid_size_value *values, int64_t *sizes, int64_t *failing);
 

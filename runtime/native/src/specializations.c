@@ -22,7 +22,7 @@ int64_t braid_specialization_count(const braid_model_v2 *descriptor) {
 
 /* ---- Descriptors ---- */
 
-/* Whether tensors are those of the whole model, some of whose open dims may be fixed. */
+/* Whether tensors are those of the whole model; some of its open dims may be fixed. */
 static bool are_alike(int64_t count, const braid_tensor_v2 *own, const braid_tensor_v2 *whole) {
   for (int64_t i = 0; i < count; ++i) {
     if (own[i].dtype != whole[i].dtype || own[i].rank != whole[i].rank)
@@ -124,7 +124,7 @@ static bool fits(const braid_model_v2 *descriptor, const int64_t *wanted, const 
   return true;
 }
 
-/* Tells `own` the sizes that elements of inputs are, which `whole` has read. */
+/* Passes the sizes in elements of inputs, which `whole` has read, to `own`. */
 static void tell_values(const braid_context_t *whole, braid_context_t *own) {
   const braid_open_v1 *from = whole->model->descriptor->open, *to = own->model->descriptor->open;
   for (int64_t i = 0; to != NULL && i < to->value_count; ++i)

@@ -17,8 +17,8 @@ int64_t braid_specialization_count(const braid_model_v2 *descriptor);
  */
 int64_t braid_find_wrong_specialization(const braid_model_v2 *descriptor);
 
-/* Makes a model of each specialization, which shares the weights of `model`; false and the error
- * set where there is no memory. */
+/* Makes a model of each specialization, which shares the weights of `model`; returns false, with
+ * the error set, without memory. */
 bool braid_specializations_load(braid_model_t *model);
 
 /* NULL is allowed for what was not loaded. */

@@ -88,7 +88,7 @@ typedef struct next_kernel {
   int64_t index;
 } next_kernel;
 
-/* The entry of an owner, of which there are few: contexts and their devices. NULL without room. */
+/* The entry of one of the few owners: contexts and their devices. NULL without room. */
 static next_kernel *entry_of(next_kernel **list, size_t *count, const braid_env *owner) {
   for (size_t i = 0; i < *count; ++i)
     if ((*list)[i].owner == owner)
@@ -101,7 +101,7 @@ static next_kernel *entry_of(next_kernel **list, size_t *count, const braid_env 
   return &longer[(*count)++];
 }
 
-/* A part is appended before its kernel, which comes next of those with the same owner. */
+/* A part is appended before its kernel, the next event with the same owner. */
 static void name_parts(braid_trace_t *trace, int64_t count) {
   next_kernel *list = NULL;
   size_t owners = 0;

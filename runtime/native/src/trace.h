@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * The events of a trace as they are kept.
+ * The stored form of the events of a trace.
  */
 #ifndef BRAID_TRACED_H
 #define BRAID_TRACED_H

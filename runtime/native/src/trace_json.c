@@ -52,7 +52,7 @@ static void print_rows(FILE *file, const braid_model_v2 *model) {
     print_row(file, "thread_name", STAGES, i, model->functions[model->stages[i].function].name);
 }
 
-/* The names of the ops of a kernel, without its layouts, which stand behind a tab. */
+/* The names of the ops of a kernel, without its layouts, which follow a tab. */
 static void print_kernel(FILE *file, const braid_model_v2 *model, int64_t counter) {
   const char *name = counter >= 0 && counter < model->counter_count ? model->counter_names[counter]
                                                                     : "part of a kernel";

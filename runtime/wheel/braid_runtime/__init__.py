@@ -25,7 +25,7 @@ def headers() -> Path:
 
 
 def library() -> Path:
-    """Return the shared library that C programs link; the static one lies beside it."""
+    """Return the shared library that C programs link; the static one is next to it."""
     from braid.runtime.native_abi import find_library
 
     return find_library()

@@ -11,9 +11,9 @@
  * (`braid_device_register`), or `libbraid_device_NAME.so` in a directory of the environment
  * variable BRAID_DEVICE_PATH (separated by colons).
  *
- * In one process a device is open once, for all models; its functions are called by any threads,
- * several at once. A plugin with threads ends them in `close`, and lets a forked child make its
- * own: what was submitted before the fork stays with the parent.
+ * Each process opens a device once, for all models; several threads may call its functions at once.
+ * A plugin with threads ends them in `close`, and lets a forked child make its own: what was
+ * submitted before the fork stays with the parent.
  */
 #ifndef BRAID_DEVICE_H
 #define BRAID_DEVICE_H
@@ -57,8 +57,8 @@ struct braid_submission {
   void *device;
   /* Set by `submit`: the number under which it is waited for. */
   int64_t ticket;
-  /* Set before it ends: 0, or another number and why it failed, and how long it took by the
-   * device's own account. */
+  /* Set before it ends: `status` is 0, or another number with the reason in `error`; `nanoseconds`
+   * is the time by the device's own account. */
   int32_t status;
   char error[BRAID_DEVICE_ERROR];
   int64_t nanoseconds;

@@ -111,8 +111,8 @@ struct braid_env {
   /* offset 96: returns when the launch with this ticket has ended. If it failed, the run ends: the
    * call does not return */
   void (*finish)(const braid_env *env, int64_t ticket);
-  /* offset 104: whether the run is to end; asked before each turn of a loop, which then ends. What
-   * comes after it is computed of whatever is there, and the run fails */
+  /* offset 104: whether the run is to end; checked before each iteration of a loop, which then
+   * ends. Later ops compute with undefined values, and the run fails */
   int32_t (*is_stopped)(const braid_env *env);
   /* offset 112: the runtime's, for `is_stopped` */
   struct braid_watch *watch;
@@ -122,7 +122,7 @@ struct braid_env {
   /* offset 128: the model's `expanded_bytes`, on a multiple of 64; NULL if there are none */
   const void *expanded;
   /* For code with profile counters, since version 14. */
-  /* offset 136: the clock, when a kernel begins that does not follow another one at once */
+  /* offset 136: the clock at the beginning of a kernel that does not directly follow another one */
   uint64_t (*clock)(const braid_env *env);
   /* offset 144: a kernel that began at `begin` has ended: adds to `counts` and `times` of
    * `counter`, and returns the clock */
@@ -137,10 +137,10 @@ typedef struct braid_tensor_v2 {
   int64_t dtype;        /* offset 8: as numbered by ONNX's TensorProto.DataType (f32 = 1, …) */
   int64_t rank;         /* offset 16 */
   const int64_t *shape; /* offset 24: `rank` sizes, -1 where the dim is open */
-  const int64_t *bound; /* offset 32: upper bound of each dim (the size itself where not open); of
-                         * an open model INT64_MAX where there is none */
-  const int64_t *dims;  /* offset 40: which of the model's `dims` each dim is, -1 for none; may be
-                         * NULL where the model has none */
+  const int64_t *bound; /* offset 32: upper bound of each dim (the size itself where not open); for
+                           an open model INT64_MAX without a bound */
+  const int64_t *dims; /* offset 40: the index of each dim in the model's `dims`, or -1; may be NULL
+                          if the model has none */
 } braid_tensor_v2;
 
 /* A dim that several inputs and outputs share, such as the batch. 16 bytes. */
@@ -193,7 +193,7 @@ typedef struct braid_function_v1 {
   braid_run run;        /* offset 56: code of the host that computes the same, with the device's own
                          * weights; NULL if there is none */
   int64_t on_caller; /* offset 64: not 0 for a part of the host's program that launches others: it
-                      * runs where it is launched, with the services of the caller */
+                        runs on the launching thread, with the services of the caller */
 } braid_function_v1;
 
 /* A launch of the model's as a stage of a stream. Buffers are numbered: first the model's inputs,
@@ -218,12 +218,12 @@ typedef struct braid_channel_v1 {
 
 /* ---- Open models: one code for all sizes of the model's dims.
  *
- * A size program computes sizes from those of the dims, which its symbols are, in their order. Its
+ * A size program computes sizes from those of the dims, which are its symbols in this order. Its
  * steps have four words each, an operation and a, b and c, as `support/sizes/program.py` makes
  * them; its results are numbers of steps. Each dim of a model is a dim of an input, and each open
  * dim of an input is a dim of the model. Checks say which relations must hold between dims. */
 
-/* A part of the arena, which no other one overlaps that is used at the same time. 24 bytes. */
+/* A part of the arena; parts that are used at the same time do not overlap. 24 bytes. */
 typedef struct braid_buffer_v1 {
   int64_t bytes; /* offset 0: number of the result that says how many bytes it has */
   int64_t first; /* offset 8: the step of the code at which its use begins */
@@ -243,7 +243,7 @@ typedef struct braid_size_check_v1 {
                         * model's dims are added */
 } braid_size_check_v1;
 
-/* An element of an input whose value is a size: what it says decides shapes. 24 bytes. */
+/* An element of an input whose value is a size, which decides shapes. 24 bytes. */
 typedef struct braid_value_size_v1 {
   int64_t input;   /* offset 0: of i32 or i64, and of a fixed shape */
   int64_t element; /* offset 8: its number, row-major */
@@ -282,8 +282,8 @@ typedef struct braid_expansion_v1 {
   const double *matrix; /* offset 56: `outputs` rows of `inputs` */
 } braid_expansion_v1;
 
-/* A model whose data decide sizes runs in phases, one after the other. What phases take and return
- * are values, numbered: first the inputs of the model. 24 bytes. */
+/* A model whose data decide sizes runs in phases, one after the other. Operands and results of
+ * phases are numbered values; the first ones are the inputs of the model. 24 bytes. */
 typedef struct braid_phase_v1 {
   const struct braid_model_v2 *model; /* offset 0: reads the weights of the whole model; has no
                                        * variants, devices, expanded weights or phases */
@@ -300,12 +300,12 @@ typedef struct braid_phases_v1 {
   const int64_t *outputs;       /* offset 24: the value that each output of the model is */
 } braid_phases_v1;
 
-/* Code of an open model for some sizes of its dims, which decisions of its own were made for. 16
+/* Code of an open model for some sizes of its dims, with separate decisions. 16
  * bytes. */
 typedef struct braid_specialization_v1 {
   const int64_t *sizes;               /* offset 0: by dim of the model, -1 for any */
-  const struct braid_model_v2 *model; /* offset 8: an open model that takes and returns what the
-                                       * whole model does; reads its weights */
+  const struct braid_model_v2 *model; /* offset 8: an open model with the inputs and outputs of the
+                                         whole model; reads its weights */
 } braid_specialization_v1;
 
 /* An input that takes the value of an output in the next run. 32 bytes. */
@@ -350,13 +350,13 @@ typedef struct braid_model_v2 {
   const braid_stage_v1 *stages;       /* offset 184: all launches, in an order they can run in */
   int64_t channel_count;              /* offset 192 */
   const braid_channel_v1 *channels;   /* offset 200 */
-  const braid_open_v1 *open;          /* offset 208: NULL unless the model is an open one, which has
-                                       * neither variants nor devices */
-  int64_t expanded_bytes;             /* offset 216: of the weights that are expanded at load */
-  int64_t expansion_count;            /* offset 224 */
+  const braid_open_v1
+      *open; /* offset 208: NULL unless the model is open and has neither variants nor devices */
+  int64_t expanded_bytes;               /* offset 216: of the weights that are expanded at load */
+  int64_t expansion_count;              /* offset 224 */
   const braid_expansion_v1 *expansions; /* offset 232 */
-  const braid_phases_v1 *phases;        /* offset 240: NULL unless data decide sizes of the model,
-                                         * which then has neither code of its own nor an arena */
+  const braid_phases_v1 *phases; /* offset 240: NULL unless data decide sizes of the model, which
+                                    then has neither code nor an arena of its own */
   /* Since version 15. */
   int64_t specialization_count;                   /* offset 248: of an open model, else 0 */
   const braid_specialization_v1 *specializations; /* offset 256: the first that fits runs */
@@ -431,8 +431,8 @@ BRAID_API braid_context_t *braid_context_create(braid_model_t *model, int64_t th
 BRAID_API int braid_context_set_input_shape(braid_context_t *context, int64_t index,
                                             const int64_t *shape);
 
-/* Reads the sizes that the elements of input `index` are (`braid_value_size_v1`), of which the
- * shapes of outputs are asked before a run. A run reads them itself. Other inputs are left alone.
+/* Reads the sizes in the elements of input `index` (`braid_value_size_v1`), on which the shapes of
+ * outputs depend before a run. A run reads them itself. Other inputs are left alone.
  */
 BRAID_API int braid_context_set_input_values(braid_context_t *context, int64_t index,
                                              const void *data);
@@ -457,7 +457,7 @@ BRAID_API int braid_context_run(braid_context_t *context, void *const *inputs,
  * that it equals. NULL for a wrong index, before a run, and for other models. */
 BRAID_API const void *braid_context_output(braid_context_t *context, int64_t index);
 
-/* Gives back the memory that the context has for runs; the next one takes what it needs. NULL is
+/* Frees the context's memory for runs; the next run allocates it again. NULL is
  * allowed. */
 BRAID_API void braid_context_trim(braid_context_t *context);
 
@@ -474,11 +474,11 @@ BRAID_API void braid_context_profile_reset(braid_context_t *context);
 
 enum { BRAID_MOST_PROFILED_SIZES = 256 };
 
-/* The sizes of the model's dims in runs since the last reset, of at most `capacity` different ones
- * in no order: `dim_count` numbers each to `sizes`, and in how many runs they were to `counts`,
- * which may be too high by what is written to `errors`. All were kept where fewer than
- * BRAID_MOST_PROFILED_SIZES are returned, else the frequent ones. Returns how many there are, 0
- * for a model without open dims or profile counters, -1 for a context that is NULL. */
+/* The sizes of the model's dims in runs since the last reset, at most `capacity` different ones in
+ * no order: `dim_count` numbers each to `sizes`, and the number of their runs to `counts`, which
+ * may be too high by at most `errors`. All were kept where fewer than BRAID_MOST_PROFILED_SIZES are
+ * returned, else the frequent ones. Returns how many there are, 0 for a model without open dims or
+ * profile counters, -1 for a context that is NULL. */
 BRAID_API int64_t braid_context_profile_sizes(const braid_context_t *context, int64_t capacity,
                                               int64_t *sizes, uint64_t *counts, uint64_t *errors);
 
@@ -491,8 +491,8 @@ BRAID_API void braid_context_close(braid_context_t *context);
 
 /* ---- Sessions ------------------------------------------------------------------------------
  *
- * A session keeps the state of a model between runs: inputs that take the values of outputs, as
- * `states` of the description says, such as a decoder's keys and values of earlier tokens. Each run
+ * A session keeps the state of a model between runs: inputs that take the values of outputs, listed
+ * in `states` of the description, such as a decoder's keys and values of earlier tokens. Each run
  * is a step; it takes the inputs that are no state, and gives the outputs that are no state. A
  * state that grows is appended to in place.
  *
@@ -515,18 +515,18 @@ BRAID_API braid_session_t *braid_session_fork(const braid_session_t *session);
 /* Begins anew: the state is zeros, without elements along dims that no other input tells. */
 BRAID_API int braid_session_reset(braid_session_t *session);
 
-/* Lets the state of input `input` be a copy of `data`, row-major, of this shape with its dims as
- * the description has them. */
+/* Sets the state of input `input` to a copy of `data`, row-major, with this shape and the dims of
+ * the description. */
 BRAID_API int braid_session_set_state(braid_session_t *session, int64_t input, const int64_t *shape,
                                       const void *data);
 
-/* Sets the shapes of the inputs of the state in a context, in which those of the others are set:
+/* Sets the shapes of the state's inputs in a context, in which those of the others are set:
  * `braid_context_output_shape` then says how large the outputs of the next step are. */
 BRAID_API int braid_session_set_shapes(const braid_session_t *session, braid_context_t *context);
 
 /* Runs a step on a context in which the shapes of inputs are set that are no state, and keeps the
- * new state. The lists of buffers are as those of `braid_context_run`; what they have for the state
- * is not used. If the step fails, the state does not change. */
+ * new state. The lists of buffers are as for `braid_context_run`; their entries for the state are
+ * ignored. If the step fails, the state does not change. */
 BRAID_API int braid_session_step(braid_session_t *session, braid_context_t *context,
                                  void *const *inputs, void *const *outputs);
 
@@ -534,8 +534,8 @@ BRAID_API int braid_session_step(braid_session_t *session, braid_context_t *cont
  * the tokens so far. -1 where no state grows. */
 BRAID_API int64_t braid_session_length(const braid_session_t *session);
 
-/* The shape and the elements of the state of input `input`; NULL for another input, and while
- * nothing is known of it before the first step. Valid until the session is used or closed. */
+/* The shape and the elements of the state of input `input`; NULL for another input, and before the
+ * first step if the shape is unknown. Valid until the session is used or closed. */
 BRAID_API const int64_t *braid_session_shape(const braid_session_t *session, int64_t input);
 BRAID_API const void *braid_session_data(const braid_session_t *session, int64_t input);
 
@@ -566,8 +566,8 @@ enum braid_stream_result {
   BRAID_STREAM_FAILED = 1, /* it has failed, and `braid_last_error` names the function */
   BRAID_STREAM_EMPTY = 2,  /* no request is under way, or the stream has ended */
   BRAID_STREAM_LATER = 3,  /* it did not end in time */
-  BRAID_STREAM_LOST = 4    /* a launch is beyond its deadline, which `braid_last_error` names: there
-                            * are no more results */
+  BRAID_STREAM_LOST = 4    /* a launch, which `braid_last_error` names, exceeded its deadline: there
+                              are no more results */
 };
 
 /* `options` may be NULL for one thread and no deadline. */
@@ -583,8 +583,8 @@ BRAID_API int64_t braid_stream_capacity(const braid_stream_t *stream);
 BRAID_API int braid_stream_push(braid_stream_t *stream, void *const *inputs, void *const *outputs,
                                 const int64_t *const *shapes);
 
-/* Takes the result of the oldest request, for which it waits so many nanoseconds, or for ever where
- * that is negative. A braid_stream_result. */
+/* Takes the result of the oldest request, for which it waits so many nanoseconds, or without limit
+ * if that is negative. A braid_stream_result. */
 BRAID_API int braid_stream_pop(braid_stream_t *stream, int64_t timeout);
 
 /* Sizes of output `index` of the last result that was taken; NULL for a wrong index. Valid until

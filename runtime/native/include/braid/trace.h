@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Observing runs: when each kernel, launch and stage ran, and what the hardware counted meanwhile.
+ * Observing runs: the time of each kernel, launch and stage, and hardware counters meanwhile.
  *
  * Runs, launches and stages are recorded of any model, kernels of one that was compiled with
  * profiling alone. A context without an observer pays nothing. Functions that return a pointer
@@ -94,8 +94,8 @@ BRAID_API braid_counters_t *braid_counters_create(braid_model_t *model);
 /* Lets the next runs of one context be counted; NULL ends that. */
 BRAID_API int braid_context_set_counters(braid_context_t *context, braid_counters_t *counters);
 
-/* What counter `index` has counted under each profile counter of the model, `counter_count`
- * numbers. NULL where it never counted: `braid_counters_reason` then says why. */
+/* The values of counter `index` under each profile counter of the model, `counter_count` numbers.
+ * NULL where it never counted: `braid_counters_reason` then says why. */
 BRAID_API const double *braid_counters_values(const braid_counters_t *counters, int64_t index);
 BRAID_API const char *braid_counters_reason(const braid_counters_t *counters, int64_t index);
 

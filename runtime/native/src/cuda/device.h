@@ -53,7 +53,7 @@ typedef struct cuda_device {
   cuda_gpu gpu;
   cuda_stream streams[STREAMS];
   pid_t process;
-  pthread_mutex_t graphs; /* of programs and the list of them */
+  pthread_mutex_t graphs; /* protects programs and the list of them */
   loaded *models;
   pthread_mutex_t lock; /* of all below */
   pthread_cond_t changed;
@@ -83,8 +83,8 @@ const braid_function_v1 *braid_cuda_function_of(const waiting *own);
 /* Whether a launch has to copy no more than so many bytes of the host's inputs. */
 bool braid_cuda_copies_little(const cuda_device *device, const waiting *own, int64_t most);
 
-/* Inputs and outputs of a launch: their addresses on the device, copies of those that are the
- * host's, started in their streams, and of results from pinned memory to where they are wanted. */
+/* Inputs and outputs of a launch: their addresses on the device, copies of host buffers, started in
+ * their streams, and copies of results from pinned memory to their destination. */
 bool braid_cuda_feed_inputs(cuda_device *device, const waiting *own, cuda_address *addresses,
                             char *error, size_t size);
 void braid_cuda_choose_outputs(const cuda_device *device, const waiting *own,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * What braid calls of NVIDIA's driver, libcuda, found when a device is opened. The declarations are
- * written after "CUDA Driver API": nothing of CUDA is needed to build the runtime.
+ * The functions of NVIDIA's driver, libcuda, that braid calls, found when a device is opened. The
+ * declarations are written after "CUDA Driver API": nothing of CUDA is needed to build the runtime.
  */
 #ifndef BRAID_CUDA_DRIVER_H
 #define BRAID_CUDA_DRIVER_H
@@ -109,7 +109,7 @@ enum {
      const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave,          \
      int swizzle, int promotion, int fill))
 
-/* The driver's functions, and what each symbol is called in messages. */
+/* The driver's functions, and the names of their symbols in messages. */
 typedef struct cuda_driver {
 #define FIELD(NAME, SYMBOL, PARAMETERS) cuda_result(*NAME) PARAMETERS;
   BRAID_CUDA_CALLS(FIELD)

@@ -26,7 +26,7 @@ static int architecture(const char *kind, const char *prefix, bool *only) {
 }
 
 /* How well a code fits the GPU: the higher the better, 0 where it cannot run. Machine code runs on
- * what has the same major number and no lower minor one, PTX on everything newer. */
+ * GPUs with the same major number and no lower minor one, PTX on everything newer. */
 static int fitness(const cuda_gpu *gpu, const char *kind) {
   int own = 10 * gpu->major + gpu->minor;
   bool only = false;

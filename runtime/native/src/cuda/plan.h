@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * The plan of a device's functions, code of the kind "gpu-plan": what each launches, in its order,
- * on which parts of which memory. Names and places are as in plan_reader.h:
+ * The plan of a device's functions, code of the kind "gpu-plan": the ordered launches of each, with
+ * their parts of memory. Names and places are as in plan_reader.h:
  *
  *   plan      = magic, version, number of functions, then each function
  *   function  = name, number of steps, then each step

@@ -99,7 +99,7 @@ static bool find_entry(const cuda_gpu *gpu, const cuda_program *program, const p
                   (int)planned->shared_bytes);
 }
 
-/* Both entries of a step, which are the same one where it takes all buffers. */
+/* Both entries of a step, which are equal if one takes all buffers. */
 static bool find_entries(const cuda_gpu *gpu, const cuda_program *program, loaded_step *step,
                          char *error, size_t size) {
   const plan_step *planned = step->planned;

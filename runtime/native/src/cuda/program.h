@@ -45,7 +45,7 @@ cuda_program *braid_cuda_program_load(const cuda_gpu *gpu, const braid_device_mo
                                       char *error, size_t size);
 void braid_cuda_program_unload(const cuda_gpu *gpu, cuda_program *program);
 
-/* Starts a function in a stream, as one graph, which is kept for the next time with these buffers.
+/* Starts a function in a stream, as one graph, which is kept for the next run with these buffers.
  * False, and why in `error`. One thread at a time for a GPU. */
 bool braid_cuda_program_start(const cuda_gpu *gpu, cuda_program *program, int64_t function,
                               const cuda_buffers *buffers, cuda_stream stream, char *error,

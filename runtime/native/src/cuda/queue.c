@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Of the host's inputs, that a caller copies into pinned memory before it goes on. */
+/* Bytes of the host's inputs that a caller copies into pinned memory before it continues. */
 enum { LITTLE = 1 << 16 };
 
 /* How long a thread asks for the end of a launch before it sleeps until then. */
@@ -131,7 +131,7 @@ static void drain(cuda_device *device, waiting *own) {
 
 /* ---- In their order ---- */
 
-/* What a thread may do: it has the GPU's context, or not, and why. */
+/* Whether a thread has the GPU's context, and if not, the reason. */
 typedef struct worker {
   bool entered;
   char error[LONG_ERROR];
@@ -263,7 +263,7 @@ static bool grow(cuda_device *device) {
   return true;
 }
 
-/* With the lock: the launch that was just submitted is fed here where that takes no longer than to
+/* Called with the lock: feeds the launch that was just submitted, if that takes no longer than to
  * wake the feeder. */
 static void feed_or_wake(cuda_device *device) {
   worker own;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * As `braid/targets/simulator/execute.py`: instructions know nothing but addresses on the
- * chip. If an operand changes while an instruction runs, or somebody else writes to its results,
- * what it makes is poison; so a stream that reads too early, frees too early or uses one address
- * twice has results that are wrong.
+ * As `braid/targets/simulator/execute.py`: instructions know nothing but addresses on the chip. If
+ * an operand changes while an instruction runs, or another instruction writes to its results, its
+ * results are poison. So a stream that reads too early, frees too early or uses one address twice
+ * has wrong results.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "execute.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * What a chip does for the functions of a model: code of kind `stream-plan`, little-endian words of
- * 8 bytes. "BRDNPLAN", version, then the chip: bytes of memory, seconds between two instructions
+ * The work of a chip for the functions of a model: code of kind `stream-plan`, little-endian words
+ * of 8 bytes. "BRDNPLAN", version, then the chip: bytes of memory, seconds between two instructions
  * (as all times and rates a double), units (count; kinds as bits, rate, start-up, port or -1),
  * bandwidths of ports (count). Then the functions (count): name, and steps (count), each
  *

@@ -40,7 +40,7 @@ static uint64_t word(reader *in) {
   return little(in->at - WORD, WORD);
 }
 
-/* A number of things that each take at least one word. */
+/* A count of items that each take at least one word. */
 static uint64_t count(reader *in) {
   uint64_t value = word(in);
   if (in->failed || value <= (uint64_t)(in->end - in->at) / WORD)

@@ -86,7 +86,7 @@ static bool issue_to(machine *own, uint32_t unit) {
   return synced;
 }
 
-/* Starts what can start; whether anything is left to do. */
+/* Starts instructions that can start; returns whether any work is left. */
 static bool issue(machine *own) {
   bool synced = true, left = false;
   while (synced) {
@@ -117,8 +117,8 @@ static void set_rates(machine *own) {
   }
 }
 
-/* Goes to the next time at which an instruction arrives, starts up or ends; false where there is
- * none. */
+/* Advances to the next time at which an instruction arrives, starts up or ends; returns false if
+ * there is none. */
 static bool advance(machine *own) {
   set_rates(own);
   double next = INFINITY;

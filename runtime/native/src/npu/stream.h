@@ -82,8 +82,8 @@ bool npu_read_stream(npu_stream *made, const uint8_t *data, int64_t bytes, const
 void npu_free_stream(npu_stream *stream);
 
 /* When the instructions run on `chip`, as the compiler's simulator has it: the same additions in
- * the same order. False and the reason in `error` for one that cannot run there, stands still, or
- * takes more memory than there is. */
+ * the same order. Returns false, with the reason in `error`, for a stream that cannot run there,
+ * deadlocks, or takes too much memory. */
 bool npu_simulate(npu_timeline *made, const npu_stream *stream, const npu_chip *chip,
                   char error[NPU_ERROR]);
 
