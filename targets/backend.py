@@ -13,11 +13,11 @@ The class is called with that name. The compiler calls its methods in this order
 1. `families` returns the kernel families among which fusion, layout selection, storage and `emit`
    choose. A backend without any gets groups in row-major layouts, whose times are estimated by the
    roofline of its description.
-2. `prepare` returns passes. Some run before groups and layouts are decided: they make paddings ops
-   of their own where kernels have no edge cases, or split what does not fit a memory. Others run on
-   the decided order, just before kernels are outlined.
-3. `emit` returns kernels that are not compiled yet, so that memory planning can ask what each of
-   them needs: scratch memory, operands that its results may overwrite, iterations, barriers.
+2. `prepare` returns passes. Some run before groups and layouts are decided: they turn paddings into
+   separate ops if kernels have no edge cases, or split tensors that do not fit a memory. Others run
+   on the decided order, just before kernels are outlined.
+3. `emit` returns kernels that are not compiled yet, so that memory planning can ask for the needs of
+   each: scratch memory, operands that its results may overwrite, iterations, barriers.
 4. `EmittedKernels.link` returns the code of planned functions, as bytes with a kind. Code of the
    kind `OBJECT` defines each kernel's symbol and is linked into the host program, which calls it
    with the addresses of its buffers. Code of all other kinds (PTX, a bit stream, instructions) is
@@ -259,8 +259,8 @@ class Backend(ABC):
     def families(self, device: Device, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:
         """Return the kernel families for the machine of `device`, in order of preference.
 
-        The order decides among equally fast families. They include those of other packages,
-        `installed`, usually first.
+        The order decides among equally fast families. They include families of other packages,
+        `installed`, which usually come first.
         """
 
     @abstractmethod
@@ -315,8 +315,8 @@ class Backend(ABC):
     def local_machine(self, device: Device) -> str | None:
         """Return the `cpu` of the machine that runs code for `device` here; None if unknown.
 
-        Code may also run on other machines than the target's; times that are measured there are
-        not valid for the target.
+        Code may also run on other machines than the target's; times measured there are not valid
+        for the target.
         """
         return None
 

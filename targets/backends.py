@@ -68,7 +68,7 @@ def kernel_families(device: Device) -> tuple[KernelFamily, ...]:
     """Return the kernel families of the backend of `device` for its machine, in order of
     preference.
 
-    Those that installed packages add to it (entry points `braid.kernel_families.NAME`) stand
+    Families that installed packages add to it (entry points `braid.kernel_families.NAME`) come
     first. The result is empty if the settings of the device say `generic`. Raises `BraidError` as
     `backend`, and where a family cannot be loaded.
     """
@@ -81,8 +81,7 @@ def kernel_families(device: Device) -> tuple[KernelFamily, ...]:
 
 
 def meter_of(job: Job) -> AbstractContextManager[KernelMeter] | None:
-    """Return what says how fast kernels of the device of `job` are; None where its backend has
-    nothing.
+    """Return the meter of kernels on the device of `job`; None if its backend has none.
 
     Raises BraidError as `backend` and `Backend.meter`.
     """

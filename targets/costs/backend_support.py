@@ -124,7 +124,7 @@ def priority_on(op: Operation, backend: BackendDescription) -> int | None:
 def entry_for(op: Operation, backend: BackendDescription) -> MappingEntry | None:
     """Return the first entry of the mapping list that takes `op`.
 
-    Raises BraidError for one that asks for what such ops do not have.
+    Raises BraidError for an entry that asks for parts that such ops do not have.
     """
     return next((entry for entry in backend.operations if _takes(entry, op, backend)), None)
 

@@ -1,8 +1,8 @@
 """Measured costs of kernels, in this user's record store.
 
-A record says how long one run of a group took in one choice of layouts, on one machine, with one
-version of the kernels. It is found under a digest of all of these, so that a record that no
-longer fits is never found.
+A record has the time of one run of a group in one choice of layouts, on one machine, with one
+version of the kernels. It is found under a digest of all of these, so that a record that no longer
+fits is never found.
 """
 
 import math

@@ -1,12 +1,12 @@
-"""Find what one run of an op costs on a device, from the first source that knows: only here.
+"""Find the cost of one run of an op on a device, from the first source that knows it.
 
 The sources, in order, are the op's declared cost, measurements (a profile of the op, or a record of
 its kernel), the prediction of the kernel family that would make it, and the roofline of the device:
 the larger of the time to move and the time to compute. If a device has several cores, seconds are
 those of one core, without the start of a kernel (`DeviceRates.launch_seconds`).
 
-This file knows the devices of a target, `device_costs.py` asks the sources on one of them, and
-`device_rates.py` turns amounts into seconds.
+This file chooses among the devices of a target, `device_costs.py` asks the sources for one of them,
+and `device_rates.py` converts amounts to seconds.
 """
 
 from collections import Counter

@@ -1,4 +1,5 @@
-"""Read what a declared cost says about the units of a backend, for costs and simulators."""
+"""Read the amounts that a declared cost has for the units of a backend, for costs and
+simulators."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from braid.support.errors import BraidError, did_you_mean
 from braid.targets.machines.target import BackendDescription
 
 AMOUNTS = ("flops", "bytes")
-"""Resources of which a cost counts an amount; it counts seconds of others."""
+"""Resources for which a cost counts an amount; for others it counts seconds."""
 
 
 @dataclass(frozen=True)
@@ -24,12 +25,12 @@ class Amount:
 
 
 def declared_amounts(op: Operation, cost: Cost, backend: BackendDescription) -> list[Amount]:
-    """Return what `cost` of `op` says about the units of `backend`, in their order.
+    """Return the amounts of `cost` of `op` for the units of `backend`, in their order.
 
-    A plain number, or `seconds`, is work of the vector unit. Other names are those of units,
-    or of their resources, which mean the first unit that has them. Beside `seconds` any resource
-    may be declared, such as energy, unless it looks like a misspelled one. What is declared for a
-    unit and for its resource adds up. Raises BraidError for a name that is neither a unit nor a
+    A plain number, or `seconds`, is work of the vector unit. Other names are those of units, or of
+    resources; a resource means the first unit that has it. In addition to `seconds` any resource
+    may be declared, such as energy, unless it looks like a misspelled one. Amounts declared for a
+    unit and for its resource add up. Raises BraidError for a name that is neither a unit nor a
     resource nor a memory of the backend.
     """
     by_name = dict(cost) if isinstance(cost, Mapping) else {"seconds": cost}

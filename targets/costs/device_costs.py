@@ -1,7 +1,7 @@
-"""Find what one run of an op costs on one device, from the first source that knows.
+"""Find the cost of one run of an op on one device, from the first source that knows it.
 
-The sources stand in `DeviceCosts.__init__` in the order in which they are asked. Of a group it is
-what its kernel costs, measured or as its family predicts: `kernel_choice.py` says which kernel.
+The sources stand in `DeviceCosts.__init__` in the order in which they are asked. For a group it is
+the cost of its kernel, measured or predicted by its family: `kernel_choice.py` says which kernel.
 """
 
 from collections import Counter
@@ -124,7 +124,8 @@ class DeviceCosts(DeviceRates):
         return None if declared is None else self.declared(op, declared)
 
     def _of_kernel(self, op: Operation, layouts: LayoutChoice | None) -> Cost | None:
-        # What a chip computes by until it executes itself are kernels of its host: not its times.
+        # Until a chip executes code itself, its host's kernels stand in: their times are not the
+        # chip's.
         if not isinstance(op, FusedOp) or self.backend.issue is not None:
             return None
         choice = stored_choice(op) if layouts is None else layouts
@@ -137,7 +138,7 @@ class DeviceCosts(DeviceRates):
     def _of_kernels(
         self, group: FusedOp, choice: LayoutChoice | None = None
     ) -> dict[LayoutChoice, Cost]:
-        """Return what the best kernel costs in each choice of layouts, or in one, without a
+        """Return the cost of the best kernel in each choice of layouts, or in one, without a
         profile.
         """
         key = self._forms.of(group), choice
@@ -177,7 +178,7 @@ class DeviceCosts(DeviceRates):
         return self._corrected(op, self._by_roofline(op, amounts_of(op, static=True)))
 
     def predicted(self, op: Operation) -> Cost:
-        """Return what a run of `op` costs as its tensors are stored, whatever a profile says."""
+        """Return the cost of a run of `op` as its tensors are stored, without a profile."""
         if isinstance(op, FusedOp) and self.backend.issue is None:
             choice = stored_choice(op)
             cost = self._of_kernels(op, choice).get(choice)
@@ -253,7 +254,7 @@ class DeviceCosts(DeviceRates):
                 family, seconds = predicted
                 moved = 2 * logical_bytes(tensor)
                 return Cost(seconds, moved, 0, Source.FAMILY, family=family.name)
-        # No profile has this group, and no group equals it: it stands in no module.
+        # A profile cannot have this group, and no group equals it, since it is in no module.
         costs = self._predicted(reorder_group(tensor, source, target)).values()
         return min(costs, key=lambda cost: cost.seconds)
 
@@ -275,9 +276,9 @@ class DeviceCosts(DeviceRates):
         return self._by_roofline(op, given, cost)
 
     def _on_units(self, op: Operation, cost: Mapping[str, float]) -> float | None:
-        """Return the seconds declared for units, which do their parts one after the other.
+        """Return the seconds declared for units, which do their parts in sequence.
 
-        None where amounts alone are declared, or what is not a matter of units, such as energy.
+        The result is None if only amounts are declared, or resources without units, such as energy.
         """
         if not names_units(cost, self.backend):
             return None
@@ -339,7 +340,7 @@ def reorder_group(tensor: AnyTensor, source: Layout, target: Layout) -> FusedOp:
 
 
 def measured_seconds(op: Operation, choice: LayoutChoice | None = None) -> float | None:
-    """Return the seconds of one run as `annotate-profile` noted them, None where it did not.
+    """Return the seconds of one run that `annotate-profile` noted, None if there are none.
 
     With a `choice`, the costs are those of a run in these layouts. A part of a measured kernel has
     no time of its own.
@@ -378,6 +379,6 @@ def _profiled_in(op: Operation, choice: LayoutChoice) -> float | None:
 def _measured(cost: Cost, seconds: float) -> Cost:
     """Return `cost` with the seconds of a profile.
 
-    Not of what moves nothing: it is no kernel, whatever its group took in other layouts.
+    An op that moves nothing is no kernel, whatever its group took in other layouts.
     """
     return replace(cost, seconds=seconds, source=Source.MEASURED, started=True)

@@ -1,4 +1,4 @@
-"""Turn amounts of a resource into seconds, by how fast a device is: the one place that does.
+"""Convert amounts of a resource to seconds, by the rates of a device; only here.
 
 Rates of a backend's units come from the target's file. Units without a rate there, and the times of
 starts and joins, are facts of the device's machine, preferably measured ones.
@@ -75,7 +75,7 @@ class DeviceRates:
     def roofline_parts(
         self, amounts: Mapping[str, float], element_type: str = "f32"
     ) -> dict[str, float]:
-        """Return the seconds that each resource takes alone, of which the most is the roofline."""
+        """Return the seconds of each resource alone; their maximum is the roofline."""
         backend = self.backend
         if not backend.units:
             return {r: amounts[r] / self.rate(r, element_type) for r in _FACTS if amounts.get(r)}

@@ -1,8 +1,8 @@
 """Choose the kernel that a group gets, such as one with a convolution: its family and schedule.
 
-It is the cheapest one, or what `braid.schedule` names (see `select-schedules`). All ask here, so
-that they get the same answer: `select-layouts` for the best kernel in each choice of layouts,
-storage and code generation for the one in which the tensors of a group are stored.
+It is the cheapest one, or the one that `braid.schedule` names (see `select-schedules`). All ask
+here, so that they get the same answer: `select-layouts` for the best kernel in each choice of
+layouts, storage and code generation for the one in which the tensors of a group are stored.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -34,7 +34,7 @@ from braid.targets.machines.target import Device
 
 @dataclass(frozen=True)
 class KernelOption:
-    """`match` makes a kernel in `layouts`, a run of which takes `seconds`, as `source` says.
+    """`match` makes a kernel in `layouts`; a run of it takes `seconds` by `source`.
 
     This is the time of the default schedule; the tuned one takes `gain` times as long.
     `factor` is by what predictions for the group are off, None where nothing was measured.

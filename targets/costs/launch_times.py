@@ -69,7 +69,7 @@ class LaunchTimes:
     def of(self, function: FuncOp) -> float:
         """Return the seconds of one launch: simulated, or the cost of its ops and launches.
 
-        Starting its device is a part of it; what moves to the device and back is not.
+        The time includes the start of its device, but not transfers to the device and back.
         """
         device = None if HOST_STAGE in function.attributes else device_name(function)
         start = 0.0 if device is None else self.target.device(device).start_seconds
@@ -84,8 +84,7 @@ class LaunchTimes:
         return sum(self.counts.of_block(b) * sum(map(self.of_op, b.ops)) for b in blocks)
 
     def of_op(self, op: Operation, device: Device | None = None) -> float:
-        """Return the seconds of one run of `op`, without what is in its blocks, on `device` or
-        where it runs.
+        """Return the seconds of one run of `op`, without its blocks, on `device` or its own device.
 
         A launch takes as long as its function. Raises UnsupportedError for open dims.
         """

@@ -1,4 +1,4 @@
-"""Find the layouts in which an op can run, and what each choice and each reorder costs.
+"""Find the layouts in which an op can run, and the cost of each choice and each reorder.
 
 Declared costs, including a table of reorders, are read here. Times come from `CostSource`, and the
 start of each kernel is added.
@@ -189,7 +189,7 @@ class LayoutCosts:
         )
 
     def _amount(self, cost: Cost, costs: DeviceCosts) -> float:
-        """Return the resource of one kernel, with its start; 0 of what nobody knows."""
+        """Return the resource of one kernel, with its start; 0 if it is unknown."""
         if self._resource == "seconds":
             return costs.start_of(cost) + cost.seconds
         return cost.amount(self._resource) or 0.0
@@ -240,8 +240,8 @@ class LayoutCosts:
 
 
 def shortest_paths(cost: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the least cost of getting from one to the other in any number of steps (R. W. Floyd,
-    1962).
+    """Return the least cost of getting from one layout to the other in any number of steps (R. W.
+    Floyd, 1962).
     """
     best = cost.copy()
     for via in range(len(cost)):

@@ -1,9 +1,9 @@
-"""Look up what records of this user say of kernels of a device, in tables that are made once.
+"""Look up this user's records about kernels of a device, in tables that are built once.
 
-The seconds of a kernel in a choice of layouts were measured; a search for schedules found what it
-gains over the default one; and of groups that ran in a model it is known how far the prediction was
-off. The last is one factor for all choices and families of a group, so that it says how long the
-group takes, and not which choice is the best.
+Records hold measured seconds of a kernel in a choice of layouts, the gain of a tuned schedule over
+the default one, and, for groups that ran in a model, the error of the prediction. The last is one
+factor for all choices and families of a group, so that it says how long the group takes, and not
+which choice is the best.
 """
 
 from collections.abc import Mapping, Sequence
@@ -161,7 +161,7 @@ def first_family(matches: Sequence[Match]) -> str:
 
 
 def load_measurements(description: BackendDescription) -> Measurements:
-    """Return what this user's store says of the device of `description`."""
+    """Return the records of this user's store about the device of `description`."""
     device = description.device
     return Measurements(
         load_records(),
@@ -173,9 +173,7 @@ def load_measurements(description: BackendDescription) -> Measurements:
 
 
 def _load_ratios(description: BackendDescription) -> MeasuredRatios:
-    """Return what was tried on the device of `description`; nothing for one that is of no
-    target.
-    """
+    """Return the trials on the device of `description`; none for a device without a target."""
     device, records = description.device, stored_probes()
     if not records or device is None or not device.name:
         return MeasuredRatios()

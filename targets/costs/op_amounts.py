@@ -29,7 +29,7 @@ from braid.dialects.braid.regions import GroupOp, YieldOp
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 
 ESTIMATED = ("seconds", "bytes", "flops")
-"""The resources of which the roofline says something for every op."""
+"""The resources that the roofline counts for every op."""
 
 
 NO_FAMILY = "roofline"
@@ -46,8 +46,8 @@ class Amounts:
     """The amounts that an op takes of each resource of units, by name.
 
     `matrix` and `vector` are scalar operations, `flops` both together. `load` and `store` are the
-    bytes of its operands and results, which a chip moves whole; `bytes` those that it reads and
-    writes: of a table, the rows that are gathered.
+    bytes of its operands and results, which a chip moves completely; `bytes` those that it reads
+    and writes: of a table, the rows that are gathered.
     """
 
     by_resource: Mapping[str, float]
@@ -62,7 +62,7 @@ def amounts_of(op: Operation, *, static: bool = False) -> Amounts:
     """Return what `op` reads and computes, each operand once; a fused group reads only its
     operands.
 
-    What computes nothing passes its elements through the unit for vectors. Open dims count as 1;
+    An op that computes nothing passes its elements through the vector unit. Open dims count as 1;
     raises UnsupportedError for one if the op has to be `static`.
     """
     inner = list(op.body.block.ops) if isinstance(op, GroupOp) else [op]
@@ -115,9 +115,9 @@ def kinds_of(op: Operation, family: str, *, is_far: bool | None = None) -> tuple
 
     Who makes its kernel and in which type; which op takes most of it, and how often that uses each
     byte of its weights; whether the model's weights stay in caches from run to run or come from
-    memory (`is_far`, None for unknown); and how large it is. What only moves elements is often done
-    by storing its operands where they are wanted, except those that come into a function from
-    outside.
+    memory (`is_far`, None for unknown); and how large it is. An op that only moves elements is
+    often free, because its operands are stored in their final place, unless they come from outside
+    of the function.
     """
     main = main_op(op)
     coarse = f"{family or NO_FAMILY} {computed_type(op)}"
@@ -154,7 +154,7 @@ def model_weight_bytes(op: Operation) -> int:
 
 
 def kind_name(op: Operation) -> str:
-    """Return the kind of an op: its name, or that of an opaque one."""
+    """Return the kind of an op: its name, or the kind of an opaque one."""
     return op.kind.data if isinstance(op, OpaqueOp) else op.name
 
 
@@ -181,8 +181,8 @@ def _is_from_outside(op: Operation) -> bool:
 
 
 def _weight_bytes(op: Operation) -> int:
-    """Return the bytes of the second factor of a product, which each row of the first one needs
-    anew.
+    """Return the bytes of the second factor of a product, which each row of the first one reads
+    again.
     """
     if not isinstance(op, MATRIX_OPS):
         return 0

@@ -105,7 +105,7 @@ def stored_probes(store: RecordStore | None = None) -> Mapping[str, Fields]:
 
 
 def probes_in(scope: str, records: Mapping[str, Fields]) -> list[Probe]:
-    """Return the records of a scope that hold what they should."""
+    """Return the valid records of a scope."""
     own = (value for value in records.values() if value.get("scope") == scope)
     return [probe for value in own if (probe := probe_of(value)) is not None]
 

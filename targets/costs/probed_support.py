@@ -3,8 +3,8 @@
 Of support, whoever is more specific wins: `braid.candidates` on the op, and the `backends` of an
 opaque one; then an entry of the mapping list that names the op; then what was tried; then an entry
 for all ops (`*`). A backend without any list runs what it was seen to run. Of priorities, a number
-that a list gives for the op by name holds. Where no list gives one, and all backends that run the
-op were timed, the faster ones come first; else the priorities of the lists hold.
+that a list gives for the op by name holds. If no list gives one, and all backends that run the op
+were timed, the faster ones come first; otherwise the priorities of the lists hold.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +35,7 @@ OPEN_SIZES = "code for sizes that are known only at run time"
 """What a backend with `supports_dynamic_shapes` has, and others do not have."""
 
 _FASTER = 0.95
-"""Part of another's time that a backend takes, at most, to come before it."""
+"""The largest fraction of another backend's time with which a backend comes before it."""
 
 _LEAST = 1e-6
 """Seconds below which times are equal: views take none, and starting anything takes longer."""

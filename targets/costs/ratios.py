@@ -23,12 +23,13 @@ STRENGTH = 2.0
 """The number of samples that the coarser kind counts as."""
 
 FURTHEST = 1000.0
-"""Ratios beyond this, or below one part in this many, count as it: what moves nothing takes 0."""
+"""Ratios are clamped to this and its inverse, since an op that moves nothing takes 0 seconds."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Seconds of one thing of all of `kinds`, from coarse to fine; `predicted` is more than 0."""
+    """The seconds of one item of all of `kinds`, from coarse to fine; `predicted` is more than
+    0."""
 
     kinds: Sequence[str]
     predicted: float
@@ -56,9 +57,7 @@ class Ratios:
         return Ratios({kind: (median(logs), len(logs)) for kind, logs in found.items()})
 
     def of_kinds(self, kinds: Sequence[str]) -> float:
-        """Return what a prediction is to be multiplied with for one of these kinds, coarse
-        to fine.
-        """
+        """Return the factor for predictions of one of these kinds, from coarse to fine."""
         estimate = 0.0
         for kind in kinds:
             middle, count = self.medians.get(kind, (0.0, 0))

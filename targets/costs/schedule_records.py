@@ -28,11 +28,10 @@ class TunedKernel:
     `chosen` is None if the default schedule is the best that was found. `version` is that of the
     family. `what` describes the kernel for people. `library` are the seconds of a vendor's kernel
     in the same layouts, None where none was measured; `keeps_library` says that it is the result,
-    and `vendor` which family it is of.
-    `measure` is the kind of time, see `KernelMeter`.
-    The search was one through up to this many `levels`; `body` is the `body_key` of the group.
-    `steps` are those of the search, by the names of their fields; `refused` says why schedules that
-    were tried do not count.
+    and `vendor` names its family. `measure` is the kind of time, see `KernelMeter`. The search was
+    one through up to this many `levels`; `body` is the `body_key` of the group. `steps` are those
+    of the search, by the names of their fields; `refused` says why schedules that were tried do not
+    count.
     """
 
     chosen: KernelSchedule | None
@@ -89,7 +88,7 @@ def append_tuned(key: str, kernel: TunedKernel, store: RecordStore | None = None
 
 
 def fields_of(kernel: TunedKernel) -> Fields:
-    """Return the value of a row that says what `kernel` does."""
+    """Return the value of a row that describes `kernel`."""
     chosen = kernel.chosen
     return {
         "family": None if chosen is None else chosen.family,

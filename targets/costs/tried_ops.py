@@ -12,7 +12,7 @@ from braid.targets.machines.target import BackendDescription, Target
 
 @dataclass(frozen=True)
 class TriedOp:
-    """All ops of one kind and type that were tried on a device, which are `count` different ones.
+    """All `count` different ops of one kind and type that were tried on a device.
 
     `priority` is None if the device does not run them, and `source` is the mapping list or a trial,
     with the message of its last failure. `seconds` is the median of their medians, `spread` that of

@@ -21,7 +21,7 @@ class AttributeNumbers:
 
     def __init__(self) -> None:
         self._numbers: dict[Attribute, int] = {}
-        # The attribute stands beside its number, so that its identity is not used again.
+        # The attribute is stored with its number, so that its identity is not reused.
         self._known: dict[int, tuple[Attribute, int]] = {}
 
     def of(self, attribute: Attribute) -> int:
@@ -54,9 +54,7 @@ class EqualGroups(Generic[_Fact]):
     """Remembers a fact that groups of the same form share; it must not refer to ops."""
 
     def __init__(self, find: Callable[[FusedOp], _Fact]) -> None:
-        """Take `find`, which is called for the first of equal groups, and for one that was
-        changed.
-        """
+        """Take `find`, which is called for the first of equal groups, and for a changed one."""
         self._find = find
         self._facts: dict[Hashable, _Fact] = {}
         self._forms = GroupForms()

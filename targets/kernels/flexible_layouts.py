@@ -1,8 +1,8 @@
 """Layouts of groups without regard to kernel families: what the generic lowering can do.
 
-Ops whose operands have the rank of their result and whose meaning does not depend on the order
-of dims in memory run in any permutation, as long as all their tensors have the same one. Transposes
-may also leave everything where it is, and have another layout on one side.
+Ops whose operands have the rank of their result and whose meaning does not depend on the order of
+dims in memory run in any permutation, as long as all their tensors have the same one. Transposes
+may also move nothing, and have another layout on one side.
 """
 
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ _FEATURE_MAPS = (3, 4, 5)
 
 
 def as_typed(op: Operation) -> LayoutChoice:
-    """Return the layouts that the types of `op`, which has only tensors, say."""
+    """Return the layouts in the types of `op`, which has only tensors."""
     return LayoutChoice(
         tuple(layout_of(value.type) for value in op.operands),
         tuple(layout_of(value.type) for value in op.results),
@@ -89,7 +89,7 @@ def flexible_choices(group: FusedOp) -> list[LayoutChoice]:
 
 
 def _views(op: TransposeOp) -> list[LayoutChoice]:
-    """Return layouts with one side row-major, and the other so that nothing is moved."""
+    """Return layouts with one side row-major, and the other such that nothing is moved."""
     permutation = op.permutation.get_values()
     plain = Layout.row_major(len(permutation))
     before = Layout.parse("".join(plain.tag[dim] for dim in permutation))

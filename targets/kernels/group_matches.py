@@ -31,7 +31,7 @@ _State = tuple[str | int | Operation | SSAValue, ...]
 
 @dataclass(frozen=True)
 class Match:
-    """A group with the candidate of `family` for it, and what follows from its answers.
+    """A group with the candidate of `family` for it, and facts derived from its answers.
 
     Schedules are entries here, as in records; candidates get instances of their own class. For a
     group that is bound at likely sizes, `at_all_sizes` emits the kernel for open sizes.
@@ -111,7 +111,7 @@ def asked(family: KernelFamily, group: FusedOp | None = None) -> KernelFamily:
 def match_group(family: KernelFamily, group: FusedOp) -> Match | None:
     """Return what `family` finds in `group`.
 
-    Raises BraidError for a family of another package that fails, or whose candidate lacks a part.
+    Raises BraidError if a family of another package fails, or its candidate lacks a part.
     """
     return _Question(group).answer_of(family)
 

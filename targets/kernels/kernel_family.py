@@ -60,8 +60,9 @@ class Kernel:
     ascending order, all earlier ones have to be finished; all calls of such a kernel share one
     scratch buffer.
 
-    `libraries` are the names of shared libraries that it calls, which are loaded before it runs.
-    `features` are those of a CPU whose instructions it asks for, beside those that LLVM selects.
+    `libraries` names the shared libraries that it calls, which are loaded before it runs.
+    `features` are the CPU features whose instructions it uses explicitly, in addition to those that
+    LLVM selects.
     """
 
     symbol: str
@@ -200,11 +201,11 @@ class KernelFamily(ABC):
         """Return the predicted seconds of a group with this reorder alone; None without a
         candidate.
 
-        Every reader of a tensor asks about the reorders between all its layouts, most of which no
-        group ever has.
+        Every reader of a tensor asks about the reorders between all its layouts, most of which
+        never occur in a group.
         """
         return None
 
 
 Extensible = Candidate
-"""The earlier name of a candidate that supports schedules beside those of its space."""
+"""The earlier name of a candidate that supports schedules outside of its space."""

@@ -1,7 +1,7 @@
 """Identity of groups and kernels: what a measurement, a schedule or an object is of.
 
-`GroupKey` says what a kernel is to compute, where its tensors lie, and for which machine; it is
-what a measurement or a tuned schedule is about. `KernelKey` adds who makes it and how: what was
+`GroupKey` identifies the computation of a kernel, the storage of its tensors, and the machine;
+measurements and tuned schedules refer to it. `KernelKey` adds who makes it and how: what was
 measured. Neither knows a source: a family says by its `version` that it emits other code.
 """
 
@@ -54,9 +54,9 @@ def canonical_kernel_text(group: FusedOp) -> str:
 def stored_text(group: FusedOp, choice: LayoutChoice | None = None, body: str | None = None) -> str:
     """Return what a kernel of `group` computes, and where its tensors lie.
 
-    That are the canonical text, the layouts of operands and results, with strides where these are
-    not dense, and which operands lie in the result or may begin where it does. Layouts are by
-    default as the tensors are stored; `body` is the canonical text where that is known.
+    It consists of the canonical text, the layouts of operands and results, with strides if these
+    are not dense, and the operands that lie in the result or may alias it. Layouts are by default
+    as the tensors are stored; `body` is the canonical text where that is known.
     """
     stored = stored_choice(group) if choice is None else choice
     return "\0".join(

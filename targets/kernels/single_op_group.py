@@ -15,7 +15,7 @@ def single_op_group(
 ) -> FusedOp:
     """Return a group of a copy of `op`, whose arguments are what it reads, each value once.
 
-    They have the `types` that these say, or else their own; `attributes` replace those of the op.
+    They have the `types` given here, or else their own; `attributes` replace those of the op.
     """
     read = list(dict.fromkeys(op.operands))
     arguments = [types.get(value, value.type) for value in read]

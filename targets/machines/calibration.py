@@ -25,7 +25,7 @@ VERSION = 2
 """Raised when what is measured, or how, changes: older records are not found then."""
 
 RATES = ("flops", "cached_bandwidth", "memory_bandwidth")
-"""Facts per second; beside `flops` there is one a type, such as `flops_f64`."""
+"""Facts per second; in addition to `flops` there is one for each type, such as `flops_f64`."""
 
 TIMES = ("launch_seconds", "join_seconds")
 """Facts in seconds."""
@@ -58,8 +58,8 @@ def is_rate(name: str) -> bool:
 
 
 def calibration_key(machine: Machine) -> str:
-    """Return the digest of what the calibration of `machine`, which this process runs on,
-    is about.
+    """Return the digest of the conditions of a calibration of `machine`, on which this process
+    runs.
     """
     parts = (str(VERSION), machine_text(machine), str(core_count()), *toolchain())
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
@@ -85,7 +85,7 @@ def keep_calibration(
 def load_calibration(machine: Machine, store: RecordStore | None = None) -> Calibration | None:
     """Return what a store, by default the user's, knows of `machine`.
 
-    None for another machine than that which this process runs on, and where nothing was kept.
+    The result is None for a machine other than this process's, and if nothing was kept.
     """
     if machine.name != NATIVE:
         return None

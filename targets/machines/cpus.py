@@ -43,7 +43,7 @@ def check_cpu(text: str) -> None:
 def fact_origin(machine: Machine, fact: str) -> str:
     """Return which entry of braid's own files a fact of a CPU comes from, for people.
 
-    Empty for one that stands in none: then it is of a target's file.
+    Empty for a CPU of a target's file.
     """
     name = machine.cpu if machine.name == NATIVE else machine.name.partition(",")[0]
     changed = "," in machine.name and fact not in _assumed()["core"]
@@ -133,7 +133,7 @@ def _with_facts(known: Machine, name: str, changes: list[str]) -> Machine:
 def _machine(
     name: str, triple: str, cpu: str, features: str, facts: Mapping[str, float]
 ) -> Machine:
-    """Return a CPU with the facts that follow from its features where `facts` has none.
+    """Return a CPU with the facts that follow from its features if `facts` has none.
 
     Where there is AVX-512, vectors of 512 bits are preferred: LLVM's default for several CPUs is
     256 bits, which costs a GEMM a third of its speed.
@@ -193,7 +193,7 @@ def _facts(name: str) -> Mapping[str, float]:
 
 
 def _entry_with(name: str, fact: str) -> str:
-    """Return the entry that gives the fact: that of `name`, or of one that it is like."""
+    """Return the entry that has the fact: that of `name`, or of a CPU that it resembles."""
     entry = _table()[name]
     return name if fact in entry.get("facts", {}) else _entry_with(entry["like"], fact)
 

@@ -13,7 +13,7 @@ from braid.targets.machines.target import BackendDescription, Device, Target
 class Figure:
     """A fact of a device: in bytes, per second, or in seconds, as its name says.
 
-    `shipped` comes from `origin`, `measured` from running what `detail` says; None is unknown.
+    `shipped` comes from `origin`, `measured` from the run that `detail` describes; None is unknown.
     """
 
     name: str
@@ -24,12 +24,12 @@ class Figure:
 
     @property
     def value(self) -> float | None:
-        """Return the value that costs are made of: the measured one, else the shipped one."""
+        """Return the value on which costs are based: the measured one, else the shipped one."""
         return self.shipped if self.measured is None else self.measured
 
 
 def figures_of(device: Device, target: Target) -> tuple[Figure, ...]:
-    """Return the facts of the device's machine, and what starting kernels there takes, by name.
+    """Return the facts of the device's machine, and the time to start kernels there, by name.
 
     Raises `BraidError` for an unknown CPU.
     """

@@ -42,10 +42,10 @@ def is_gpu(machine: Machine) -> bool:
 TF32 = "tf32"
 """The fact that products of f32 may round what they multiply to 10 bits after the point."""
 CUBIN = "cubin"
-"""The fact that there is machine code beside PTX, which no driver has to assemble."""
+"""The fact that there is machine code in addition to PTX, so that no driver has to assemble it."""
 
 _WISHES = {
-    TF32: "products of f32 round what they multiply to tf32",
+    TF32: "f32 products round their operands to tf32",
     CUBIN: "machine code, made by ptxas, beside PTX",
 }
 

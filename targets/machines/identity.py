@@ -1,4 +1,4 @@
-"""Describe a machine as text, for keys of what was made for it or measured on it."""
+"""Describe a machine as text, for keys of its code and its measurements."""
 
 import platform
 from functools import cache
@@ -34,8 +34,8 @@ def processor_name() -> str:
 
 
 def machine_text(machine: Machine) -> str:
-    """Return all that code for `machine` may depend on; of the native one, which processor it is
-    too.
+    """Return all on which code for `machine` may depend; for the native one, including the
+    processor.
     """
     own = processor() if machine.name == NATIVE else code_name(machine)
     return "\0".join((own, machine.triple, machine.cpu, machine.features))

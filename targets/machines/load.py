@@ -21,7 +21,7 @@ Stamp: TypeAlias = tuple[int, int, int] | None
 def load_target(name: str = HOST) -> Target:
     """Return the target of this name, or the one that the TOML file at this path describes.
 
-    Names are those of braid's own targets and of the ones that installed packages add. A file is
+    Names are those of braid's own targets and of installed packages' targets. A file is
     read again when it has changed. Raises `BraidError` for an unknown name and a malformed file,
     naming the file and the key.
     """
@@ -52,7 +52,7 @@ def _loaded(name: str, path: Path, stamp: Stamp, host_stamp: Stamp) -> Target:
 
 
 def _stamp(path: Path) -> Stamp:
-    """Return a stamp that differs when the file has changed; None where there is none."""
+    """Return a stamp that differs when the file has changed; None if it is missing."""
     try:
         status = path.stat()
     except OSError:

@@ -25,8 +25,8 @@ _INSTRUCTIONS = frozenset({"load", "store", "matrix", "vector"})
 def parse_target(table: Table, default: Target | None) -> Target:
     """Return the target that the outermost table describes.
 
-    A file without a host has that of `default`, with its backend; one without devices has one for
-    each backend. Raises `BraidError` if it is malformed.
+    A file without a host has the host of `default`, with its backend; a file without devices has
+    one for each backend. Raises `BraidError` if it is malformed.
     """
     table.expect_only("name", "host", "backend", "device", "machine", "link")
     name = table.name()

@@ -114,8 +114,7 @@ def device_of(op: Operation, target: Target) -> Device:
 
 
 def runs_on(op: Operation, devices: Collection[str], target: Target) -> bool:
-    """Return whether `op` runs on one of `devices`, by their names; all ops do where there are
-    none.
+    """Return whether `op` runs on one of `devices`, by name; true if `devices` is empty.
 
     Raises `BraidError` for a device that the target does not have.
     """

@@ -91,7 +91,7 @@ class Table:
         ]
 
     def named(self, key: str) -> list["Table"]:
-        """Return the tables `[[key]]`, each of which has a name of its own."""
+        """Return the tables `[[key]]`, whose names are unique."""
         tables = self.tables(key)
         names = [table.name() for table in tables]
         for place, table in enumerate(tables):

@@ -60,9 +60,10 @@ class Issue:
 class Pool:
     """Processors of a backend that are alike and run ops side by side, such as threads of a CPU.
 
-    Each has all the units, at their rates. There are `count`, or for 0 as many as are asked for.
-    An op may run on all of them at once: that takes `join_seconds` besides, and each one but the
-    first adds only the part `efficiency` of a processor. None is as the machine of the device does.
+    Each has all the units, at their rates. There are `count`, or for 0 as many as are asked for. An
+    op may run on all of them at once: that takes additional `join_seconds`, and each one except the
+    first adds only the fraction `efficiency` of a processor. None is as the machine of the device
+    does.
     """
 
     name: str
@@ -82,7 +83,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Link:
-    """A way from one device to another: bandwidth in bytes per second, latency in seconds."""
+    """A link from one device to another: bandwidth in bytes per second, latency in seconds."""
 
     source: str
     destination: str
@@ -126,7 +127,7 @@ class Device:
 
     @property
     def machine(self) -> Machine:
-        """Return the machine that its code is made for, with what was measured of it.
+        """Return the machine for which its code is made, with its measured facts.
 
         Raises `BraidError` for an unknown CPU.
         """

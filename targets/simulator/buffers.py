@@ -9,14 +9,14 @@ from braid.analysis.structure.parameter_expressions import is_leaf
 from braid.dialects.braid.movement import SliceOp
 
 Buffer = tuple[SSAValue, SSAValue]
-"""A value with a buffer of its own, and the part of it that is meant: often itself."""
+"""A value with its own buffer, and the part of it that is referred to, often all of it."""
 
 
 def buffers_of(value: SSAValue, part: SSAValue | None = None) -> Iterator[Buffer]:
     """Yield the buffers that hold `value`.
 
-    A concatenation is in the buffers of its pieces and a slice in that of the whole. A part of
-    what comes from outside is a buffer of its own: it is loaded alone.
+    A concatenation is in the buffers of its pieces, and a slice in that of the whole. A part of a
+    value from outside has its own buffer: it is loaded alone.
     """
     if comes_from_outside(value):
         yield value, value

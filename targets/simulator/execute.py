@@ -1,10 +1,10 @@
 """Runs an instruction stream on bytes, in simulated time.
 
-The memory of the chip is an array of bytes, and instructions know nothing but addresses in it:
-one reads its operands when it begins and writes its results when it ends. In between, its results
-are poisoned, and a buffer is when its use ends. If an operand changes while an instruction runs, or
-somebody else writes to its results, what it makes is poison as well. So a stream that reads too
-early, frees too early, or uses one address twice has results that are wrong.
+The memory of the chip is an array of bytes, and instructions know nothing but addresses in it: one
+reads its operands when it begins and writes its results when it ends. In between, its results are
+poison, and so is a buffer when its use ends. If an operand changes while an instruction runs, or
+another instruction writes to its results, these are poison as well. So a stream that reads too
+early, frees too early, or uses one address twice has wrong results.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,12 +36,12 @@ def execute(
     """Return the tensors outside of the chip after `stream` has run; `tensors` are those it starts
     with.
 
-    All others are poison until they are stored. Raises BraidError as `simulate` does, for a stream
-    without operands, for an address beyond the memory, and for sizes that do not fit.
+    All other tensors are poison until they are stored. Raises BraidError as `simulate` does, for a
+    stream without operands, for an address beyond the memory, and for sizes that do not fit.
     """
     if not stream.executes:
         raise BraidError(
-            "the stream does not say what its instructions read and write",
+            "the stream does not list the reads and writes of its instructions",
             hint="it can be simulated, but not run; compile the model again",
         )
     outside = [np.full(tensor.size, POISON, np.uint8) for tensor in stream.tensors]
@@ -90,7 +90,7 @@ class _Chip:
         """Write the results, and poison buffers that nobody uses any more."""
         access = self._access(index)
         read, results = self.read.pop(index), self._results(index, access)
-        # What is written over an operand has been read before it was poisoned.
+        # An overwritten operand has been read before it was poisoned.
         kept = all(
             np.array_equal(now, before)
             for now, before, own in zip(

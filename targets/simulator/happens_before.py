@@ -1,9 +1,9 @@
 """Derive the order that a chip's units and a stream's syncs keep, however long anything takes.
 
-A unit executes its instructions one after the other and a sync holds it, so that for every
-instruction there is for each unit a last one that has ended before it begins: a vector clock
-(C. Fidge, "Timestamps in message-passing systems that preserve the partial ordering", 1988;
-F. Mattern, "Virtual time and global states of distributed systems", 1989).
+A unit executes its instructions in order, and a sync stops it. So for every instruction and each
+unit there is a last instruction that ended before it begins: a vector clock (C. Fidge, "Timestamps
+in message-passing systems that preserve the partial ordering", 1988; F. Mattern, "Virtual time and
+global states of distributed systems", 1989).
 """
 
 from dataclasses import dataclass

@@ -11,9 +11,9 @@ One instruction a line, `kind unit amount`, its operands and results, and its op
 instruction that must have ended before the unit goes on. If an op declares its time, the seconds
 follow the amount (`vector 3 0 2e-09 ; b`).
 
-`address+size` are bytes on the chip and `%n` is tensor n outside of it. What an instruction
-computes is the kernel of a name, here `k0`; `k0:1/2` is the first of two instructions that
-compute it. A load without one copies. Streams that are only simulated may say none of this.
+`address+size` are bytes on the chip and `%n` is tensor n outside of it. An instruction computes the
+kernel with a name, here `k0`; `k0:1/2` is the first of two instructions that compute it. A load
+without one copies. Streams that are only simulated may say none of this.
 
 They are followed by the buffers on the chip, `buffer size[@address] first last…`: its bytes, its
 address, the instruction that fills it, and those that end its use; then the tensors outside, each
@@ -134,8 +134,8 @@ class Buffer:
 class Stream:
     """Instructions in the order of their issue, the names of their ops, and their buffers.
 
-    `tensors` are those outside of the chip. `target` is the name of the machine they are for, ""
-    where nobody has said.
+    `tensors` are those outside of the chip. `target` is the name of the machine for which they are,
+    "" for unknown.
     """
 
     instructions: tuple[Instruction, ...]
@@ -146,7 +146,8 @@ class Stream:
 
     @property
     def executes(self) -> bool:
-        """Return whether it says what its instructions read and write, and so can be run."""
+        """Return whether it lists the operands and results of its instructions, and so can be
+        run."""
         return all(i.kind is Kind.SYNC or i.access is not None for i in self.instructions)
 
     def require_target(self, name: str) -> None:

@@ -19,7 +19,7 @@ class UnitTime:
 
 @dataclass(frozen=True)
 class Bar:
-    """One instruction of a chart: its unit, its op, from when to when in seconds."""
+    """One instruction of a chart: its unit, its op, and its begin and end in seconds."""
 
     unit: str
     op: str

@@ -48,7 +48,8 @@ class Timeline:
     peak_bytes: int = 0
     """The most that buffers on the chip take at one time."""
     events: tuple[Event, ...] = ()
-    """The events, in order; at equal times too, what waits for an end comes after it."""
+    """The events, in order; at equal times, ends come before the instructions that wait for
+    them."""
 
 
 def fetch_seconds(backend: BackendDescription) -> float:

@@ -51,7 +51,8 @@ def transfers_of(backend: BackendDescription) -> Transfers | None:
 
 
 def distinct_units(backend: BackendDescription) -> Iterator[tuple[int, Unit]]:
-    """Yield the units by their numbers, of those that share their work the first alone."""
+    """Yield the units by their numbers; units that share their work are represented by the
+    first."""
     for number, unit in enumerate(backend.units):
         if backend.kinds[number][0] == number:
             yield number, unit
@@ -65,8 +66,9 @@ def is_declared(op: Operation) -> bool:
 def steps_of(op: Operation, backend: BackendDescription) -> tuple[UnitWork, ...]:
     """Return the steps of `op` with operands on the chip, in order; none for addressing.
 
-    What has no tensors, such as the condition of a branch, is the host's. Raises UnsupportedError
-    for open dims, and BraidError for a declared resource that the backend does not have.
+    An op without tensors, such as the condition of a branch, runs on the host. Raises
+    UnsupportedError for open dims, and BraidError for a declared resource that the backend does not
+    have.
     """
     if is_addressing(op) or not any(map(_is_tensor, (*op.operands, *op.results))):
         return ()

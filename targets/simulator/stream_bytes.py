@@ -1,11 +1,11 @@
-"""Instruction streams as bytes: what an artifact holds, and what the runtime plays.
+"""Instruction streams as bytes: the form that an artifact holds and the runtime executes.
 
-A header, 24 bytes an instruction, the names of the ops, words of 8 bytes (buffers, accesses,
-tensors), the names of kernels and of tensors, the target's name, and a SHA-256 of all of it. A
-buffer is its size, its address plus one (0 for none), the filling instruction, how many end its
-use, these. An access is 0 for none, or else 1, its kernel's number plus one (0 for a copy), step,
-steps, and three lists after their counts: address and size of the reads, of the writes, and
-tensors. A tensor is its size.
+The format is a header, 24 bytes for each instruction, the names of the ops, words of 8 bytes
+(buffers, accesses, tensors), the names of kernels and of tensors, the target's name, and a SHA-256
+of all of it. A buffer is its size, its address plus one (0 for none), the filling instruction, how
+many end its use, these. An access is 0 for none, or else 1, its kernel's number plus one (0 for a
+copy), step, steps, and three lists after their counts: address and size of the reads, of the
+writes, and tensors. A tensor is its size.
 """
 
 import struct

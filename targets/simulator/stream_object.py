@@ -19,7 +19,7 @@ class Action(IntEnum):
     """The action of an event, which it does to `Event.subject`."""
 
     ENTER = 0
-    """An op of an earlier object has ended, and what it made and handed on is on the chip."""
+    """An op of an earlier object has ended, and the value that it handed on is on the chip."""
     RESERVE = 1
     """Memory on the chip that is free."""
     LOAD = 2
@@ -31,9 +31,9 @@ class Action(IntEnum):
     EXPORT = 5
     """A value is on the chip for the next object."""
     RELEASE = 6
-    """The buffer of a value is no longer read; that of an export is handed on."""
+    """The buffer of a value is no longer read; the buffer of an export is handed on."""
     OVERWRITE = 7
-    """The buffer of a value becomes that of what the op makes."""
+    """The buffer of a value becomes that of the op's result."""
 
 
 @dataclass(frozen=True)
