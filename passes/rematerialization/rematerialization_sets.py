@@ -1,7 +1,7 @@
 """Select by thresholds which sets of ops are recomputed for which reader.
 
-A set is named by one tensor and one reader of it: its producer, and those ops before it whose large results would otherwise be kept for it.
-"""
+A set is named by one tensor and one reader of it: its producer, and those ops before it whose large
+results would otherwise be kept for it."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence
