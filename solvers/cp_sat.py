@@ -8,8 +8,8 @@ from importlib.util import find_spec
 def has_cp_sat() -> bool:
     """Return whether `ortools` can be imported, without importing CP-SAT, which takes long.
 
-    Searches that only prove or improve a result leave that step out where it cannot; those that
-    are CP-SAT models as a whole fail to import it.
+    Searches that only prove or improve a result skip that step without it; searches that are CP-SAT
+    models fail to import it.
     """
     try:
         return find_spec("ortools.sat") is not None

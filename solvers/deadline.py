@@ -1,4 +1,5 @@
-"""Stop a solver in time: one object for all of it, looked at in every loop that may take long."""
+"""Stop a solver in time: one object for the whole solver, checked in every loop that may take
+long."""
 
 from __future__ import annotations
 
@@ -66,7 +67,7 @@ class Deadline:
         return Deadline(seconds, Work(PATIENCE * seconds))
 
     def spend(self, seconds: float) -> None:
-        """Say what a step takes: a clock that goes by work goes on."""
+        """Report the cost of a step, which advances a clock that counts work."""
         if isinstance(self.clock, Work):
             self.clock.spend(seconds)
 

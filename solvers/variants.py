@@ -1,10 +1,10 @@
-"""Choose which variants of a program are worth what they cost.
+"""Choose which variants of a program are worth their cost.
 
 A variant saves time in the part of all runs that it is for, and costs bytes and time to compile.
 Variants for different sizes run in different runs, so that what they save adds up: a knapsack with
-two capacities. It is solved exactly, by branch and bound; the bound of what is left is the smaller
-of two fractional knapsacks, with one capacity each (Dantzig: "Discrete-Variable Extremum Problems",
-Operations Research 5, 1957).
+two capacities. It is solved exactly, by branch and bound; the bound of the remaining ones is the
+smaller of two fractional knapsacks, with one capacity each (Dantzig: "Discrete-Variable Extremum
+Problems", Operations Research 5, 1957).
 """
 
 from collections.abc import Sequence

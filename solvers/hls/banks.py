@@ -12,7 +12,7 @@ import numpy.typing as npt
 Integers = npt.NDArray[np.int64]
 
 MOST_LOOPS = 6
-"""The most loops of a sequence; one with more is no nest of loops."""
+"""The most loops of a sequence; a sequence with more is not treated as a nest."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Loops:
 
 
 def loops_of(numbers: Integers) -> Loops | None:
-    """Return the nest whose numbers these are; None where there is none of `MOST_LOOPS` loops."""
+    """Return the nest with these indices; None if it has more than `MOST_LOOPS` loops."""
     extents: list[int] = []
     strides: list[int] = []
     left = numbers

@@ -33,7 +33,7 @@ def bursts_ahead(words: int, burst: int, latency: int) -> int:
     lengths = [burst] * whole + [rest] * bool(rest)
     passes, needed = divmod(latency + 1, words)
     worst = 0
-    # Bursts at the begin are all whole; the short one is the last.
+    # Bursts at the beginning are whole; the short one is the last.
     for first in {0, *range(max(len(lengths) - needed // burst - 2, 0), len(lengths))}:
         held = taken = 0
         while held < needed:

@@ -17,7 +17,7 @@ Side = tuple[Fifo, bool]
 
 @dataclass(frozen=True)
 class Estimate:
-    """Schedules of each process's nests, when processes begin and end, and what it all takes.
+    """Schedules of each process's nests, the begin and end of processes, and the total resources.
 
     `cycles` are until the last process has ended; `least` is what no depths of FIFOs can better:
     the longest chain of processes that wait for each other's arrays, if no FIFO is waited for.
@@ -100,8 +100,8 @@ def _tokens(sides: Mapping[Side, Integers], numbers: Mapping[Fifo, int]) -> tupl
 
 
 def _after(design: Design) -> list[tuple[int, ...]]:
-    """Return for each process those that it waits for: earlier ones that store to an array which it
-    uses.
+    """Return for each process the earlier ones for which it waits, since they store to an array
+    that it uses.
     """
     waits: list[tuple[int, ...]] = []
     writers: dict[str, set[int]] = {}

@@ -55,10 +55,10 @@ def address_multipliers(nest: Nest, arrays: Mapping[str, Array]) -> int:
     """Return the DSPs that multiply rows by their length and add the column: one per row and
     length.
 
-    A length of two signed digits needs two shifts instead. Tools move what depends on outer loops
-    alone out of the body, and conditions keep the body apart from there: a product whose column is
-    added on the other side is made of LUTs. Reports showed that of matrices; where arrays of more
-    dims are used in the order of the memory, their addresses are counted.
+    A length of two signed digits needs two shifts instead. Tools move code that depends only on
+    outer loops out of the body, and conditions separate it from the body: a product whose addend is
+    on the other side is made of LUTs. Reports showed that of matrices; where arrays of more dims
+    are used in the order of the memory, their addresses are counted.
     """
     inner = nest.loops[-1].name
     split = any(op.guards for op in nest.body)
@@ -134,8 +134,8 @@ def resources(
 
 
 def _copies(design: Design, name: str) -> int:
-    """Return the copies of an array: two where one process stores and another loads, none if
-    nothing loads.
+    """Return the copies of an array: two if one process stores and another loads, none if it is
+    never loaded.
     """
     users: set[str] = set()
     loaded = False
@@ -148,7 +148,8 @@ def _copies(design: Design, name: str) -> int:
 
 
 def _loads(body: Sequence[Op], name: str) -> bool:
-    """Return whether an element is loaded that the same iteration has not surely stored before."""
+    """Return whether an element is loaded that the same iteration has not certainly stored
+    before."""
     known: list[Op] = []
     for op in body:
         if op.name != name:

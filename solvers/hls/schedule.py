@@ -50,7 +50,7 @@ class Operators:
         return self.carried[min(levels(terms), len(self.carried) - 1)]
 
     def links(self, terms: int) -> int:
-        """Return the adders around such a sum, each of which has the latency of one."""
+        """Return the adders around such a sum, which all have the same latency."""
         return self.carried_by(terms) // self.carried[0]
 
     def unhurried(self, terms: int) -> int:
@@ -72,7 +72,7 @@ class Sum:
     distance: int | None
 
     def around(self, nest: Nest, operators: Operators) -> int:
-        """Return the cycles from the load to the next one that needs what was stored."""
+        """Return the cycles from a load to the next one that needs the stored value."""
         if all(nest.body[one].kind in ("add", "sub") for one in self.adders):
             cycles = operators.carried_by(self.terms)
         else:

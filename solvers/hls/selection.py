@@ -2,8 +2,8 @@
 
 A pipeline is as fast as its slowest stage. So the answer is the least number of cycles within which
 all stages have choices that fit together: bisection over the numbers that occur finds it. Within a
-limit each stage takes its cheapest choice, since a faster one would only wait; where these do not
-fit, an integer program says which do (a multiple-choice knapsack of several resources; Kellerer,
+limit each stage takes its cheapest choice, since a faster one would only wait; if these do not fit,
+an integer program finds choices that do (a multiple-choice knapsack of several resources; Kellerer,
 Pferschy, Pisinger, "Knapsack problems", 2004, chapter 11).
 """
 

@@ -2,7 +2,7 @@
 
 The times of every token are exact, and no cycles are simulated.
 
-A pipeline that waits for a token stands still as a whole (Vitis's default, `stp`). So a process has
+A pipeline that waits for a token stops as a whole (Vitis's default, `stp`). So a process has
 its own clock, which stops while it waits: its reads and writes happen at fixed ticks of this clock.
 A tick's time is its number plus the greatest delay so far, which is one prefix maximum (longest
 path, max-plus algebra). Full FIFOs delay writers; sweeps are repeated until nothing changes, and

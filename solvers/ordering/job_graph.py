@@ -1,4 +1,4 @@
-"""Derive the work that the units of a chip do in every order, and the jobs of one of them.
+"""Derive the work of a chip's units in every order, and the jobs of one of them.
 
 Ops of one unit that share all operands but one form a group. If the operands and the result of
 either op leave too little memory for the other's own operand, that operand is loaded only after the

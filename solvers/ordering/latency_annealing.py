@@ -3,7 +3,7 @@
 Successive halving (K. Jamieson, A. Talwalkar, "Non-stochastic best arm identification and
 hyperparameter optimization", AISTATS 2016): after each round half of the orders are left, each of
 which gets twice as many moves. The best order with early loads differs from the best one without
-them, so that each way to load has orders of its own.
+them, so each way to load has separate orders.
 """
 
 from collections.abc import Iterable, Sequence

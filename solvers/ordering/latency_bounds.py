@@ -1,8 +1,8 @@
 """Compute lower bounds on the time of every order of issue, before any is searched.
 
-Every unit is a machine that executes its stages one at a time, each with a head (the earliest
-time at which it can start) and a tail (the least time from its end to the end of all). Heads and
-tails grow by what all ancestors or descendants of an op need on one unit; Jackson's preemptive
+Every unit is a machine that executes its stages one at a time, each with a head (the earliest time
+at which it can start) and a tail (the least time from its end to the end of all). Heads and tails
+grow by the needs of all ancestors or descendants of an op on one unit; Jackson's preemptive
 schedule then bounds every unit (J. Carlier, "The one-machine sequencing problem", EJOR 1982).
 
 Units that share their work count as one machine that is as fast as all of them: with preemption it

@@ -1,10 +1,10 @@
 """Least makespan over partial orders of issue: branch and bound, and beams.
 
-Of the traffic only what no order can avoid is seen here: a load of each leaf value at its first
-reader and a store of each output. Spills come on top, so that what is said is a lower bound.
-Where one unit does both, loads may come before stores of earlier ops: they do not wait for each
-other here, but count together. Of several units that share their work it does not matter which
-is free when, so that their times are kept ascending.
+Only unavoidable traffic is included here: a load of each leaf value at its first reader and a store
+of each output. Spills are not included, so the result is a lower bound. If one unit does both,
+loads may precede stores of earlier ops: they do not wait for each other here, but their times add
+up. Of several units that share their work it does not matter which is free when, so that their
+times are kept ascending.
 """
 
 from collections.abc import Sequence
@@ -73,7 +73,7 @@ class IssueSearch:
                 self.stores[value.producer].append(value.store)
 
     def _jobs(self, unit: int) -> list[_Job]:
-        """Return what `unit` executes: the ops with any of which it is done, seconds, and tail.
+        """Return the work of `unit`: the ops with any of which it ends, seconds, and tail.
 
         Longest tails first: Jackson's schedule of jobs that are all ready.
         """

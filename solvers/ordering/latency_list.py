@@ -1,7 +1,7 @@
-"""List scheduling along a reference order, which decides what stays on the chip together.
+"""List scheduling along a reference order, which decides which values are on the chip together.
 
-Of the first few ready ops of the reference the one that can start first is issued: a small
-window keeps the values of the reference near each other, a large one keeps the units busy.
+Among the first few ready ops of the reference, the one that can start first is issued. A small
+window keeps values as close together as in the reference, a large one keeps the units busy.
 """
 
 from bisect import insort

@@ -24,9 +24,9 @@ class Tensor:
 class MemoryProblem:
     """Find the topological order of `graph` with the least peak of live bytes.
 
-    While an op runs, what was live before, its outputs and its workspace are in memory. The
-    tensors' edges need not be in `graph`: they are added. `in_place` are for each op the tensors
-    that it reads and may write its output over, one of them, if no other op reads them after it.
+    While an op runs, earlier live values, its outputs and its workspace are in memory. The tensors'
+    edges need not be in `graph`: they are added. `in_place` lists for each op the operands of which
+    its output may overwrite one, if no other op reads that one later.
     """
 
     graph: Graph

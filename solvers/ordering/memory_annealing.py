@@ -27,7 +27,7 @@ _MOVES = 200
 _LISTED, _PLACE = 2e-7, 2.5e-8
 """Seconds of a list schedule for each op, and of annealing for each place that a move looks at."""
 _GOALS = (0.97, 0.99, 0.93)
-"""The goals, as shares of the best peak, that the rounds take by turns."""
+"""The goals, as fractions of the best peak, among which the rounds alternate."""
 
 
 class CMemory(ctypes.Structure):

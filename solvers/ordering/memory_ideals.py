@@ -137,8 +137,8 @@ class IdealSearch:
     def _free_chain(self, ideal: int, live: int, first: int, level: int) -> list[int]:
         """Return a chain from `first` that stays at `level` and does not end above `live`.
 
-        Each op of the chain depends on the one before, so the ideals between its ends are those
-        of the chain alone.
+        Each op of the chain depends on the previous one, so the ideals between its ends are only
+        those of the chain.
         """
         chain: list[int] = []
         now, op = live, first
@@ -296,7 +296,7 @@ class IdealTable:
         return self.problem.needs[op] - spared
 
     def _free_move(self, table: _Level) -> NDArray[np.int8]:
-        """Return for each ideal an op that can run now at no loss, -1 where there is none."""
+        """Return for each ideal an op that can run now without loss, or -1."""
         chosen = np.full(len(table.ideals), -1, dtype=np.int8)
         for op in range(len(self.problem)):
             rows = np.flatnonzero(self._ready(table, op) & (chosen < 0))

@@ -21,7 +21,7 @@ WINDOW_STATES = 20_000
 LISTING = 0.1
 """Share of the time for list schedules."""
 _LOOK, _RESTRICTED = 1e-6, 1e-6
-"""Seconds for each op of what evaluates an order, and of what makes a window of it a problem."""
+"""Seconds per op to evaluate an order, and to turn a window of it into a problem."""
 FRUITLESS = 8
 """Annealings in a row that gain nothing, after which there is no other."""
 

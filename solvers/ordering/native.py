@@ -1,6 +1,6 @@
 """The C side of `solvers/native/src/chip_order.h` in ctypes, and a problem as it has it.
 
-What takes as long is then as late in whatever order it is added up.
+Equal durations then give equal times in whatever order they are added up.
 """
 
 import ctypes

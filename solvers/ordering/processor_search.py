@@ -47,11 +47,11 @@ def search_processors(
 ) -> ProcessorSchedule:
     """Return the best schedule found in `time_limit` seconds, with a lower bound.
 
-    Of schedules that are as good, those near the order `reference` are taken. The result is never
-    worse than list scheduling by the critical path (T. L. Adam, K. M. Chandy, J. R. Dickson, "A
-    comparison of list schedules for parallel processing systems", 1974), and never worse than one
-    op after the other, each as fast as it can be. No op runs at the same time as a key node, so the
-    pieces between key nodes are searched one by one. The result is the same for the same seed
+    Among equally good schedules, those near the order `reference` are preferred. The result is
+    never worse than list scheduling by the critical path (T. L. Adam, K. M. Chandy, J. R. Dickson,
+    "A comparison of list schedules for parallel processing systems", 1974), and never worse than
+    one op after the other, each as fast as it can be. No op runs at the same time as a key node, so
+    the pieces between key nodes are searched one by one. The result is the same for the same seed
     unless the time limit cuts the search short.
     """
     deadline = monotonic() + time_limit
@@ -87,8 +87,8 @@ def list_schedules(
     """Return the classical schedules by name.
 
     `together` is one op after the other in the order `reference`, all on all processors that can
-    be; `fastest` runs on all processors what is faster there, `key-nodes` the ops beside which
-    nothing runs, and `processors` only what has to.
+    be; `fastest` runs ops on all processors if they are faster there, `key-nodes` only key nodes,
+    and `processors` only ops that need all.
     """
     forced = [not isfinite(seconds) for seconds in problem.alone]
     faster = [a > t for a, t in zip(problem.alone, problem.together, strict=True)]
@@ -105,7 +105,7 @@ def list_schedules(
 
 
 def _greedy(problem: ProcessorProblem, wide: Sequence[bool]) -> list[int]:
-    """Return the order that always takes the op that can start first, of these the most
+    """Return the order that always takes the op that can start first, and among these the most
     critical.
     """
     graph, tails = problem.graph, problem.bounds.tails

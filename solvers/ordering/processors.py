@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
 INTERVAL_OPS = 250
-"""The most ops of a graph whose intervals are looked at; of larger ones only paths and the work of
-whole graphs are."""
+"""The most ops of a graph whose intervals are analysed; of larger ones only paths and total work
+are."""
 
 Floats = NDArray[np.float64]
 

@@ -2,10 +2,10 @@
 them.
 
 Values that an op reads, or what they are made from, exist once the last op of a set has run; a
-value on the way from each of these ops to the reader is then still needed. What does not fit
-beside that last op's other operands is not on the chip, so that it is loaded before the reader
-starts, whatever was stored when. This is the argument of J. Hong and H. Kung, "I/O complexity:
-the red-blue pebble game", STOC 1981, for the one cut of an order after a set of ops.
+value on the way from each of these ops to the reader is then still needed. Values that do not fit
+with that last op's other operands are not on the chip, so they must be loaded before the reader
+starts, whenever they were stored. This is the argument of J. Hong and H. Kung, "I/O complexity: the
+red-blue pebble game", STOC 1981, for the one cut of an order after a set of ops.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class _Need:
-    """The values that an op needs of those that exist after ops of one unit.
+    """The needed operands of an op that exist after ops of one unit.
 
     `loaded` are operands that no op makes. For each job in `made` there are values; each of them,
     or a value that is at least as large, is needed once the job is done. All of these are among
@@ -90,14 +90,14 @@ class Reloads:
         """Return the seconds between the end of each ancestor of `job` and its start; None if all
         are 0.
 
-        Row by row, `distances` are -inf for what is not an ancestor; so is -inf here.
+        Row by row, `distances` are -inf for ops that are no ancestors; so are these.
         """
         operands = [self.traffic.values[v] for v in self.operands(job)]
         transfers = [(value.size, value.load / self.units) for value in operands]
         free, ancestors = self.traffic.capacity - self._held, distances[job] > -inf
         if _bytes(transfers) <= free[ancestors].min(initial=self.traffic.capacity):
             return None
-        # What an ancestor itself reads or makes is on the chip.
+        # Operands and results of an ancestor are on the chip.
         lacks = np.ones((len(operands), len(self.jobs)), bool)
         for row, value in zip(lacks, operands, strict=True):
             if value.producer is not None:

@@ -84,7 +84,7 @@ class Residency(Generic[Token]):
         planner = Planner(self.traffic, len(order), self.ahead, self.first)
         planner.uses = uses_in(self.traffic, order)
         state = planner.enter()
-        # What is on the chip is there after `since` and no longer read after `until`.
+        # A resident value is on the chip from `since` on, and no longer read after `until`.
         self.since = dict.fromkeys(state.resident, self.sink.start)
         self.until = self.since.copy()
         self.credit -= state.used

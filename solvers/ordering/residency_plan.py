@@ -5,9 +5,9 @@ one whose next use is furthest away goes (L. Belady, "A study of replacement alg
 virtual-storage computer", IBM Systems Journal 1966), and is stored first if nowhere else. Of
 several that one of the highest number goes.
 
-A value is evicted as soon as it is no longer read. What is so planned is then loaded ahead, while
-one of the last few ops runs: the earliest from which on it fits until its reader,
-after what it comes from and after all earlier loads, whose order stays.
+A value is evicted as soon as it is no longer read. Planned loads are then moved ahead, to the
+earliest of the last few ops from which on the value fits until its reader. A load stays after the
+op that stores its value and after all earlier loads, whose order does not change.
 """
 
 from bisect import bisect_right
@@ -22,7 +22,7 @@ AHEADS = (0, 16, 64)
 """Ops by which loads come early at most: what is worth a try.
 
 A chip's memory holds the tiles of a few ops, so that there is hardly ever free memory further
-ahead, and what comes as early as it can may be in the way of what is needed sooner.
+ahead, and values that come too early may displace values that are needed sooner.
 """
 
 
@@ -30,9 +30,9 @@ ahead, and what comes as early as it can may be in the way of what is needed soo
 class PlanStep:
     """The actions for the op at one place of an order, field by field.
 
-    Values are `evicted`, stored first where that is said, and `loads` issued. What the op makes
-    takes `made` bytes or lies `over` a value. `early` are loads for later ops while it runs, and
-    `free` bytes stay unused. Then the `dead` leave.
+    Values are `evicted`, stored first where that is said, and `loads` issued. The result of the op
+    takes `made` bytes or overlays the value `over`. `early` are loads for later ops while it runs,
+    and `free` bytes stay unused. Then the `dead` leave.
     """
 
     op: int
@@ -67,7 +67,7 @@ class PlanState:
 class Planner:
     """Plans orders place by place, with loads up to `ahead` ops early.
 
-    Nothing is loaded or evicted before place `first`.
+    No value is loaded or evicted before position `first`.
 
     `uses` are the places at which each value is read, ascending.
     """

@@ -1,4 +1,4 @@
-"""Describe the traffic between the memory outside a chip and the one on it, which is limited."""
+"""Describe the traffic between the memory outside of a chip and the limited memory on it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -73,7 +73,7 @@ class Traffic:
     def restrict(self, local: Mapping[int, int]) -> "Traffic":
         """Return the traffic of a part of the ops, renumbered by `local`.
 
-        What earlier ops made is present; what later ops read is kept.
+        Results of earlier ops are present; operands of later ops are kept.
         """
         values: list[Value] = []
         number: dict[int, int] = {}

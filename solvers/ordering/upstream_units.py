@@ -1,13 +1,13 @@
-"""Bound the work that a unit can have done by some time, since another one must feed it first.
+"""Bound the work that a unit can have done by some time, since another unit must feed it first.
 
-Ops of one unit wait for jobs of an upstream unit, such as loads: by a time, only those can have run
-whose jobs fit into the time since the first of these could start. The most work of such ops is a
-knapsack whose items share their weights. Relaxing its one row by Lagrange leaves a selection
-problem (J. Rhys, "A selection problem of shared fixed costs and network flows", Management Science
-1970), whose dual lets the ops pay for these jobs: each way to pay is a bound. The remaining work
-then runs sequentially, before the least of the tails. So this is the bound of S. Johnson's two
-machines ("Optimal two- and three-stage production schedules", Naval Research Logistics 1954) for
-jobs that share operations of the first.
+Ops of one unit wait for jobs of an upstream unit, such as loads: by any time, only those ops can
+have run whose jobs fit into the time since the first of these jobs could start. The most work of
+such ops is a knapsack whose items share their weights. Relaxing its one row by Lagrange leaves a
+selection problem (J. Rhys, "A selection problem of shared fixed costs and network flows",
+Management Science 1970), whose dual lets the ops pay for these jobs: each way to pay is a bound.
+The remaining work then runs sequentially, before the least of the tails. So this is the bound of S.
+Johnson's two machines ("Optimal two- and three-stage production schedules", Naval Research
+Logistics 1954) for jobs that share operations of the first.
 """
 
 from collections.abc import Iterator
@@ -133,7 +133,8 @@ def _most_work(work: Floats, needs: Flags, costs: Floats, budget: float) -> floa
 def _brought(work: Floats, needs: Flags, costs: Floats) -> float:
     """Return a bound on the work of any ops less the `costs` of what they need.
 
-    The ops pay for these with their work, those that need least first; what is left is a bound.
+    The least needs are served first within the elapsed time; the work of the remaining ops gives a
+    bound.
     """
     left = costs.copy()
     brought = 0.0

@@ -11,20 +11,20 @@ item comes next, at its lowest base, in ascending order of bases. A branch ends 
 - nothing that is left can lie where an item, passed over by the search, would have fitted, or
 - the next item would lie above one that still fits below it.
 
-An item that nothing else comes above needs no alternatives, and what shares no time with each other
-is searched apart. The way of branching and the bounds of moments are those of M. Moffitt,
+An item with no other item above it needs no alternatives, and items that are never live together
+are searched separately. The way of branching and the bounds of moments are those of M. Moffitt,
 "MiniMalloc: A lightweight memory allocator for hardware-accelerated machine learning" (ASPLOS
 2023).
 
 Which item is tried first decides how long it takes, so the search is begun again and again, with
-other orders and for longer, and by turns with beams. Those place an item where the fewest can come
-next, and keep the partial packings of the smoothest skyline, as do the best heuristics for packings
-without waste; how much each step counts is drawn at random, so that no two beams are alike
-(E. Burke, G. Kendall, G. Whitwell, "A new placement heuristic for the orthogonal
-stock-cutting problem", Operations Research 2004). Between two full moments, the
-bytes below the lowest item that lives at both are filled, at the one by items that end then, at the
-other by items that begin: it lies no lower than the first level that sums of their sizes have in
-common. A beam that fails starts again, wider, where few partial packings were left.
+other orders and for longer, and by turns with beams. Beams place an item at the section with the
+fewest candidates, and keep the partial packings with the smoothest skyline, like the best
+heuristics for packings without waste. The weight of each step is random, so that beams differ (E.
+Burke, G. Kendall, G. Whitwell, "A new placement heuristic for the orthogonal stock-cutting
+problem", Operations Research 2004). Between two full moments, the bytes below the lowest item that
+lives at both are filled, at the one by items that end then, at the other by items that begin: it
+lies no lower than the first level that sums of their sizes have in common. A beam that fails starts
+again, wider, where few partial packings were left.
 
 Where all moments are full, beams from the first moment to the last, or back, find more: beginning
 items replace ending ones in blocks of equal sums of adjacent items, and if sizes differ much few

@@ -28,7 +28,7 @@ class Search:
 
 @dataclass(frozen=True)
 class ExactResult:
-    """The bases found, by item (None when there are none), and the proven least end."""
+    """The bases found, by item (None if there are none), and the proven least end."""
 
     bases: dict[int, int] | None
     lower_bound: int
@@ -112,7 +112,7 @@ class _Model:
     ) -> tuple[dict[int, int] | None, bool, int]:
         """Run as `run` does, but decide as in placing: an item that can lie lowest is placed first.
 
-        Of items that can lie equally low the first of `order` is decided.
+        Of items that can lie equally low, the first one in `order` is decided first.
         """
         free = self.model
         self.model = free.clone()

@@ -1,4 +1,4 @@
-"""Packing without a list of what conflicts, which always comes to its end.
+"""Packing without a list of conflicts, which always terminates.
 
 The largest items first, each as low as it can lie; when no time is left, on top of what is there.
 """
@@ -13,7 +13,7 @@ from braid.solvers.packing.problem import Item
 
 
 def first_fit(items: Sequence[Item], deadline: Deadline) -> list[int]:
-    """Return bases without overlaps, of fixed items those that they have.
+    """Return bases without overlaps; fixed items keep theirs.
 
     Items that are not placed at `deadline` go on top of the others, which takes little time.
     """

@@ -1,10 +1,10 @@
-"""Lifetimes for buffers of which only is known which ones are live together.
+"""Lifetimes for buffers if it is only known which ones are live together.
 
 Concurrent kernels have no total order, so that being live together is no longer the overlap of
-intervals. Every set of buffers of which each two are live together becomes a moment of its own,
-until all such pairs are in a set: an edge clique cover, greedily, the largest buffers first (E.
-Kellerman, "Determination of keyword conflict", 1973). Items that are live at one moment cannot
-overlap, and so their sum bounds every arena.
+intervals. Each moment is a set of buffers that are pairwise live together, until every such pair is
+in a set: a greedy edge clique cover, the largest buffers first (E. Kellerman, "Determination of
+keyword conflict", 1973). Items that are live at one moment cannot overlap, and so their sum bounds
+every arena.
 """
 
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ from braid.solvers.packing.problem import Interval
 def moments(together: NDArray[np.bool_], sizes: Sequence[int]) -> list[tuple[Interval, ...]]:
     """Return the intervals in which each buffer is live; two meet where `together` says so.
 
-    `together` is symmetric. Moments are numbered from 0; a buffer that is never live together
-    with another one has one moment to itself.
+    `together` is symmetric. Moments are numbered from 0; a buffer that is never live together with
+    another one has a moment of its own.
     """
     order = sorted(range(len(sizes)), key=lambda buffer: -sizes[buffer])
     masks = _masks(together[np.ix_(order, order)])

@@ -101,7 +101,7 @@ class NativePacking:
     ) -> tuple[int, dict[int, int] | None]:
         """Return how a search ended, and the bases by item where a packing was found.
 
-        Of items that can lie equally low, the first one of `order` is tried first. Raises
+        Of items that can lie equally low, the first one in `order` is tried first. Raises
         MemoryError.
         """
         rank, bases = self._rank(order), np.zeros(len(self.members), np.int64)

@@ -1,4 +1,4 @@
-"""Pack buffers into one arena: fast rules first, exact search where they miss the bound."""
+"""Pack buffers into one arena: fast rules first, exact search if they miss the bound."""
 
 from collections.abc import Sequence
 
@@ -97,7 +97,7 @@ class _Packer:
                 self._improve(members, target)
 
     def _place_late(self) -> None:
-        """Place all items when there is no time for a rule."""
+        """Place all items if there is no time for a rule."""
         self.bases = first_fit(self.items, self.deadline.later_by(GRACE))
 
     def _improve(self, members: list[int], target: int) -> None:

@@ -1,20 +1,20 @@
 """Compute the slots that the channels of a pipeline need, so that no stage waits for a slot.
 
 A stage works on one request at a time, in order, and holds a slot of each channel that it writes
-from when it begins until the last reader of that slot has ended: then the stage can take it again
-for the request that many after. That is a marked graph (F. Commoner et al., "Marked Directed
-Graphs", 1971): data are edges without tokens, free slots an edge back with as many tokens as there
-are slots, and the interval between results is the largest ratio of time to tokens over its
-circuits. Fewest bytes in slots at a given interval T is an integer program over when stages begin
-(R. Govindarajan, G. Gao and P. Desai, "Minimizing Buffer Requirements under Rate-Optimal Schedule
-in Regular Dataflow Networks", 2002):
+from its begin until the last reader of that slot has ended. Then the stage can reuse it for the
+request that many later. That is a marked graph (F. Commoner et al., "Marked Directed Graphs",
+1971): data are edges without tokens, free slots an edge back with as many tokens as there are
+slots, and the interval between results is the largest ratio of time to tokens over its circuits.
+Fewest bytes in slots at a given interval T is an integer program over when stages begin (R.
+Govindarajan, G. Gao and P. Desai, "Minimizing Buffer Requirements under Rate-Optimal Schedule in
+Regular Dataflow Networks", 2002):
 
     start(reader) >= start(source) + time(source)
     start(source) + T * depth >= start(reader) + time(reader)
 
 T is the load of the busiest worker; no depths make results come faster. Stages of one worker
-exclude each other, which T allows where their times modulo T can be apart. A stage of several
-workers may work on as many requests at once; whoever of them is free begins the next one.
+exclude each other, so their times modulo T must not overlap. A stage with several workers may work
+on as many requests at once; any free worker begins the next one.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ class Channel:
 class Pipeline:
     """Stages in topological order: the time that each takes, and the worker that runs it.
 
-    Times are whole numbers, such as nanoseconds. A worker runs one stage at a time: of those that
-    could run, the one of the oldest request. `turns` are, by stage, further workers that run it.
+    Times are whole numbers, such as nanoseconds. A worker runs one stage at a time: among those
+    that could run, the one with the oldest request. `turns` are, by stage, further workers that run
+    it.
     """
 
     times: Sequence[int]

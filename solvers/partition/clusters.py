@@ -1,8 +1,8 @@
 """Find as few clusters as possible: ops of one color that run as one, none waiting for each other.
 
-The number is bounded from below by alternation: two ops with one of another color on a path between
-them are in two clusters. Of as few clusters, those are taken between which least is transferred:
-every value once to each cluster that reads it, but its own.
+The number is bounded from below by alternation: two ops with an op of another color on a path
+between them are in different clusters. Among partitions into equally few clusters, the one with the
+least transfers is chosen: each value is sent once to each other cluster that reads it.
 """
 
 from __future__ import annotations
@@ -326,7 +326,7 @@ class _StepModel:
         return same
 
     def _solve(self, deadline: Deadline, work: float) -> tuple[Clusters, int]:
-        """Return what was found, which may be what there was, and the bound of the objective.
+        """Return the result, which may be the initial assignment, and the bound of the objective.
 
         Workers take turns and their work is counted, so that clusters do not depend on what else
         the machine does as long as the deadline is not met.

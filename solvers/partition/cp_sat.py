@@ -56,7 +56,7 @@ class PartitionModel:
             self._model.minimize(largest)
 
     def solve(self, deadline: Deadline, workers: int, found: Callable[[list[int]], None]) -> Proof:
-        """Search until `deadline`; `found` gets assignments of groups as they turn up."""
+        """Search until `deadline`; `found` receives assignments of groups as they are found."""
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = workers
         solver.parameters.symmetry_level = 2

@@ -48,7 +48,7 @@ def exchange(groups: Groups, device: Sequence[int], deadline: Deadline, seed: in
 
 
 def _pairs(groups: Groups, device: Sequence[int], random: Random) -> list[_Pair]:
-    """Return the pairs of devices of which one has groups, in any order."""
+    """Return the unordered pairs of devices of which at least one has groups."""
     problem = groups.problem
     used = set(device)
     if problem.objective is Objective.THROUGHPUT:
@@ -63,7 +63,7 @@ def _pairs(groups: Groups, device: Sequence[int], random: Random) -> list[_Pair]
 def _assign_pair(
     groups: Groups, device: Sequence[int], least: float, pair: _Pair, until: Deadline
 ) -> tuple[list[int], float]:
-    """Return the best assignment found in which the groups of `pair` are on either of it, and its
+    """Return the best assignment in which the groups on `pair` are on either of the two, and its
     cost.
     """
     seconds = np.full_like(groups.seconds, np.inf)

@@ -14,7 +14,7 @@ from braid.solvers.partition.problem import Objective, PartitionProblem, Seconds
 
 @dataclass(frozen=True)
 class Groups:
-    """Sets of ops, by number, and the values that may go from one to another.
+    """Sets of ops, by number, and the values that may be transferred between them.
 
     Attributes:
         of: by op, its group.
@@ -38,7 +38,7 @@ class Groups:
 
     @staticmethod
     def of_problem(problem: PartitionProblem, below: float = float("inf")) -> Groups:
-        """Return the groups of which no assignment that costs less than `below` takes one apart.
+        """Return the groups that every assignment with a cost below `below` keeps together.
 
         Ops that must run together are a group; so are those that run on one device alone, and an
         op and its readers where sending its value away and receiving it takes too long between any

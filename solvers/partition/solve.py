@@ -140,7 +140,8 @@ class _PartitionSearch:
             self._found(groups.expand(device))
 
     def _improve(self) -> None:
-        """Search until time is out, in parts, so that what others find is where it goes on."""
+        """Search until the time is over, in parts, so that each continues from the best result so
+        far."""
         while not self._done() and self.deadline.remaining > 0.01:
             self._exchange(self.deadline.share(_EXCHANGING))
             groups = Groups.of_problem(self.problem, self.cost)

@@ -1,10 +1,10 @@
-"""A schedule made of schedules of parts, one after the other.
+"""A schedule composed of schedules of consecutive parts.
 
-Between articulation nodes a graph is a chain of parts, each of which reads what one op of those
-before it made. Each is scheduled alone within what the budget leaves beside the tensors that pass
-it by. Its inputs exist when it begins, and cannot be recomputed inside it, since that would need
-the parts before. So the schedules may be concatenated, and the result is the shortest one if values
-that cross the cuts need to be made only once.
+Between articulation nodes a graph is a chain of parts, each of which reads the result of a single
+op before it. Each is scheduled alone, within the budget minus the tensors that live across it. Its
+inputs exist when it begins, and cannot be recomputed inside it, since that would need the parts
+before. So the schedules may be concatenated, and the result is the shortest one if values that
+cross the cuts need to be made only once.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,8 +22,8 @@ def schedule_parts(
 ) -> tuple[int, ...] | None:
     """Return a sequence of `problem` within `budget`, its parts of at least `least` ops.
 
-    None where there is one part only, or a part for which `solver` finds nothing. Equal parts are
-    solved once.
+    The result is None if there is only one part, or if `solver` finds nothing for a part. Equal
+    parts are solved once.
     """
     parts = cut_at_articulations(problem, least)
     if len(parts) == 1:
@@ -57,7 +57,7 @@ class _Chain:
         }
 
     def passing_bytes(self, part: int) -> int:
-        """Return what is made before a part and read after it, but not in it."""
+        """Return the values that are made before a part and read after it, but not in it."""
         return sum(
             self.problem.sizes[t]
             for t, made in self.made.items()

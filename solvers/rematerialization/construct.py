@@ -41,7 +41,7 @@ class _Machine:
             self.uses.setdefault(tensor, []).insert(0, len(order))
 
     def next_use(self, tensor: int, step: int) -> float:
-        """Return the step of the first use at or after `step`, infinite when there is none."""
+        """Return the step of the first use at or after `step`, infinite if there is none."""
         uses = self.uses.get(tensor, [])
         while uses and uses[-1] < step:
             uses.pop()

@@ -6,8 +6,9 @@ keeps, of the schedule, only *whether* an op runs in a stage and *whether* a ten
 across a cut, and of the memory constraint only what these imply:
 
 - an op that runs in a stage finds each input carried into the stage or made in it;
-- at t_j resident are the tensors of c_j and all that is carried across t_j;
-- throughout a stage resident is what is carried into it, carried out of it and not made in it.
+- at t_j the tensors of c_j and all that are carried across t_j are resident;
+- throughout a stage, tensors are resident that are carried into it, and out of it without
+  being made in it.
 
 Every schedule within the budget satisfies all this with at most its own duration, whatever the
 order inside the stages and however often ops run there; so every lower bound of the model is one
@@ -66,7 +67,8 @@ class CutModel:
                     self.carried[stage, tensor] = self.cp.new_bool_var("")
 
     def _sources(self, stage: int, tensor: int) -> list[cp_model.IntVar]:
-        """Return the literals of which one must hold for `tensor` to be available in `stage`."""
+        """Return the literals of which at least one must hold for `tensor` to be available in
+        `stage`."""
         candidates = [
             self.runs.get((stage, self.problem.producer[tensor])),
             self.carried.get((stage - 1, tensor)),

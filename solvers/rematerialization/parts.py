@@ -48,9 +48,9 @@ def cut_at_articulations(problem: Problem, least: int) -> list[tuple[int, ...]]:
 def part_of(problem: Problem, ops: Sequence[int], durations: Sequence[int]) -> Problem:
     """Return the instance of `ops` alone, each taking its entry of `durations` (by op).
 
-    What is made elsewhere takes no bytes, nor do the graph's inputs: subtract `pinned_bytes` from
-    the budget. What is read elsewhere, or is an output, is read once by an op without effects on
-    time and memory.
+    Values made elsewhere take no bytes, nor do the graph's inputs: subtract `pinned_bytes` from the
+    budget. Values read elsewhere, and outputs, are read once by an op without effects on time and
+    memory.
     """
     chosen = frozenset(ops)
     tensors = sorted({t for op in ops for t in (*problem.ops[op].inputs, *problem.ops[op].outputs)})

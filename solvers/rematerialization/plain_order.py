@@ -45,8 +45,8 @@ def least_memory_order(
 ) -> tuple[int, ...]:
     """Return an order of the required ops with a small peak; it need not be below `budget`.
 
-    A peak of at most `budget` ends the search, with `only_good` also the proof that there is none.
-    `known` is an order to begin with.
+    A peak of at most `budget` ends the search; with `only_good`, so does the proof that there is
+    none. `known` is an order to begin with.
     """
     memory, ops = order_problem(problem)
     number = {op: index for index, op in enumerate(ops)}

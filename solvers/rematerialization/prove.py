@@ -24,9 +24,9 @@ _PLACES = 400
 def proof_rounds(progress: Progress, seed: int) -> Iterator[None]:
     """Yield after each round; ends when nothing is left to try.
 
-    For graphs with articulation nodes the sum of what their parts take; then the relaxation with
-    ever more cuts, each valid for all orders by itself, and for tiny graphs finally the model of
-    all schedules.
+    For graphs with articulation nodes, bounds are first the sum over their parts. Then comes the
+    relaxation with more and more cuts, each valid for all orders, and for tiny graphs finally the
+    model of all schedules.
     """
     problem = progress.problem
     yield from prove_by_parts(progress, seed, PART)
@@ -46,7 +46,7 @@ def proof_rounds(progress: Progress, seed: int) -> Iterator[None]:
 
 
 def prove_by_parts(progress: Progress, seed: int, least: int) -> Iterator[None]:
-    """Raise the bound by what parts of at least `least` ops need beyond one run of each op.
+    """Raise the bound by the needs of parts with at least `least` ops beyond one run of each op.
 
     Yields after each part.
     """

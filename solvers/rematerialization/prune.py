@@ -17,8 +17,8 @@ def prune(
 ) -> tuple[int, ...]:
     """Return a subsequence with the same meaning, peak <= `budget`, and no removable execution.
 
-    Executions are tried from the longest to the shortest; without one of them, its readers use the
-    instance before it. Without `fixed_order` a first execution may go as well, in favour of a later
+    Executions are tried from the longest to the shortest; if one is removed, its readers use the
+    previous instance. Without `fixed_order` a first execution may go as well, in favour of a later
     one. O(n) simulations, none after `deadline`.
     """
     current, required = list(sequence), set(problem.required)

@@ -24,7 +24,7 @@ from braid.solvers.rematerialization.scaling import Scale
 
 @dataclass(frozen=True)
 class _Gap:
-    """`held` says that `tensor` stays resident between two consecutive events of it.
+    """`held` says that `tensor` stays resident between two of its consecutive events.
 
     The gap ends at place `end` with a production or a use (of the op at that place).
     """

@@ -159,7 +159,10 @@ def _orders(
     ordering = search.after(_ORDERING)
     least = least_memory_order(problem, budget, ordering, search.seed, only_good=True)
     if not ordering.passed and simulate(problem, least).peak > budget:
-        return [problem.required, least]  # there is no order that fits, this is not the least one
+        return [
+            problem.required,
+            least,
+        ]  # no order fits, but this is not proven to be the least one
     search.orders.append(least)
     return [problem.required, least]
 

@@ -31,8 +31,8 @@ def first_schedule(
 ) -> tuple[int, ...] | None:
     """Return the shortest sequence within `budget` that the heuristics find, or None.
 
-    An order that fits without recomputation is the answer. Else the orders are tried one after the
-    other, with what is found until `enough`, and with or without anything at `give_up`.
+    An order that fits without recomputation is the answer. Otherwise the orders are tried in turn;
+    the search ends at `enough` with a result, and at `give_up` in any case.
     """
     distinct: dict[tuple[int, ...], None] = {}
     for order in orders:

@@ -118,7 +118,7 @@ class Annealing:
     def repair(
         self, choice: Integers, prices: Vector, deadline: Deadline, rng: np.random.Generator
     ) -> Integers | None:
-        """Return a feasible choice near `choice`, which need not be one; None where none is found.
+        """Return a feasible choice near `choice`, which may be infeasible; None if none is found.
 
         Arguments are those of `run`.
         """

@@ -74,11 +74,11 @@ class DualAscent:
         self._load_sizes = sizes
 
     def sweep(self, *, forward: bool, deadline: Deadline = NEVER) -> None:
-        """Pass over all nodes once: collect from one side, hand on to the other.
+        """Pass over all nodes once: collect from one side, push to the other.
 
         After `deadline` the rest is left out, which keeps the bound valid.
 
-        What cannot be chosen costs ``inf`` at its node and in its edges' rows, and stays so.
+        An impossible choice costs ``inf`` at its node and in its edges' rows, and stays so.
         """
         self._native.sweep(
             self._flat, self._edge_flat, self._belief, forward=forward, deadline=deadline

@@ -86,7 +86,7 @@ class _Scale:
 
 
 def _normalized(residual: Residual) -> tuple[Residual, float]:
-    """Return the problem with every node's and edge's least cost at zero, and what that took.
+    """Return the problem with every node's and edge's least cost at zero, and the removed constant.
 
     That is ``inf`` where a node or an edge allows nothing.
     """

@@ -254,7 +254,7 @@ class Minimizer:
             self._polish(self.limits.share(0.1), idle=30)
 
     def _repair(self, dual: DualAscent) -> None:
-        """Mend what the nodes would choose by themselves, with memory ever dearer until it fits."""
+        """Repair the nodes' own best choices, with growing prices of memory until they fit."""
         if self._annealing is None:
             self._annealing = Annealing(self.entry)
         prices, deadline = dual.prices, self.limits.share(0.2)
@@ -327,7 +327,7 @@ class Minimizer:
     def _search(self) -> None:
         """Spend the remaining time on what is left: exactly if it is small, nearby, and narrowing.
 
-        All by turns, for twice as long each time: none waits for the others for long.
+        Alternate between all of them, each time for twice as long, so that none waits long.
         """
         affordable = self.limits.exact_cells * (4 if self.choice is None else 1)
         is_small = has_cp_sat() and self._work.cells() <= affordable
@@ -341,7 +341,7 @@ class Minimizer:
             elif not is_small:
                 return
             if not has_cp_sat():
-                return  # what is left would be searched in vain until the deadline
+                return  # the rest would be searched in vain until the deadline
             self.limits.slice *= 2
             if not self.proven:
                 self._narrow()

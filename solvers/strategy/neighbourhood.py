@@ -15,15 +15,15 @@ _SECONDS = 2.0
 """Longest time for one neighbourhood."""
 
 SubSolver = Callable[[Residual, Integers, Deadline], tuple[Integers, bool]]
-"""Takes a small residual, its current choice and a deadline; returns a choice that is no worse
-and whether it is optimal."""
+"""Takes a small residual, its current choice and a deadline; returns a choice that is no worse, and
+whether it is optimal."""
 
 
 def subproblem(residual: Residual, nodes: list[int], choice: Integers) -> Residual:
     """Return the problem of choosing anew for `nodes` (renumbered) beside the fixed rest.
 
-    Moving costs along an edge that is gone since may have left fractions on its two sides, which
-    only together are integers.
+    Costs moved along an edge that was removed later may have left fractions at its two ends, which
+    are integers only together.
 
     Args:
         residual: the whole problem.

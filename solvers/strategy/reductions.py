@@ -128,7 +128,7 @@ def merge_loads(loads: list[Load]) -> list[Load]:
 
 
 def drop_dominated(residual: Residual, node: int) -> bool:
-    """Drop strategies that another one replaces, whatever the neighbours choose, at no loss."""
+    """Drop strategies that another one dominates for all choices of the neighbours."""
     costs = residual.costs[node]
     size = costs.size
     edges = residual.neighbours[node].values()

@@ -73,10 +73,10 @@ class Residual:
             ``neighbours[v][u]`` is its transpose (a view).
         loads: per node, its contributions to the memory rows.
         capacity: per memory row, what the loads may add up to.
-        times: per memory row, the time it stands for.
-        constant: cost already settled.
+        times: per memory row, its time.
+        constant: the cost of settled decisions.
         alive: nodes that still choose.
-        steps: what was done, in order.
+        steps: the applied reductions, in order.
         integral: all costs of the original problem are integers.
     """
 

@@ -80,13 +80,13 @@ def solve(
     """
     deadline = Deadline.after(time_limit)
     residual = Residual.of(problem)
-    # What cannot be cut short takes as long as that at most twice, now and on this machine.
+    # A step that cannot be interrupted takes at most twice that long, now and on this machine.
     taken = time_limit - deadline.remaining
     deadline = deadline.later_by(-min(2 * taken, _RESERVE * time_limit))
     limits = Limits(deadline, workers, np.random.default_rng(seed))
     pending = presolve(residual, limits.presolving(residual))
     if deadline.passed and residual.alive:
-        # Even the search's copies of the problem would take time that there is not.
+        # There is not even time for the search's copies of the problem.
         found, bound, proven, log = _in_order(residual), -inf, False, []
     else:
         search = Minimizer(residual.fresh_copy(), limits, pending=pending)
@@ -113,7 +113,8 @@ def _at_least(problem: StrategyProblem) -> float:
 
 
 def _in_order(residual: Residual) -> Integers | None:
-    """Return a choice by one pass, each node at least cost beside those before, if it is one.
+    """Return a choice by one pass, where each node has the least cost given those before, if it is
+    feasible.
 
     This is the solution if no time is left: it takes about as long as reading the problem.
     """

@@ -17,7 +17,7 @@ from braid.solvers.streams.network import SOURCE, Integers, Network
 from braid.solvers.streams.timing import Begins, Times, Timing
 
 IMAGES = 2
-"""The second one is there before the first has left. With more in between, more are looked at."""
+"""The second token arrives before the first has left. With more in between, more are looked at."""
 
 _MOST_EVENTS = 1 << 24
 """Reads and writes of all images that are looked at."""
@@ -108,7 +108,7 @@ def _latest(network: Network, times: Times) -> Times:
         writes[number] = slack + at_writes
         if process.name != SOURCE:
             at_reads = (starts + process.reads[None, :]).ravel()
-            # What is read after the last write has no reader to wait for: as early as before.
+            # The last reads have no writer to wait for: they are as early as before.
             later = np.searchsorted(at_writes, at_reads)
             last = slack.size - 1
             late = slack[np.minimum(later, last)] + at_reads
@@ -131,7 +131,7 @@ def _lower(
             if trials == 0:
                 return begins, False
             trials -= 1
-            # Most are needed, so that one place less is tried first.
+            # Most slots are needed, so one slot less is tried first.
             middle = given - 1 if high == given else (low + high) // 2
             depths[index] = middle
             made = timing.bounded(begins, depths, lowered=[index], deadlines=deadlines)

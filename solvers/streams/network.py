@@ -34,8 +34,8 @@ class Channel:
     """Beats from process number `writer` to process number `reader`; `bits` is one's size.
 
     `is_memory`: each beat is an image that is written number by number, and read in another order.
-    So its place is taken by the first read of the writer in an image, which it keeps, and is free
-    after the last write of the reader.
+    So its slot is reserved by the writer's first read in an image, and is free after the reader's
+    last write.
     """
 
     writer: int
@@ -49,7 +49,8 @@ class Network:
     """Processes in an order in which writers stand before readers, and the channels between them.
 
     An iteration that writes takes a place in each channel after it when it begins. A beat can be
-    read in the cycle after it was written, and its place be taken in the cycle after it was read.
+    read in the cycle after it was written, and its slot can be reused in the cycle after it was
+    read.
     """
 
     processes: tuple[Process, ...]
@@ -63,6 +64,6 @@ def source(beats: int) -> Process:
 
 
 def sink(beats: int) -> Process:
-    """Return what reads a beat a cycle if there is one."""
+    """Return a channel that is read every cycle, if there is one."""
     every = np.arange(beats, dtype=np.int64)
     return Process(SINK, beats, every, np.empty(0, np.int64), 0)

@@ -24,7 +24,7 @@ _SWEEPS = 200
 
 @dataclass(frozen=True)
 class Times:
-    """Cycles in which the iterations that read, and those that write, of each process begin."""
+    """Cycles in which the reading and the writing iterations of each process begin."""
 
     reads: tuple[Integers, ...]
     writes: tuple[Integers, ...]
@@ -129,11 +129,12 @@ class Timing:
         lowered: Sequence[int] | None = None,
         deadlines: Begins | None = None,
     ) -> Begins | None:
-        """Return where channels have `depths`, of which none is more than with the begins `before`.
+        """Return the channels with more depth than needed: `depths`, of which none is more than
+        with the begins `before`.
 
-        With fewer places everything is as late as before or later, so that only what waits for
-        something later is looked at again: at first the writers of the channels `lowered`, or all.
-        The result is None if processes deadlock or one begins after its deadline.
+        With fewer slots everything is at least as late as before, so only processes that wait for
+        later ones are recomputed: at first the writers of the channels `lowered`, or all. The
+        result is None if processes deadlock or one begins after its deadline.
         """
         channels = range(len(depths)) if lowered is None else lowered
         begins = list(before)
@@ -229,8 +230,8 @@ class Timing:
     def _outputs_with(
         self, number: int, begins: Begins, depths: Sequence[int]
     ) -> Iterator[tuple[Numbers, Integers, int]]:
-        """Return for each channel that a process writes what takes places, when they are freed, and
-        depths.
+        """Return, for each channel that a process writes, the events that take and free slots, and
+        the depth.
         """
         own = self.events[number]
         for index in self.outputs[number]:

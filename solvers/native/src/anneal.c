@@ -45,8 +45,9 @@ typedef struct {
   int32_t move;
 } scratch;
 
-/* Puts the last op of a window with what it needs to its front, or the first with what needs it
- * to its end. Returns whether that changes the order of ops for which it makes a difference. */
+/* Moves the last op of a window with its dependences to the front, or the first op with its
+ * dependents to the end. Returns whether that changes the order of ops for which it makes a
+ * difference. */
 static bool reorder(const braid_chip *chip, const int32_t *window, int32_t count, bool front,
                     scratch *s) {
   const braid_lists *needs = front ? &chip->before : &chip->after;

@@ -10,7 +10,7 @@
 typedef struct {
   braid_pairwise pairs;
   const double *node;   /* costs, laid out as `pairs` says */
-  const double *guided; /* the same with what the memory that they use is worth */
+  const double *guided; /* the same, including the price of the memory that they use */
   const double *edge;
   int32_t rows;
   braid_lists loads;         /* loads by node */
@@ -28,9 +28,9 @@ BRAID_API double braid_anneal_assignment(const braid_assignment *a, int32_t *bes
                                          uint64_t random);
 
 /* Changes one strategy at a time for the sake of a row below 0 or a forbidden pair, drawn at
- * random, as long as there is one: `guided` costs, forbidden pairs and what rows lack are added up
- * with weights, and what no change lessens weighs more from then on. `choice` and its `slack` are
- * where it begins and ends. Returns how many constraints are violated then, or
+ * random, as long as there is one: The objective is a weighted sum of `guided` costs, forbidden
+ * pairs and missing capacity of rows; terms that no change reduces get more weight. `choice` and
+ * its `slack` are where it begins and ends. Returns how many constraints are violated then, or
  * BRAID_OUT_OF_MEMORY.
  *
  * P. Morris, "The breakout method for escaping from local minima" (AAAI 1993). */

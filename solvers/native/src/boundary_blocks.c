@@ -16,7 +16,7 @@ typedef struct {
   const boundary *b;
   block_list *list;
   int32_t own;                          /* the side of the largest item */
-  int32_t item[2][SMALL_SET_SIZE];      /* what is left, descending */
+  int32_t item[2][SMALL_SET_SIZE];      /* the remaining items, descending */
   int64_t after[2][SMALL_SET_SIZE + 1]; /* sums of it from there on */
   int32_t count[2];
   block now;
@@ -24,7 +24,7 @@ typedef struct {
   int64_t budget; /* of work for the current items of its own side */
 } block_search;
 
-/* Logarithm of in how many ways `some` of what is left of a side are chosen. */
+/* Logarithm of the number of ways to choose `some` of the remaining items of a side. */
 static double log_choices(const block_search *s, int side) {
   const double *log_factorial = s->b->log_factorial;
   int32_t all = s->count[side], some = s->taken[side];

@@ -75,7 +75,7 @@ static void add_neighbours(boundary_sweep *s, const partial_order *o) {
     add_blocks_of(&s->at, o->left, s->sets[k], &s->blocks);
 }
 
-/* Notes the blocks that may come next, of the largest item without one. */
+/* Lists the blocks that may come next, for the largest item without one. */
 static void extend(boundary_sweep *s, int32_t from, int32_t taken) {
   const partial_order *o = &s->orders[from];
   int32_t known = s->blocks.count;

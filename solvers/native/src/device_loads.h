@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * What the groups on each device take there, kept up to date as groups come and go.
+ * The loads of the groups on each device, kept up to date as groups are added and removed.
  */
 #ifndef BRAID_DEVICE_LOADS_H
 #define BRAID_DEVICE_LOADS_H

@@ -28,7 +28,7 @@ static bool is_in(const braid_packing *p, int32_t i, int32_t section) {
   return low < p->in.begin[i + 1] && p->in.item[low] == section;
 }
 
-/* Lists the items of each section that are in the one `beside` it, or are not. */
+/* Lists the items of each section that are in the neighbouring section `beside`, or are not. */
 static void list_items(const braid_packing *p, int32_t beside, bool in, int32_t *begin,
                        int32_t *item) {
   for (int32_t i = 0; i < p->items; ++i)

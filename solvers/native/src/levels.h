@@ -27,8 +27,8 @@ int64_t common_divisor(int64_t a, int64_t b);
 bool levels_open(levels *v, const braid_packing *p);
 void levels_close(levels *v);
 
-/* Raises `lowest` (by item) of what is not placed of the items of both `section` and the next one,
- * by their floors and by how many bytes may be left empty in each. Returns whether all still fit.
+/* Raises `lowest` (by item) for the unplaced items of both `section` and the next one, by their
+ * floors and the bytes that may stay empty in each. Returns whether all still fit.
  */
 bool raise_shared(const levels *v, int32_t section, const int64_t *floor, const int64_t *spare,
                   const uint8_t *placed, int64_t *lowest);

@@ -15,8 +15,8 @@ typedef struct {
   braid_lists after;
   braid_lists touches;   /* tensors by op: those that may die when it has run */
   braid_lists users;     /* ops by tensor: those after the last of which it dies */
-  braid_lists reuses;    /* tensors by op: those that it may write over, which it touches */
-  const int64_t *spared; /* for each of them: the bytes that takes less */
+  braid_lists reuses;    /* tensors by op: those that it may overwrite, which it touches */
+  const int64_t *spared; /* for each of them: the saved bytes */
   const int64_t *size;   /* by tensor */
   const int64_t *made;   /* by op: bytes of what it makes */
   const int64_t *needs;  /* by op: those and its workspace */

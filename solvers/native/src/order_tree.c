@@ -129,7 +129,8 @@ static int32_t sort_out(order_tree *t, int32_t child, node_list lists[3]) {
   return lists[HOLDS_SOME].count;
 }
 
-/* Appends what a node becomes whose items of the set stand at its end. Returns whether they can. */
+/* Appends the replacement of a node whose items of the set are at its end. Returns whether they
+ * can. */
 static bool line_up(order_tree *t, int32_t node, node_list *out) {
   tree_node *own = &t->nodes[node];
   if (own->holds != HOLDS_SOME) {

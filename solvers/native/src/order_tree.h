@@ -12,7 +12,7 @@
 
 enum { FREE_NODE = -1, CHAIN_NODE = -2, END_NODE = -3 };
 
-/* Nodes by number; a list of children is that of its first one. */
+/* Nodes by number; the list of a node's children begins with its first child. */
 typedef struct {
   int32_t first; /* child, or -1 */
   int32_t next;  /* sibling, or -1 */
@@ -42,8 +42,8 @@ int32_t tree_write(const order_tree *t, int32_t root, int16_t *code);
 /* A node of items in any order. */
 int32_t tree_group(order_tree *t, const int16_t *items, int32_t count);
 
-/* Leaves the orders in which the items of a set (by item), one at least, stand side by side, and
- * puts `block` in their place; with -1 they stay. Returns the root, or -1 if there is none. */
+/* Restricts the orders to those in which the items of a set (by item, at least one) are adjacent,
+ * and replaces them by `block`, unless that is -1. Returns the root, or -1 if there is none. */
 int32_t tree_gather(order_tree *t, int32_t root, const uint8_t *in_set, int32_t block);
 
 /* Lists sets of these items that are adjacent in many orders: the items below a node, or below

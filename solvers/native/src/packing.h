@@ -13,11 +13,12 @@ typedef struct {
   int32_t sections;
   int32_t flat; /* whether items take bytes from their bases on, all the time */
   int64_t capacity;
-  braid_lists others;       /* items by item: those that it must not overlap */
-  const int64_t *over;      /* for each of them: its base less the item's, where it is above */
+  braid_lists others; /* items by item: those that it must not overlap */
+  const int64_t
+      *over; /* for each of them: the difference of its base to the item's, if it is above */
   const int64_t *under;     /* the item's base less its own, where it is below */
   braid_lists in;           /* sections by item, ascending */
-  const int64_t *low;       /* for each of them: the bytes taken, from the item's base */
+  const int64_t *low;       /* for each of them: the occupied bytes, from the item's base */
   const int64_t *high;      /* and where they end */
   const int64_t *extent;    /* by item, as what follows */
   const int64_t *alignment; /* of bases */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * Beam search for packings, with ways back. A layer that has become small again, though layouts
- * were left out before, has what little there is that goes on: a checkpoint. Where no layout of a
- * layer can go on, the search begins again at the last checkpoint, wider, and where that has failed
- * a few times, at the one before. So layers are wide only where many partial packings look alike
- * for long.
+ * were left out before, has what little there is that goes on: a checkpoint. If no layout of a
+ * layer can be extended, the search restarts at the last checkpoint with a wider beam, and after a
+ * few failures at the checkpoint before. So layers are wide only where many partial packings look
+ * alike for long.
  */
 #include "packing_layers.h"
 
@@ -29,7 +29,7 @@ typedef struct {
   checkpoint points[CHECKPOINTS];
   int32_t count;
   int32_t width; /* after a new checkpoint */
-  bool dropped;  /* whether layouts were left out since the last one */
+  bool dropped;  /* whether layouts were dropped since the last one */
 } trail;
 
 static void drop_checkpoint(trail *t) { free(t->points[--t->count].layouts); }
@@ -57,7 +57,7 @@ static void remember(trail *t) {
 
 /* Begins again at a checkpoint. Returns whether there is one. */
 static bool go_back(trail *t) {
-  /* Where nothing was left out, all has been seen. */
+  /* If nothing was dropped, the search was exhaustive. */
   if (!t->dropped)
     drop_checkpoint(t);
   while (t->count && t->points[t->count - 1].retries == RETRIES)

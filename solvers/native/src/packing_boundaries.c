@@ -53,8 +53,8 @@ static void stack(const boundary_sweep *s, const int16_t *code, int64_t *base) {
   }
 }
 
-/* Goes back over a boundary with the blocks `steps` of it: orders what was before by what is
- * after. `code` has the tree before it and room for that tree again. */
+/* Goes back over a boundary with its blocks `steps`: orders the items before it by those after it.
+ * `code` has the tree before it and room for that tree again. */
 static void go_back_over(boundary_sweep *s, int16_t *code, const int32_t *steps, int32_t count,
                          int64_t *key, int64_t *base) {
   memcpy(key, base, (size_t)s->p->items * sizeof *key);

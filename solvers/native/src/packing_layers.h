@@ -53,7 +53,7 @@ typedef struct {
   uint64_t *prints; /* of the layouts of a layer: a hash table */
   size_t print_mask;
   int32_t count; /* layouts of the current layer */
-  bool dropped;  /* whether some that were of use were left out of it */
+  bool dropped;  /* whether some useful ones were dropped from it */
   int32_t done;  /* the complete layout of the layer, or -1 */
   way *ways;
   int64_t way_count;
@@ -64,7 +64,7 @@ typedef struct {
 bool beam_open(beam *b, const braid_packing *p, int32_t waste, uint64_t seed, double seconds);
 void beam_close(beam *b);
 
-/* Goes on from `count` layouts, one behind the other (from nothing placed: NULL), with layers of at
+/* Continues from `count` consecutive layouts (from nothing placed: NULL), with layers of at
  * most `width` and other weights. Returns whether there is memory. */
 bool beam_start(beam *b, const char *layouts, int32_t count, int32_t width);
 

@@ -13,7 +13,7 @@
 typedef struct {
   int64_t lowest;
   int32_t item;
-  bool passed; /* over by the search: another one must come below it first */
+  bool passed; /* the search passed over it: another item must be below it first */
 } open_item;
 
 /* The lower bound of an item's base before another item was placed. */
@@ -22,7 +22,7 @@ typedef struct {
   int64_t lowest;
 } raised;
 
-/* What tells partial packings apart, in two numbers that are made independently. */
+/* The identity of partial packings, in two independent hashes. */
 typedef struct {
   uint64_t first;
   uint64_t second;
@@ -31,7 +31,7 @@ typedef struct {
 typedef struct {
   const braid_packing *p;
   const int32_t *rank;
-  int64_t *lowest; /* by item: its base given what is placed, exact for placed ones */
+  int64_t *lowest; /* by item: its lower bound given the placed items, exact for placed ones */
   bool *placed;
   int64_t *top;      /* by section: scratch */
   int64_t *total;    /* by section: scratch */
@@ -49,7 +49,7 @@ typedef struct {
 bool packer_open(packer *s, const braid_packing *p, const int32_t *rank, double seconds);
 void packer_close(packer *s);
 
-/* Whether there is no time left. */
+/* Whether the time is over. */
 bool packer_is_late(const packer *s);
 
 /* Whether `a` comes before `b` in the order of the search. */

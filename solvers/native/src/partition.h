@@ -9,9 +9,10 @@
 
 /* Groups of ops that stay together, and the values between them. Times are seconds.
  *
- * The load of a device is the work of its groups, what each value takes that it receives from
- * another device or sends to any, once per value and direction, and its starts. The last devices
- * are replicas: what is there is on each of several others, whose loads and memories it adds to. */
+ * The load of a device is the work of its groups, the time of each value that it receives from
+ * another device or sends to any (once per value and direction), and its starts. The last devices
+ * are replicas: a group on one of them is on each of several others, and adds to their loads and
+ * memories. */
 typedef struct {
   int32_t groups;
   int32_t devices; /* of which the last are replicas */

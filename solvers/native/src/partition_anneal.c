@@ -2,8 +2,8 @@
  *
  * Simulated annealing (S. Kirkpatrick, C. Gelatt, M. Vecchi, Science 1983) of which device runs
  * which group. Single groups move, two change places, and neighbours on one device move together,
- * since a value that is dear to move holds its readers. Where the largest load counts, a norm of
- * the loads does while searching, so that lessening the others pays too.
+ * since a value that is dear to move holds its readers. If the largest load is the objective, the
+ * search minimizes a norm of the loads, so that reducing others pays, too.
  */
 #include "clock.h"
 #include "device_loads.h"
@@ -174,7 +174,7 @@ static bool change_devices(partition_search *s) {
   return true;
 }
 
-/* Makes loads anew, without what rounding has left. */
+/* Recomputes loads, without accumulated rounding errors. */
 static void refresh(partition_search *s) {
   const braid_partition *p = s->loads.p;
   for (int32_t k = 0; k < p->devices; ++k)

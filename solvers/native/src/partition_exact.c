@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Branch and bound over the groups in topological order: what is on a device stays there, so that
- * loads only grow, and what is left takes its least work on any device.
+ * Branch and bound over the groups in topological order: assigned groups stay, so loads only grow,
+ * and the remaining groups count with their least work on any device.
  */
 #include "clock.h"
 #include "device_loads.h"

@@ -114,7 +114,8 @@ static void apply_change(repair *r, int32_t k, int64_t next, int64_t step) {
     }
 }
 
-/* Takes the best strategy of `k` into `best`: of those that use less in `load`, if it is one. */
+/* Writes the best strategy of `k` to `best`: among those that use less in `load`, if that is
+ * given. */
 static void consider(repair *r, int32_t k, int32_t load, int64_t step, change *best) {
   const braid_assignment *a = r->a;
   if (step - r->changed[k] <= RESTING)
@@ -147,7 +148,7 @@ static void consider_row(repair *r, int32_t row, int64_t step, change *best) {
   }
 }
 
-/* Changes one node for the sake of one violated constraint, which weighs more where none helps. */
+/* Changes one node to mend one violated constraint, whose weight grows if no change helps. */
 static void mend(repair *r, int64_t step) {
   const braid_pairwise *p = &r->a->pairs;
   int64_t which = draw_below(&r->random, (int64_t)r->rows.count + r->edges.count);

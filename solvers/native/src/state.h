@@ -19,7 +19,7 @@ typedef struct {
   int32_t *uses; /* ascending for each value, as chip->users.begin divides them */
 } schedule;
 
-/* What is planned for an op; as many numbers in the queue of steps. */
+/* The plan for an op, as indices in the queue of steps. */
 typedef struct {
   int64_t op;
   int64_t over; /* the value that what it makes lies over, or -1 */
@@ -42,13 +42,13 @@ typedef struct {
   value_set resident;
   uint8_t *dirty;    /* whether a resident is nowhere else */
   int32_t *next_use; /* of residents */
-  int32_t *touched;  /* of residents: the last place where one was made or read */
-  int32_t *outside;  /* from which place on what was stored lately can be loaded */
+  int32_t *touched;  /* of residents: the last position at which one was made or read */
+  int32_t *outside;  /* the position from which on a lately stored value can be loaded */
   int64_t used;      /* bytes of residents */
   int32_t last;      /* the place of the latest load */
   queue steps;       /* planned, not run: a `step` each */
   queue loads;       /* of these steps: value, place, whether it is before the op there */
-  queue evicted;     /* of these steps: place, value, whether it is stored first */
+  queue evicted;     /* of these steps: position, value, whether it is stored first */
   queue dead;        /* of these steps: value */
 
   /* The executed ops. */

@@ -18,8 +18,8 @@ typedef struct {
   const int32_t *target;
 } braid_pairwise;
 
-/* Passes over the nodes, forward or backward: each collects what its edges on one side cost at
- * least and hands its costs on to those on the other. Costs may be infinite. Ends early after
+/* Passes over the nodes, forward or backward: each collects the least costs of its edges on one
+ * side and pushes its costs to the edges on the other. Costs may be infinite. Ends early after
  * `seconds`. `belief` gets what each node saw, laid out like `node`. */
 BRAID_API void braid_sweep(const braid_pairwise *p, double *node, double *edge, double *belief,
                            int32_t forward, double seconds);

@@ -23,8 +23,8 @@ struct braid_timeline {
   int32_t *next;    /* scratch: of each value, which use comes next */
 };
 
-/* Puts `ops`, those from `begin` on in another order, in their place if the order so ends at
- * `limit` or before. Returns whether it did. */
+/* Replaces the ops from `begin` on by `ops`, the same ones in another order, if the order then ends
+ * at `limit` or before. Returns whether it did. */
 bool timeline_change(braid_timeline *t, int32_t begin, int32_t count, const int32_t *ops,
                      int64_t limit);
 

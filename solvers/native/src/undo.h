@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * What `ends` and `stored` were before a change of the order.
+ * The values of `ends` and `stored` before a change of the order.
  */
 #ifndef BRAID_UNDO_H
 #define BRAID_UNDO_H

@@ -7,7 +7,7 @@
 
 #include "state.h"
 
-/* Runs the first op that is planned, which is at `place`. */
+/* Runs the first planned op, which is at `place`. */
 void run_step(machine *m, int32_t place);
 
 #endif
