@@ -22,12 +22,12 @@ def atomic_file(
     """Open a binary file that takes the place of `path` when the block ends without an error.
 
     The bytes go to a temporary file in the same directory, which is renamed at the end; on any
-    error it is removed and what was at `path` stays as it was. A machine that stops leaves the one
-    file or the other, whole: the bytes, then the name, are on the disk before this returns. Links
-    are followed. Without `durable` nothing waits for the disk, and a machine that stops may leave
-    anything. The file keeps the mode of the file that it replaces, or gets the default mode; with
-    `private` it has mode 0600 whatever the umask is. A path that is there but is not a regular file
-    (a pipe, `/dev/stdout`) is written directly.
+    error it is removed, and the file at `path` does not change. After a crash of the machine there
+    is the old file or the new one, complete: the bytes, then the name, are on the disk before this
+    returns. Links are followed. Without `durable` nothing waits for the disk, and a machine that
+    stops may leave anything. The file keeps the mode of the file that it replaces, or gets the
+    default mode; with `private` it has mode 0600 whatever the umask is. A path that is there but is
+    not a regular file (a pipe, `/dev/stdout`) is written directly.
 
     Raises:
         BraidError: the file cannot be created or written, as on a full disk, or is a pipe that
@@ -61,7 +61,7 @@ def resolved(path: str | os.PathLike[str]) -> Path:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Find, before there is anything to write, what would keep `atomic_file` from beginning.
+    """Find, before there is anything to write, reasons why `atomic_file` could not begin.
 
     Raises:
         BraidError: there is no such directory, or no permission, or `path` is a directory.

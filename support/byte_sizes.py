@@ -13,7 +13,7 @@ _SIZE = re.compile(r"(?P<number>\d{1,18}(?:\.\d{1,18})?)\s*(?P<unit>[a-z]*)", re
 
 
 def parse_size(text: int | str) -> int:
-    """Return the bytes that `text` says: a number, or one with a unit, binary (KiB) or decimal
+    """Return the bytes that `text` states: a number, or one with a unit, binary (KiB) or decimal
     (kB).
 
     Raises ValueError for anything else, negative numbers and fractions of a byte included.

@@ -29,7 +29,7 @@ from braid.support.private_files import (
 OBJECTS = "compiled"
 """The directory of what was compiled."""
 RECORDS = "records-1.sqlite"
-"""The file of what was measured; the number is that of its schema."""
+"""The file of measurements; the number is that of its schema."""
 
 _warned: set[tuple[str, Path]] = set()
 
@@ -50,7 +50,7 @@ def own_cache_directory() -> Path:
 
 
 def own_objects_directory() -> Path:
-    """Return the directory of what was compiled; neither it nor the cache can others write to.
+    """Return the directory of compiled code; other users can write neither to it nor to the cache.
 
     Raises BraidError as `own_cache_directory`.
     """
@@ -113,11 +113,11 @@ _HEADER = struct.Struct("<8sIQ32s")
 
 
 class DamagedEntryError(Exception):
-    """The file is not the entry that it should be; the message says how it differs."""
+    """The file is not the expected entry; the message says how it differs."""
 
 
 def read_entry(path: Path, key: str) -> bytes:
-    """Return the payload of the entry at `path`, which is to be that of `key`.
+    """Return the payload of the entry at `path`, which must have the key `key`.
 
     Raises:
         FileNotFoundError: there is no entry.
@@ -142,7 +142,7 @@ def read_entry(path: Path, key: str) -> bytes:
 
 
 def write_entry(path: Path, key: str, payload: bytes) -> None:
-    """Keep `payload` under `key`; the file appears whole, or what was at `path` stays.
+    """Keep `payload` under `key`; the file appears whole, or the file at `path` does not change.
 
     No write waits for the disk: the digest detects entries that a crash left incomplete.
 

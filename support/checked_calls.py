@@ -22,7 +22,7 @@ FormerNames = Mapping[str, str]
 NO_FORMER_NAMES: FormerNames = MappingProxyType({})
 
 Check = Callable[..., Any]
-"""Gets an answer and the arguments it answers; returns it as it is used, raises if it is wrong."""
+"""Takes a result and the arguments of the call; returns the result in its final form, or raises."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Checked:
         return partial(self._call, name, part)
 
     def _name_in_thing(self, name: str) -> str:
-        """Return the name of part `name` in the thing: the former one where that is more
+        """Return the name of part `name` in the object: the former name if its definition is more
         derived.
         """
         former = self._former.get(name)
@@ -116,12 +116,12 @@ class Checked:
 
 
 def is_own(thing: object) -> bool:
-    """Return whether `thing` is braid's, which is trusted."""
+    """Return whether `thing` is braid's own, and so trusted."""
     return type(thing).__module__.startswith("braid.")
 
 
 def has_part(thing: object, name: str) -> bool:
-    """Return whether `thing` has an attribute, which is not evaluated."""
+    """Return whether `thing` has an attribute, without evaluating it."""
     return hasattr(type(thing), name) or name in getattr(thing, "__dict__", {})
 
 

@@ -16,8 +16,8 @@ _Class = TypeVar("_Class", bound=type)
 def checks_arguments(called: str) -> Callable[[Callable[_P, _Result]], Callable[_P, _Result]]:
     """Let a function raise WrongArgumentError where its arguments are not those of its signature.
 
-    `called` is what users call it, such as `braid.load`. A call that is right costs nothing: only
-    where Python refuses one, its arguments are looked at.
+    `called` is what users call it, such as `braid.load`. A valid call costs nothing: its arguments
+    are checked only if Python refuses it.
     """
 
     def decorated(function: Callable[_P, _Result]) -> Callable[_P, _Result]:

@@ -56,8 +56,8 @@ class _Thresholds:
         block.
 
         Else the first object that is made afterwards would have all looked at that the block made:
-        a fiftieth of a compilation. Later blocks leave that to Python, which collects what is old
-        only where much has become so by its own account. Imported modules contain no garbage.
+        a fiftieth of a compilation. Later blocks leave that to Python, which collects old objects
+        only after many objects have become old. Imported modules contain no garbage.
         """
         if (imports or not self.has_aged) and not gc.get_freeze_count():
             gc.freeze()

@@ -1,4 +1,4 @@
-"""The names under which braid is published, and how messages say what to install."""
+"""The names under which braid is published, and the wording of messages about missing packages."""
 
 from braid.support.errors import BraidError
 
@@ -14,7 +14,7 @@ def install_command(extra: str = "") -> str:
 
 
 _EXTRAS = {"ortools": ("exact", "OR-Tools, by which exact searches are solved")}
-"""Top-level packages that not every install has: the extra that brings each, and what it is."""
+"""Optional top-level packages: the extra that installs each, and a description."""
 
 
 def missing_package(error: ModuleNotFoundError, what: str) -> BraidError | None:

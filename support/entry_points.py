@@ -2,7 +2,8 @@
 
 - Group `braid.targets`: the name of a target, and a `Path` to the TOML file that describes it.
 - Group `braid.passes`: a package of braid, and the table of its passes (`name -> module:class`).
-  Its module may have a table `CHECKS` of what checks their claims (`name -> module:function`).
+  Its module may have a table `CHECKS` of functions that check their claims (`name ->
+  module:function`).
 - Group `braid.backends`: the name of a backend, and its class; braid's own backends are there, too.
 - Group `braid.devices`: the name of a device plugin, and a `Path` to its shared object.
 - Groups `braid.kernel_families.BACKEND`: a name, and a class of kernel families for backends of
@@ -50,8 +51,8 @@ def installed_names(group: str) -> tuple[str, ...]:
 
 @cache
 def installed_path(group: str, name: str) -> Path | None:
-    """Return the file that entry points of a group give this name, None without one; loads no
-    others.
+    """Return the file to which entry points of a group give this name, None without one; it loads
+    no others.
 
     Raises `BraidError` where an entry point of the name cannot be loaded or is not a path, or where
     two packages give the name to different files.
@@ -137,7 +138,7 @@ def family_backends() -> frozenset[str]:
 def installed_families(backend: str, machine: object) -> tuple[object, ...]:
     """Return every family of other packages for backends of this name, made for `machine`.
 
-    Raises `BraidError` where one of them cannot be loaded or made.
+    Raises `BraidError` if one of them cannot be loaded or created.
     """
     entries = sorted(entry_points_of(f"{FAMILIES_GROUP}.{backend}"))
     return tuple(_made(entry, _class_of(entry), machine) for entry in entries)

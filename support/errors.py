@@ -58,8 +58,8 @@ def _shortened(message: str) -> str:
 class BraidError(Exception):
     """A mistake in the user's input, with the way out.
 
-    `message` says what is wrong, with the expected and the actual value where there are two;
-    `hint` says what to do about it; `notes` point at other places. Prints as
+    `message` describes the error, with the expected and the actual value if there are two;
+    `hint` says how to solve it; `notes` point at other places. Prints as
     `file:line:col: error: message` and, on lines of their own, the notes and `hint: …`.
     """
 
@@ -130,9 +130,7 @@ def check_kinds(
 
 
 def whole_numbers(values: object) -> tuple[int, ...] | None:
-    """Return the numbers of a sequence or a set, numpy's among them, as ints; None where it is
-    neither.
-    """
+    """Return the numbers of a sequence or a set as ints, numpy's too; None for other values."""
     if not isinstance(values, Sequence | Set) or isinstance(values, str | bytes):
         return None
     numbers = cast("Sequence[object] | Set[object]", values)

@@ -1,7 +1,7 @@
 """Refuse to compile in a child of fork if another thread compiled when its parent forked.
 
-Compiling takes locks of Python and of LLVM. The child has them as they were then, and nobody there
-who would give them back: to compile would wait for ever.
+Compiling takes locks of Python and of LLVM. The child inherits their state, but no thread that
+would release them: a compilation would wait for ever.
 """
 
 import os

@@ -1,4 +1,5 @@
-"""Compute a stamp of what is installed, which changes when code that compiles models may have."""
+"""Compute a stamp of the installation, which changes when code that compiles models may have
+changed."""
 
 import hashlib
 import os
@@ -19,9 +20,9 @@ def installation_stamp() -> str | None:
     """Return a digest of what compiles models here; None if the installation is not
     the one with which this process began.
 
-    The modules in memory may then be of either installation. The digest is made of the names,
-    versions and times of all distributions, and of the sizes and times of the files of braid and of
-    the packages that add to it by entry points. Nothing is imported.
+    The modules in memory may then be of either installation. The digest covers the names, versions
+    and times of all distributions, and the sizes and times of the files of braid and of packages
+    that extend it by entry points. Nothing is imported.
     """
     stamp = _stamp_now()
     _first[:] = _first or [stamp]
@@ -57,7 +58,7 @@ def _search_path() -> Iterator[str]:
 
 
 def _distributions() -> Iterator[Path]:
-    """Yield what is said of each distribution, in the order of the search path."""
+    """Yield the facts about each distribution, in the order of the search path."""
     for directory in map(Path, dict.fromkeys(sys.path)):
         for pattern in _METADATA:
             yield from sorted(directory.glob(pattern))

@@ -43,7 +43,7 @@ def lazy_names(module: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
 
 
 class LazyModule:
-    """Stands for a module, which is loaded when a name in it is first asked for."""
+    """Replaces a module, which is loaded when a name in it is first used."""
 
     def __init__(self, load: Callable[[], Any]) -> None:
         self._load = load

@@ -1,6 +1,6 @@
 """A property that is computed once, without the lock of `functools.cached_property`.
 
-In Python 3.11 that lock is one for all objects of a class. A process that is forked while one of
+In Python 3.11 that lock is shared by all objects of a class. A process that is forked while one of
 its threads computes such a property leaves it held in the child, which then waits for ever.
 """
 
@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar, overload
 _T = TypeVar("_T")
 
 
-class lockless_property(Generic[_T]):  # named as `property`, in whose place it stands
+class lockless_property(Generic[_T]):  # named as `property`, which it replaces
     """Calls the method once for each object, and keeps the result in the object's `__dict__`.
 
     Several threads that ask at once may each compute it; one of the results stays.

@@ -21,10 +21,10 @@ class TensorMemory:
 class MemoryReport:
     """Bytes of one function's arena, outputs and weights; the tensors at the arena's peak.
 
-    Of the weights, some are read from `expanded_bytes` more, which are filled at load. No arena for
-    this order of ops is smaller than `lower_bound`. A stream takes `slot_bytes` for its channels
-    beside the arenas. `live` are the tensors in the arena while `peak_op` runs, `largest` the
-    largest of all; both the largest first.
+    Some weights are read from additional `expanded_bytes`, which are filled when the model is
+    loaded. No arena for this order of ops is smaller than `lower_bound`. A stream takes
+    `slot_bytes` for its channels beside the arenas. `live` are the tensors in the arena while
+    `peak_op` runs, `largest` the largest of all; both the largest first.
     """
 
     function: str

@@ -1,4 +1,4 @@
-"""The one place that picks the Python bindings of upstream MLIR.
+"""The only place that selects the Python bindings of upstream MLIR.
 
 `torch_mlir` and LLVM's own `mlir` package are the same bindings under two names; the rest of the
 code takes them from here. They come without type information, so they are `Any` to the type

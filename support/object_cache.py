@@ -38,9 +38,9 @@ class Kind(StrEnum):
 class ObjectCache:
     """A directory of entries, shared by any number of processes.
 
-    Entries appear whole or not at all, name what they belong to, and are never changed. One that is
-    damaged counts as missing: it is removed, and replaced by whoever makes it again. A directory
-    that cannot be read or written only costs the compilations it would have saved.
+    Entries appear whole or not at all, name what they belong to, and are never changed. A damaged
+    one counts as missing: it is removed, and replaced when it is made again. A directory that
+    cannot be read or written only costs the compilations it would have saved.
     """
 
     directory: Path
@@ -70,7 +70,7 @@ class ObjectCache:
             warn_of_unusable(error)
 
     def files(self, kind: Kind) -> Iterator[Path]:
-        """Return what stands where entries of this kind do, in the order of the names."""
+        """Return the paths at which entries of this kind are, sorted by name."""
         return iter(sorted((self.directory / kind).glob(f"??/*{SUFFIX}")))
 
     def damage(self, kind: Kind, path: Path) -> str | None:

@@ -1,8 +1,8 @@
 """Name options as users give them: in Python, on a command line, in a session.
 
 These are a keyword, a flag, and an entry of the options of `braid.onnxruntime`. Messages name
-options by `option_text`, so that one message fits all; what is called in another way besides, such
-as a function and the command for it, by `by_door`.
+options by `option_text`, so that one message fits all. Other things with several names, such as a
+function and its command, are named by `by_door`.
 """
 
 import shlex
@@ -101,7 +101,7 @@ def naming_entries() -> Generator[None]:
 def naming_commands() -> Generator[None]:
     """Let messages name commands instead of functions, and options still as Python has them.
 
-    That is for `braid-opt`, whose flags are others than the options of compilations.
+    That is for `braid-opt`, whose flags differ from the options of compilations.
     """
     with _entering(_Door.OPT):
         yield

@@ -1,6 +1,6 @@
 """Private files and directories of the user: caches, records, and the data of the service.
 
-Code is loaded from them, so nobody else may write to them: directories have mode 0700 and files
+Code is loaded from them, so no other user may write to them: directories have mode 0700 and files
 0600, independent of the umask, which is never changed. Files of the superuser count as the
 user's own.
 """
@@ -47,8 +47,8 @@ def check_private_directory(path: Path) -> None:
     """Check that nobody else can change the files in a directory, if it exists.
 
     A directory of this user that others may write to gets mode 0700. A shared one with the sticky
-    bit, such as `/tmp`, is left unchanged: others cannot replace this user's files there, and files
-    that others create are recognized by their owner.
+    bit, such as `/tmp`, is left unchanged: other users cannot replace this user's files there, and
+    their files are recognized by their owner.
 
     Raises:
         BraidError: it belongs to another user, or cannot be made private.

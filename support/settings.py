@@ -1,4 +1,4 @@
-"""Settings: what bears on the code of a model beside its target and the passes that run.
+"""Settings that change the code of a model, besides its target and the passes that run.
 
 A module holds them in `braid.settings` (`dialects/braid/settings.py`), which is all that passes,
 backends and kernel families read. Keywords, options of commands and variables of the environment
@@ -49,7 +49,7 @@ class Kernels(StrEnum):
 class Settings:
     """The settings that a module gives by `braid.settings`.
 
-    With `library_on_miss`, a kernel without a record of a search is a vendor's, where one has it.
+    With `library_on_miss`, a kernel without a record of a search is a vendor's, if there is one.
     With `emulate`, the host stands in for backends that are not installed.
     """
 
@@ -72,7 +72,7 @@ class Settings:
     def with_given(self, given: Mapping[str, object]) -> "Settings":
         """Return the settings with the values that are `given`; None gives nothing.
 
-        Raises BraidError for a name or a value that there is not.
+        Raises BraidError for an unknown name or value.
         """
         found = {name: _value(name, value) for name, value in given.items() if value is not None}
         return replace(self, **found) if found else self

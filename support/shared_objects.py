@@ -132,7 +132,7 @@ def need_libraries(names: Iterable[str], what: str) -> None:
     """Load the libraries that `what` calls.
 
     Raises:
-        BraidError: one is not installed; the hint says how it is.
+        BraidError: one is not installed; the hint says how to install it.
 
     """
     for name in names:

@@ -40,7 +40,7 @@ class SizeCount:
 
 
 def size_counts_of(entries: object) -> tuple[SizeCount, ...]:
-    """Parse what a file says of sizes, the most frequent first.
+    """Parse a file's entry of sizes, the most frequent first.
 
     Raises ValueError, TypeError or LookupError for another form, too many entries, and entries
     that have different dims or the same sizes.
@@ -58,8 +58,8 @@ def size_counts_of(entries: object) -> tuple[SizeCount, ...]:
 def add_size_counts(sketches: Iterable[Sequence[SizeCount]]) -> tuple[SizeCount, ...]:
     """Return the counts of several sketches as one, the most frequent sizes first.
 
-    What a full sketch lacks may have run there as often as what it has least of, which is added to
-    count and error (Cafaro, Tempesta, Pulimeno: "Mergeable Summaries With Low Total Error", 2014).
+    Sizes missing in a full sketch may have run as often as its least count, which is added to count
+    and error (Cafaro, Tempesta, Pulimeno: "Mergeable Summaries With Low Total Error", 2014).
     """
     total: tuple[SizeCount, ...] = ()
     for sketch in sketches:

@@ -1,4 +1,4 @@
-"""Versions of what turns a model into code: braid itself, and the packages it is made with."""
+"""Versions of the tools that compile models: braid itself, and the packages that it uses."""
 
 from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version

@@ -20,7 +20,7 @@ _LONGEST_NAME = 80
 _ALIKE, _ALIKE_BY_A_LETTER = 0.88, 0.8
 """The least similarity, from 0 to 1, of a name and its misspelling."""
 _OTHER_KINDS = frozenset({"all", "complex", "sequence", "string"})
-"""An op with such a word in its name is of devices or values that braid has not."""
+"""An op with such a word in its name is about devices or values that braid does not have."""
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
@@ -113,9 +113,9 @@ def _notes(others: Sequence[tuple[str, UnsupportedError]]) -> list[Note]:
 def nearest_op(op: str, known: Iterable[str]) -> str | None:
     """Return the op of `known` that is most like `op`, None where none is of its kind.
 
-    That is one of its name in another domain or dialect, one that is spelled nearly so, or one
-    that its name ends with as words: a `FusedConv` is a kind of `Conv`. Names that only begin
-    alike say little, unless two words do: `MatMulNBits` is a `MatMul`.
+    This is an op with its name in another domain or dialect, one with a similar spelling, or one
+    whose words end its name: a `FusedConv` is a kind of `Conv`. Names with only a common beginning
+    say little, unless two words agree: `MatMulNBits` is a `MatMul`.
     """
     name, words = _short(op), _words(op)
     best: tuple[float, str] | None = None
@@ -127,7 +127,7 @@ def nearest_op(op: str, known: Iterable[str]) -> str | None:
 
 
 def _likeness(name: str, words: Sequence[str], other: str, others: Sequence[str]) -> float:
-    """Return how alike two names are, 0 where they are not."""
+    """Return the similarity of two names, 0 if they differ."""
     if name == other:
         return 4
     alike = _ALIKE if abs(len(name) - len(other)) > 1 else _ALIKE_BY_A_LETTER

@@ -1,4 +1,4 @@
-"""Python processes that answer requests, so that what crashes ends only one of these."""
+"""Python processes that answer requests, so that a crash ends only one of these."""
 
 import contextlib
 import os
@@ -23,12 +23,12 @@ _ORDERLY_SECONDS = 0.2
 class WorkerEndedError(Exception):
     """The process ended before it answered.
 
-    The message has the first line that it wrote, or what exception ended it.
+    The message has the first line of its output, or the exception that ended it.
     """
 
 
 class WorkerProcess:
-    """A process that answers, and what it writes on its standard error."""
+    """A process that answers requests, and its output on standard error."""
 
     def __init__(self, module: str) -> None:
         """Run a module, which calls `serve`, until `close`."""
@@ -49,7 +49,7 @@ class WorkerProcess:
         Without one within `seconds`, the process is ended, with those that it has started.
 
         Raises:
-            WorkerEndedError: there is none, and there will be none to later requests.
+            WorkerEndedError: there is no answer, and there will be none to later requests.
 
         """
         assert self._process.stdin is not None and self._process.stdout is not None

@@ -62,7 +62,7 @@ def database_url(text: str) -> URL:
     """Return the URL in `text`, `postgresql://` with psycopg as its driver.
 
     Raises:
-        BraidError: it is none, or of a database that braid does not know.
+        BraidError: it is no database, or of a kind that braid does not know.
 
     """
     if text.startswith(_FILE) and len(text) > len(_FILE):

@@ -227,7 +227,7 @@ class FileStore(SqliteFile, RecordStore):
                 table.connection.commit()
 
     def _aside(self) -> Path:
-        """Return the path for a damaged file: that of an earlier one, where both are braid's."""
+        """Return the path for a damaged file: that of an earlier one, if both are braid's."""
         aside, number = self.path.with_name(f"{self.path.name}.damaged"), 2
         if self.is_own:
             with contextlib.suppress(OSError):
@@ -238,7 +238,7 @@ class FileStore(SqliteFile, RecordStore):
         return aside
 
     def _other_rows(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-        """Return the rows of the tables beside that of the records, as far as they can be read."""
+        """Return the rows of the other tables of records, as far as they can be read."""
         import sqlite3
 
         found: dict[str, list[Mapping[str, Any]]] = {}

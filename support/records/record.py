@@ -1,4 +1,4 @@
-"""A record, its row, and what every store of records can do."""
+"""A record, its row, and the interface of every store of records."""
 
 import hashlib
 import json

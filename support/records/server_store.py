@@ -39,7 +39,8 @@ class ServerStore(RecordStore):
         """Add records, all or none."""
         new = [row_of(record) for record in records]
         with self._opened() as rows:
-            # Else a number could appear after a larger one, and readers that saw it miss it.
+            # Otherwise a number could appear after a larger one, and readers that saw the larger
+            # one would miss it.
             rows.connection.execute(text("LOCK TABLE records IN SHARE ROW EXCLUSIVE MODE"))
             rows.insert(new)
             rows.connection.commit()

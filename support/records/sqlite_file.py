@@ -1,4 +1,4 @@
-"""A file of SQLite with records, as far as it is one: opened to write, or only to read."""
+"""A file of SQLite with records, if it is one: opened to write, or only to read."""
 
 import contextlib
 import errno
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from braid.support.errors import BraidError
 from braid.support.private_files import make_private_file, tighten_file
 
-if TYPE_CHECKING:  # what takes a while to import, and is not needed where there is no file
+if TYPE_CHECKING:  # this import takes a while, and is not needed without a file
     import sqlite3
 
     from braid.support.records.rows import Rows
@@ -36,7 +36,7 @@ _BEFORE_RECORDS = {"alembic_version", "sqlite_autoindex_alembic_version_1"}
 
 
 class DamagedError(Exception):
-    """The file is not the store that it should be; the message says how it differs."""
+    """The file is not the expected store; the message says how it differs."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class SqliteFile:
             raise FileNotFoundError(errno.ENOENT, "it is empty", str(self.path))
 
     def _connected(self, *, write: bool) -> "sqlite3.Connection":
-        """Return a connection; one that only reads where nothing can be written does so as well.
+        """Return a connection, or a read-only one if the file cannot be written.
 
         Raises FileNotFoundError to read a file without the table: its writer was killed before it.
         """
@@ -122,7 +122,7 @@ class SqliteFile:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF not in _NO_SPACE or self._has_log():
                 raise
-            database.close()  # readers need disk space for what they share
+            database.close()  # readers need disk space for shared memory
             return self._file(_AS_IT_IS)
         if {name for (name,) in tables} <= _BEFORE_RECORDS:
             database.close()
@@ -173,7 +173,7 @@ def _decoded(data: bytes) -> str:
 
 
 def failure(error: BaseException) -> Exception:
-    """Return what an error of SQLite says about the file: that it is damaged, or cannot be had."""
+    """Return the meaning of an error of SQLite for the file: damaged, or not accessible."""
     import sqlite3
 
     if isinstance(error, UnicodeDecodeError | OverflowError):

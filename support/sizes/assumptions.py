@@ -114,7 +114,7 @@ class Assumptions:
         return dict(self.symbols)
 
     def bounds(self, extent: Extent) -> tuple[int | None, int | None]:
-        """Return the least and the largest value that are known; None where there is none."""
+        """Return the known least and largest value; None without one."""
         if isinstance(extent, int):
             return extent, extent
         try:

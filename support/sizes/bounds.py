@@ -172,7 +172,7 @@ class Bounds:
 
 
 class _Search:
-    """The search for one bound, which ends when its fuel does."""
+    """The search for one bound, which ends when its fuel is used up."""
 
     def __init__(self, ranges: Mapping[Atom, Range]) -> None:
         self._ranges = ranges
@@ -240,7 +240,7 @@ class _Search:
         return found
 
     def cases(self, atom: Atom, facts: Facts) -> Iterator[_Case]:
-        """Yield what stands for an extreme or a select, and the facts that hold then."""
+        """Yield the alternatives of an extreme or a select, with the facts that hold for each."""
         if isinstance(atom, Extreme):
             for argument in atom.arguments:
                 sign = 1 if atom.is_max else -1
@@ -285,7 +285,7 @@ class _Search:
     def _ends(
         self, factor: Extent, numerator: Extent, divisor: Extent, facts: Facts
     ) -> Iterator[Extent]:
-        """Yield what divisor · quotient is at most, or at least, where the factor has that sign."""
+        """Yield upper, or lower, bounds of divisor · quotient, for a factor with that sign."""
         sign = self._sign(factor, facts)
         if sign:
             yield numerator if sign > 0 else numerator - divisor + 1

@@ -5,9 +5,9 @@ that are the same polynomial are the same object by `==` and `hash`. An atom is 
 operator that no polynomial expresses (`operators.py`) on arguments that are such sums themselves.
 
 A size that is a number is an `int`, never a `Size`: operators give one wherever all symbols cancel,
-and code on known extents never meets this file. What is written `a == b` asks whether two sizes are
-the same expression; whether they have the same value is `Assumptions.equal`. A `Size` has no truth
-value and no `<`: code that forgets to ask fails at once.
+and code on known extents never meets this file. `a == b` compares two sizes as expressions;
+`Assumptions.equal` compares their values. A `Size` has no truth value and no `<`: code that forgets
+to ask fails at once.
 
 An expression has a value at numbers for its symbols unless a divisor is zero there, or a float is
 no number of 64 bits. Simplification keeps the value wherever the expression as it was written has
@@ -24,7 +24,7 @@ Order: TypeAlias = tuple[object, ...]
 """Nested tuples by which atoms are sorted, and which are equal where atoms are."""
 
 MOST_WEIGHT = 2000
-"""Symbols, numbers and operators of one expression, as it is written out."""
+"""The number of symbols, numbers and operators of one expression, as it is printed."""
 MOST_DEPTH = 40
 """The maximum nesting of operators."""
 MOST_BITS = 512
@@ -151,7 +151,8 @@ class Size:
         """Pickle the arguments, as atoms do."""
         return Size, (self.terms,)
 
-    # The type of no condition: checkers of types report where one asks for the truth of a size.
+    # The type of comparisons, which are no conditions: type checkers report a use of the truth of a
+    # size.
     def __bool__(self) -> str:
         raise TypeError("a size has no truth value: ask Assumptions.equal or at_most")
 
@@ -214,7 +215,7 @@ class Size:
 
 Extent: TypeAlias = int | Size
 ExtentT = TypeVar("ExtentT", bound=Extent)
-"""The extents of a shape: `int` where all of them are numbers, else `Extent`."""
+"""The extents of a shape: It is `int` if all of them are numbers, else `Extent`."""
 
 
 def symbol(name: str) -> Size:
@@ -276,7 +277,7 @@ def terms_of(extent: Extent) -> tuple[tuple[Monomial, int], ...]:
 
 
 def order_of(extent: Extent) -> Order:
-    """Return what sizes and numbers are sorted by: that of terms, largest degree first."""
+    """Return the sort key of sizes and numbers: that of terms, largest degree first."""
     return tuple((_monomial_order(monomial), c) for monomial, c in terms_of(extent))
 
 
@@ -362,5 +363,5 @@ def refuse() -> NoReturn:
     raise SizeLimitError(
         f"a size expression has more than {MOST_WEIGHT} parts, {MOST_DEPTH} operators inside of "
         f"each other or coefficients of more than {MOST_BITS} bits",
-        hint="fix the extents that it is made of, or bound them",
+        hint="fix the extents from which it is computed, or bound them",
     )

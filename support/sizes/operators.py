@@ -2,7 +2,7 @@
 
 Quotients round down, as Python's: `a floordiv b` is the largest integer that is at most a / b. The
 other two follow: `a ceildiv b` is `-(-a floordiv b)`, and `a mod b` is `a - b * (a floordiv b)`,
-which has b's sign. A select has the value of the part that its condition chooses; the other one
+which has b's sign. A select has the value of the operand that its condition chooses; the other one
 need not have a value. A condition is a `Condition`, or a `bool` where it is decided.
 
 Arguments are brought into one form where an equality holds for all integers:
@@ -246,7 +246,7 @@ def _parted(extent: Extent) -> tuple[Extent, int]:
 
 
 def _common_terms(extents: Sequence[Extent]) -> Extent:
-    """Return the terms that all sizes have, and the number of the first one that is no number."""
+    """Return the terms that all sizes have, and the index of the first size that is no number."""
     first, *others = [dict(terms_of(extent)) for extent in extents]
     shared = {
         monomial: coefficient

@@ -80,7 +80,7 @@ def divide(a: Extent, b: Size) -> tuple[Extent, Extent]:
 
 
 def exact_quotient(a: Extent, b: Extent) -> Extent | None:
-    """Return q with a = q b as polynomials, None if there is none."""
+    """Return q with a = q b as polynomials, None if it does not exist."""
     if isinstance(b, int):
         whole, rest = (a, a) if b == 0 else split(a, abs(b))
         return None if rest != 0 else (whole if b > 0 else -whole)

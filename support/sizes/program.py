@@ -104,7 +104,7 @@ class Program:
     results: tuple[int, ...]
 
     def run(self, values: Mapping[str, int]) -> list[int | Failure]:
-        """Return the value of each size, or why it has none, at these values of symbols.
+        """Return the value of each size at these values of symbols, or the reason why it has none.
 
         Raises `SizeError` where a symbol has no value of 64 bits.
         """
@@ -278,7 +278,7 @@ def _run_step(
 def _computed(
     operation: Operation, operands: Sequence[int | float], width: int
 ) -> int | float | Failure:
-    """Return what a step makes of operands that all have values."""
+    """Return the result of a step on operands that all have values."""
     a, b = operands[0], operands[-1]
     if operation == Operation.FLOAT_CONVERT:
         return to_width(a, width)

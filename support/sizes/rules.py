@@ -106,7 +106,7 @@ def _chosen(condition: Extent, a: Extent, b: Extent) -> Extent:
 def _rounded_up(condition: Condition) -> Extent | None:
     """Return a ceildiv b - a floordiv b, which is 0 where a mod b is, where that is the condition.
 
-    It is 1 elsewhere: a quotient that is corrected by cases is one that is rounded the other way.
+    It is 1 elsewhere: a quotient corrected by cases is rounded in the other direction.
     """
     for atom in all_factors(condition.size) if condition.is_zero else ():
         if isinstance(atom, FloorDiv) and isinstance(atom.divisor, int) and atom.divisor > 0:
@@ -167,7 +167,7 @@ ARITHMETIC: dict[str, Rule] = {
     "sign": _in_cases(_sign),
     "select": _in_cases(_plain(_chosen)),
 }
-"""The rules of integers of 64 bits, which extents of tensors never leave, by the names of ops."""
+"""The rules of 64-bit integers, which extents of tensors never exceed, by the names of ops."""
 
 
 def _equal(known: Assumptions, a: Extent, b: Extent) -> Extent:
@@ -230,7 +230,8 @@ LOGIC: dict[str, Rule] = {
 
 
 def may_wrap(extent: Extent) -> bool:
-    """Return whether a number is none of 64 bits, or a size is none for extents of up to 2^31."""
+    """Return whether a number does not fit 64 bits, or a size does not for extents of up to
+    2^31."""
     if isinstance(extent, Size):
         return any(abs(factor) > _LARGEST_FACTOR for product, factor in terms_of(extent) if product)
     return not is_int64(extent)

@@ -70,7 +70,7 @@ class Rounded(Atom):
 
     @property
     def children(self) -> tuple[Extent, ...]:
-        """The sizes that floats are made of, from left to right."""
+        """The sizes on which floats depend, from left to right."""
         return tuple(_sizes(self.scalar))
 
     def with_children(self, children: tuple[Extent, ...]) -> Extent:

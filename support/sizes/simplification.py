@@ -57,7 +57,7 @@ def _substituted(extent: Extent, values: Mapping[Atom, Extent]) -> Extent:
 def _solved(zero: Size) -> tuple[Atom, Extent] | None:
     """Return the outermost operator that an equation determines, and its equal.
 
-    Symbols stay: they are what sizes are computed from.
+    Symbols stay: sizes are computed from them.
     """
     terms = [
         (monomial[0], coefficient)

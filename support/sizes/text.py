@@ -1,11 +1,11 @@
 """Sizes as text, for people and files: `batch * ((sequence + 15) floordiv 16)`.
 
 The operators are those of MLIR's affine expressions, with their precedence: `*`, `floordiv`,
-`ceildiv` and `mod` from left to right, before `+` and `-`. Besides there are `min(a, b)`,
-`max(a, b)`, `select(a = 1, b, c)`, whose conditions compare by `=`, `!=`, `<=`, `<`, `>=` or `>`,
-and floats in `floor(…)`, `ceil(…)`, `round(…)` and `trunc(…)`: there `f32(s)` and `f64(s)` convert
-a size or hold a number, `to_f32` and `to_f64` convert floats. A name that is no word of letters,
-digits, `_`, `.`, `$` and `:` stands in quotes.
+`ceildiv` and `mod` from left to right, before `+` and `-`. Besides there are `min(a, b)`, `max(a,
+b)`, `select(a = 1, b, c)`, whose conditions compare by `=`, `!=`, `<=`, `<`, `>=` or `>`, and
+floats in `floor(…)`, `ceil(…)`, `round(…)` and `trunc(…)`: there `f32(s)` and `f64(s)` convert a
+size or hold a number, `to_f32` and `to_f64` convert floats. A name is quoted unless it consists of
+letters, digits, `_`, `.`, `$` and `:`.
 
 `reading.parse_size` reads it: what `print_size` writes gives the same size.
 """
@@ -51,7 +51,7 @@ Size.printed = staticmethod(print_size)
 
 
 def _remainder(term: tuple[Monomial, int], terms: dict[Monomial, int]) -> str | None:
-    """Return k · (a mod b) where the terms have it, with that taken out of them."""
+    """Return k · (a mod b) if the terms contain it, and remove it from them."""
     monomial, coefficient = term
     atom = monomial[0] if len(monomial) == 1 else None
     if not isinstance(atom, FloorDiv) or not isinstance(atom.divisor, int):
@@ -91,7 +91,7 @@ def _scaled(coefficient: int, text: str) -> str:
 def _atom(atom: Atom, coefficient: int) -> str:
     """Return the text of a factor; it begins with `-` where it is the negative of the rest.
 
-    A quotient stands in parentheses unless all that is done with it is to add it.
+    A quotient is in parentheses unless it is only added.
     """
     match atom:
         case Symbol(name=name):
