@@ -1,4 +1,4 @@
-"""Remarks: one line by which a decision pass says what it decided, and how good that is.
+"""Remarks: one line in which a decision pass reports its decision, and how good that is.
 
 A pass calls `emit_remark` once per decision. Whoever wants to know runs the pass within
 `collect_remarks`; otherwise nothing is recorded and emitting costs one lookup.
@@ -34,7 +34,7 @@ class Remark:
 
     @property
     def op_name(self) -> str:
-        """Return the MLIR name of the op, which says its kind."""
+        """Return the MLIR name of the op."""
         return self.op.name
 
     def to_json(self) -> dict[str, object]:

@@ -1,1 +1,2 @@
-"""Find which ops run as kernels, and beside what: stages, streams between ops."""
+"""Find which ops run as kernels, and concurrently with which others: stages, streams between
+ops."""

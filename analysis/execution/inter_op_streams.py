@@ -5,7 +5,7 @@ but a call that has a stream (`braid.inter_op_stream`) waits only for the calls 
 stand before it and for those that make its operands. All other ops that run, such as control flow,
 run alone: all ops before it have ended when it starts, and no op after it has started.
 
-What is known to be done is a vector clock (F. Mattern, "Virtual time and global states of
+The operations known to be done are a vector clock (F. Mattern, "Virtual time and global states of
 distributed systems", 1988): for each stream, how many of its calls.
 """
 
@@ -29,7 +29,7 @@ Clock = tuple[int, ...]
 
 @dataclass(frozen=True)
 class InterOpStep:
-    """An op that runs: the `number`-th of `stream`, counted from 1; of all streams if that is None.
+    """An op that runs: the `number`-th of `stream`, counted from 1, or of all streams for None.
 
     `clock` is what is done when it begins. Before it begins it waits until each stream of `waits`
     has done this many calls; all else is done by then.

@@ -24,7 +24,8 @@ from braid.support.errors import UnsupportedError
 
 
 def _structured(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
-    """Run one iteration after the other, but those that write different elements all at once."""
+    """Run the iterations in order, except that those that write different elements run all at
+    once."""
     op = cast(LinalgStructuredOperation, op)
     maps = [attribute.data for attribute in op.get_indexing_maps()]
     extents = op.get_static_loop_ranges()
@@ -61,7 +62,7 @@ def _index(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequen
 
 
 def _generalized(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
-    """Return a named op as the `linalg.generic` that upstream makes of it.
+    """Return a named op as the `linalg.generic` into which upstream turns it.
 
     Ops of `arith` and `math` on tensors that upstream read are not registered.
     """

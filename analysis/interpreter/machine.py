@@ -131,7 +131,7 @@ class Machine:
         for result, value in zip(op.results, results, strict=True):
             _check_type(op, result, value)
             self._values[result] = value
-            # What a region or a function passes on is counted already, or is an input.
+            # Values that a region or a function returns are counted already, or are inputs.
             if op.regions or isinstance(op, CallOp | LaunchOp | AwaitOp):
                 self.memory.share(value)
             elif op.operands:

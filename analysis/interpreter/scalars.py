@@ -53,9 +53,7 @@ def _on_unsigned(function: Function) -> Function:
 
 
 def _or_bits(function: Function, on_bools: Function) -> Function:
-    """Return an operation on 1-bit numbers, 0 and -1 where they are signed, which numpy's bools are
-    not.
-    """
+    """Return an operation on 1-bit numbers, which are 0 and -1 if signed, unlike numpy's bools."""
 
     def on_any(a: Value, b: Value) -> Any:
         return (on_bools if np.asarray(a).dtype == np.bool_ else function)(a, b)

@@ -146,7 +146,7 @@ class ConvolutionLoops:
 
     @cached_property
     def input(self) -> Stored[Extent]:
-        """Return the images as they are stored."""
+        """Return the images in the order in which they are stored."""
         images = self.conv.left
         return Stored(self.extents_of(images), self.choice.operands[images.index])
 

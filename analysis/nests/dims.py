@@ -1,7 +1,7 @@
 """Loop dims with one stride per tensor, and merging those that are contiguous in all. No IR.
 
-Extents and strides are numbers, or sizes of open dims. What is not known to be equal counts as
-different: dims are merged, and tensors repeated, only where every size has it so.
+Extents and strides are numbers, or sizes of open dims. Extents that are not known to be equal count
+as different: dims are merged, and tensors broadcast, only if that holds for every size.
 """
 
 import math
@@ -41,7 +41,8 @@ def merged(dims: Sequence[LoopDim[ExtentT]]) -> tuple[LoopDim[ExtentT], ...]:
 
 
 def _continues(outer: LoopDim[Extent], inner: LoopDim[Extent]) -> bool:
-    """Return whether a step of the outer dim is a whole pass of the inner one, in every tensor."""
+    """Return whether one step of the outer dim equals a complete pass of the inner one, in every
+    tensor."""
     return outer.strides == tuple(inner.extent * stride for stride in inner.strides)
 
 

@@ -83,7 +83,7 @@ class FoldNest:
 
 
 def fold_nest(group: FusedOp, extents_of: ExtentsOf = shape_of) -> FoldNest | None:
-    """Return the fold that a group of one op is; None if it is none, or has no elements."""
+    """Return the fold that a group of one op is; None if it is no fold, or has no elements."""
     op = single_op(group, FoldOp)
     if op is None or len(group.results) != 1 or not has_elements(extents_of(op.input)):
         return None

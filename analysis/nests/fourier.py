@@ -59,12 +59,12 @@ class Signal:
 
     @property
     def read_numbers(self) -> int:
-        """Return the numbers of f32 or f64 of one signal."""
+        """Return the number of f32 or f64 values of one signal."""
         return self.read_extent * (1 if self.is_real else 2)
 
     @property
     def written_numbers(self) -> int:
-        """Return the numbers of f32 or f64 of one result."""
+        """Return the number of f32 or f64 values of one result."""
         return self.written_extent * (1 if self.kind == "irfft" else 2)
 
 

@@ -56,7 +56,7 @@ def lines_of(
 ) -> "Lines[Extent] | None":
     """Return the lines along the dim of the only op of a group, with one result.
 
-    None where they are not of numbers, or have no elements.
+    The result is None if they are not numeric, or have no elements.
     """
     shape = extents_of(op.input)
     is_one = len(group.results) == 1 and is_number(element_type_of(op.input))

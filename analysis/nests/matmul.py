@@ -1,7 +1,7 @@
 """Matrix products as contractions: which groups are one, and their loops in chosen layouts.
 
-A product may read the slabs of a table where a gather takes them from, such as weights of experts,
-so that no copies of them are made.
+A matmul may read slabs of a table, such as weights of experts, directly instead of through a
+gather, so that they are not copied.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ class SlabGather:
 class MatrixProduct(Product):
     """A product of matrices, in batches.
 
-    With `slabs`, `right` is the table that the right operand is gathered from; if it is `widened`,
+    With `slabs`, `right` is the table from which the right operand is gathered; if it is `widened`,
     that operand is `right` converted to f32.
     """
 
@@ -207,9 +207,7 @@ def has_rows(layout: Layout) -> bool:
 
 
 def _strides_of(tensor: Stored[Extent]) -> tuple[Extent, ...]:
-    """Return the strides along logical dims where there are no blocks, else along those of
-    storage.
-    """
+    """Return the strides along logical dims if there are no blocks, else along those of storage."""
     layout = tensor.layout.untransformed
     strides = layout.storage_strides(tensor.shape)
     if not layout.is_permutation:

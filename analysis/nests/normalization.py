@@ -48,8 +48,8 @@ class RowFactors:
 class LayerNormNest:
     """The normalization of each row of a row-major argument; `outer` are the dims around rows.
 
-    A row has `sections` of `section_length` elements: scale and bias are one number in each of
-    them, or in all of them, or have a number for each element.
+    A row has `sections` of `section_length` elements: scale and bias have one number for each
+    section, one for all sections, or one for each element.
     """
 
     argument: int

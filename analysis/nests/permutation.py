@@ -93,7 +93,7 @@ class Movement:
 def movement(group: FusedOp, extents_of: ExtentsOf = shape_of) -> Movement | None:
     """Return what the ops of the group do to the index, if they move all that a tensor has.
 
-    They are one chain from operand to result.
+    The dims form one chain from operand to result.
     """
     if len(group.inputs) != 1 or len(group.outputs) != 1:
         return None

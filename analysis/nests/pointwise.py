@@ -239,8 +239,8 @@ def _slice_strides(
 ) -> tuple[Extent, ...] | None:
     """Return the elements of the sliced operand per step along each storage dim of `order`.
 
-    None where a step has no single stride: a slice out of a dim that is stored in blocks, or of a
-    tensor of which not all extents are known or sizes.
+    The result is None if a step has no single stride: for a slice of a dim that is stored in
+    blocks, or of a tensor with unknown extents.
     """
     layout = operands[cast(BlockArgument, op.input).index]
     sizes: Sequence[Extent] = op.sizes.get_values()

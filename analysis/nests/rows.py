@@ -83,8 +83,8 @@ def reduction_nest(
 ) -> ReductionNest | None:
     """Return the merged loop dims, the innermost one contiguous; `extents_of` gives the shapes.
 
-    None in layouts that have no such nest, and where a tensor is not known to be repeated or as
-    long as the others along some dim.
+    The result is None for layouts without such a nest, and if along some dim it is unknown whether
+    a tensor is broadcast or as long as the others.
     """
     shape, kept = extents_of(found.op.input), extents_of(found.op.output)
     reads, points = (
@@ -138,7 +138,8 @@ def _are_contiguous(strides: Sequence[Extent]) -> bool:
 
 
 def _parts(group: FusedOp, op: ReduceOp) -> tuple[list[Operation], list[Operation]]:
-    """Return the ops that make what `op` reads, and the rest; constants where they are read."""
+    """Return the ops that make the operands of `op`, and the others; constants go to their
+    readers."""
     wanted = {op.input}
     before: list[Operation] = []
     for other in reversed(list(group.body.block.ops)):

@@ -12,7 +12,8 @@ from braid.support.sizes.expression import Extent
 
 @dataclass(frozen=True)
 class ScanNest:
-    """A scan by the function `kind`, of what comes before an element alone if it is `exclusive`.
+    """A scan by the function `kind`; if it is `exclusive`, only over the elements before each
+    element.
 
     One that goes in `reverse` begins at the end of a line.
     """

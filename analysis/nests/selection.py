@@ -16,7 +16,7 @@ from braid.support.sizes.expression import Extent
 
 @dataclass(frozen=True)
 class ArgReduceNest:
-    """The place of the largest or the smallest element of each line, the last one of equal ones."""
+    """The position of the largest or smallest element of each line; of equal ones, the last."""
 
     lines: Lines[Extent]
     is_max: bool

@@ -108,12 +108,12 @@ class WindowOp:
 class WindowNest:
     """A `WindowOp` whose tensors lie such that vectors of `lanes` elements are contiguous.
 
-    These are of channels, or of neighbouring pixels where the result is row-major, in all of
-    `stored`: the input, the leaves of the epilogue, and the result; or they are repeated. The
-    number of `images` may be open; so may the extents of images if vectors run along channels and
-    the channels of neighbouring pixels are adjacent. The weight is stored `[window…, channels]` or,
-    for vectors along lines, `[channels, window…]`; with groups of several channels, `[blocks of a
-    vector of outputs, window…, inputs of a group, outputs of the block]`.
+    Vectors consist of channels, or of neighbouring pixels if the result is row-major. This holds
+    for all of `stored`: the input, the leaves of the epilogue, and the result; or they are
+    broadcast. The number of `images` may be open; so may the extents of images if vectors run along
+    channels and the channels of neighbouring pixels are adjacent. The weight is stored `[window…,
+    channels]` or, for vectors along lines, `[channels, window…]`; with groups of several channels,
+    `[blocks of a vector of outputs, window…, inputs of a group, outputs of the block]`.
     """
 
     op: WindowOp
@@ -150,7 +150,7 @@ class WindowNest:
     def input_strides(self) -> tuple[Extent, ...]:
         """Return the elements to the next image, along each spatial dim, and to the next vector.
 
-        Of the input: to what the next vector of output channels reads.
+        The distance, in the input, to the elements that the next vector of output channels reads.
         """
         return _strides(self.stored[0], self.groups.inputs_of(self.lanes))
 
@@ -202,7 +202,7 @@ def window_nest(
     tensors = (input, *outputs)
     nest = WindowNest(op, images, tensors, lanes)
     last = len(shape) - 1
-    # A known stride is not enough: that of a dim of extent 1 is, whatever the other dims are.
+    # A known stride is not enough, since a dim of extent 1 has one for any other dims.
     counted, walked = (range(1, last + 1), range(last + 1)) if nest.has_lines else ((1,), (1, last))
     for tensor in tensors:
         numbers = [tensor.shape[dim] for dim in counted] + [tensor.stride(dim) for dim in walked]

@@ -20,7 +20,7 @@ Strides = tuple[Extent, ...]
 class WinogradNest:
     """`images` × output channels results of height and width `shape`, of all input channels each.
 
-    Extents of images and their strides are sizes where they are open; those of channels are known.
+    Open extents of images and their strides are sizes; those of channels are known.
     Windows of 3 × 3; `results` along each dim are computed at once. Images are counted along one
     dim or two; the second is the depth of volumes. A result sums over `planes` of them, which are
     `plane_stride` elements apart. The strides of outputs are those of each leaf of the epilogue and

@@ -2,8 +2,8 @@
 
 `scf.if` carries `braid.branch_probability` (of the first region, or of each), `scf.index_switch`
 `braid.case_probabilities`, `scf.for` and `scf.while` `braid.trip_count`. Bounds that are constants
-are the trip count of an `scf.for`, whatever a profile says. A module with `braid.profile` is one
-that was profiled: what lacks counts in it gets a default; without a profile all else weighs 1.
+are the trip count of an `scf.for`, whatever a profile says. A module with `braid.profile` was
+profiled: its ops without counts get a default; without a profile they weigh 1.
 """
 
 import math
@@ -107,7 +107,7 @@ class ExecutionCounts:
 
 
 def expected_trips(op: scf.ForOp | scf.WhileOp) -> float:
-    """Return how often a loop turns whose bounds are not constants: a profile says it, or the
+    """Return how many iterations a loop has whose bounds are not constants: from a profile, or the
     default.
     """
     trips = _number(op, TRIP_COUNT, math.inf)

@@ -1,8 +1,8 @@
-"""Find the inputs of a program that say how often its loops turn, and values that make them turn.
+"""Find the inputs of a program that determine the iterations of its loops, and values for them.
 
 Loops whose bounds are not constants, and conditions of `scf.while`, are followed back to arguments
 of the function through integers and truth values: lengths, numbers of steps, conditions to begin
-with. What depends on floats, such as a threshold that ends an iteration, is not followed.
+with. Dependences on floats, such as a threshold that ends an iteration, are not followed.
 """
 
 import math
@@ -22,8 +22,8 @@ Lengths = dict[int, int]
 def lengths_of_inputs(function: func.FuncOp) -> Lengths:
     """Return the values of arguments with which loops run about as many iterations as expected.
 
-    The expected number comes from a profile, or is `DEFAULT_TRIP_COUNT`. Of loops that one
-    argument bounds the longest counts; a truth value is 1. Raises BraidError as `ExecutionCounts`.
+    The expected number comes from a profile, or is `DEFAULT_TRIP_COUNT`. If one argument bounds
+    several loops, the longest counts; a truth value is 1. Raises BraidError as `ExecutionCounts`.
     """
     found: Lengths = {}
     for op in function.walk():

@@ -4,15 +4,15 @@ A file is `{"model": …, "inputs": {"x": [1, 3]}, "ops": {name: {"count": 10, "
 "layouts": {"acdb,cdba->acdb": {"count": 10, "seconds": 0.1}}}}}`; `inputs` are the shapes of the
 run, and `layouts` says the same of each choice of layouts in which a kernel ran. Both may be left
 out, as may `seconds` where runs were counted but not timed. `braid profile record` adds `quartiles`
-of the seconds in one run of the model, and `runs`, the same of the model as a whole: `{"count": 10,
-"seconds": 0.2, "quartiles": [0.019, 0.02, 0.021]}`. It also adds the `timeline` of one run, with
-entries `[name, place, begin, end]` in seconds from its start, and hardware `counters` of each op,
-summed over `counted` runs, with the reasons why counters are missing: `{"runs": 3, "missing":
-{"cycles": "this machine does not count it"}}`.
+of the seconds in one run of the model, and `runs`, with the same for the model as a whole:
+`{"count": 10, "seconds": 0.2, "quartiles": [0.019, 0.02, 0.021]}`. It also adds the `timeline` of
+one run, with entries `[name, place, begin, end]` in seconds from its start, and hardware `counters`
+of each op, summed over `counted` runs, with the reasons why counters are missing: `{"runs": 3,
+"missing": {"cycles": "this machine does not count it"}}`.
 
-Of a model with open dims, `sizes` says how often a call had which, and how much too high a count
-may be: `[{"dims": {"batch": 1}, "count": 9, "error": 2}]`. `version` is the version of the format,
-by default 1. Readers refuse versions that are later than theirs.
+For a model with open dims, `sizes` has the number of calls with each combination, and by how much a
+count may be too high: `[{"dims": {"batch": 1}, "count": 9, "error": 2}]`. `version` is the version
+of the format, by default 1. Readers refuse versions that are later than theirs.
 """
 
 import json
@@ -203,7 +203,7 @@ def read_record(path: Path) -> ProfileRecord:
 
 
 def own_record(path: Path) -> ProfileRecord | None:
-    """Return the profile in a file of braid, None for a table of another tool (`read_profile`).
+    """Return the profile in a file of braid, None for another tool's table (`read_profile`).
 
     Raises `BraidError` where the file cannot be read.
     """
@@ -221,10 +221,10 @@ def own_record(path: Path) -> ProfileRecord | None:
 def merge_records(paths: Sequence[Path]) -> ProfileRecord:
     """Return the profiles in these files as one: counts and seconds of equal ops add up.
 
-    An op that some of them do not have did not run there. Where profiles count sizes, those of runs
-    on other shapes are merged without times. Raises `BraidError` as `read_record` does, and for
-    files of runs on other machines with other shapes, of models without a common op, or with ops in
-    one entry that another file lists separately.
+    An op that some of them do not have did not run there. If profiles count sizes, those of runs on
+    other shapes are merged without times. Raises `BraidError` as `read_record` does, and for files
+    of runs on other machines with other shapes, of models without a common op, or with ops in one
+    entry that another file lists separately.
     """
     merged, *others = [read_record(path) for path in paths]
     for path, other in zip(paths[1:], others, strict=True):

@@ -108,7 +108,7 @@ def _from_braid(profile: ProfileRecord) -> Profile:
         layouts = {c: OpStatistics(each.count, each.seconds) for c, each in record.layouts.items()}
         names = tuple(joined.split("+"))
         statistics = OpStatistics(record.count, record.seconds, layouts, names)
-        # A kernel that stands for several ops of the model says so by all of their names.
+        # A kernel that replaces several ops of the model has all of their names.
         for name in (joined, *names):
             result.setdefault(name, statistics)
     return Profile(result, counts_iterations=True, sizes=profile.sizes)

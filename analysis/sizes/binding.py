@@ -41,7 +41,7 @@ class Binding:
 
     @staticmethod
     def replacing(symbol: Symbol, size: Extent) -> "Binding":
-        """Return what puts a size in place of a symbol."""
+        """Return a function that puts a size in place of a symbol."""
         return Binding(lambda extent: substitute(extent, {symbol: size}))
 
     def bind_all(self, root: Operation) -> None:

@@ -58,9 +58,10 @@ def symbols_in(group: FusedOp) -> set[str]:
 
 
 def bound_group(group: FusedOp, values: Mapping[str, int]) -> FusedOp:
-    """Return a copy of `group`, on operands of its own, with numbers in place of its symbols.
+    """Return a copy of `group`, on new operands, with numbers in place of its symbols.
 
-    Its ops say which types they had. Raises BraidError where they are impossible at these numbers.
+    Its ops hold the types that they had. Raises BraidError where they are impossible at these
+    numbers.
     """
     operands = Block(arg_types=group.operand_types)
     copy = group.clone(dict(zip(group.operands, operands.args, strict=True)))

@@ -1,10 +1,10 @@
 """Compute the live ranges of values, over nested control flow.
 
-Ops are numbered in the order in which they stand; an op with regions spans from its own number
-to its end. What a loop reads from outside is live until the loop's end, since the next iteration
-reads it again. What a launch reads and writes is live until the launch has ended. Exclusive
-branches are numbered one after the other, so values that live inside different branches of one
-op are never live at the same number.
+Ops are numbered in the order in which they stand; an op with regions spans from its own number to
+its end. Values that a loop reads from outside are live until the loop's end, since the next
+iteration reads them again. Operands and results of a launch are live until the launch has ended.
+Exclusive branches are numbered one after the other, so values that live inside different branches
+of one op are never live at the same number.
 """
 
 from dataclasses import dataclass

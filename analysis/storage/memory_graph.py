@@ -2,9 +2,9 @@
 
 Reshapes between row-major tensors are views: they are not ops here, and a view stands for the
 tensor that it shows. Values that are not tensors count as tensors without bytes. Constants,
-parameters and what is computed outside of the block are tensors without a producer; they take no
-bytes of the arena. An op with regions (`scf.if`, …) is one op that reads what its regions read
-and needs the peak inside them as workspace.
+parameters and values from outside of the block are tensors without a producer; they take no bytes
+of the arena. An op with regions (`scf.if`, …) is one op that reads what its regions read and needs
+the peak inside them as workspace.
 """
 
 from collections.abc import Iterator
@@ -188,9 +188,7 @@ class MemoryGraph:
         return tuple(below)
 
     def has_indirect_path(self, first: int, last: int) -> bool:
-        """Return whether `last` depends on `first` through another op, whatever edge is
-        beside it.
-        """
+        """Return whether `last` depends on `first` through another op, not only directly."""
         return any(
             self._descendants[reader] >> last & 1
             for tensor in self.outputs[first]

@@ -66,7 +66,8 @@ def view_offset(op: Operation) -> int | None:
 
 
 def overlap_of(op: Operation) -> int | None:
-    """Return the operand that may lie where the result of `op` begins; None if there is none."""
+    """Return the operand that may alias the beginning of the result of `op`; None if there is
+    none."""
     attribute = op.attributes.get(OVERLAP)
     return attribute.value.data if isinstance(attribute, IntegerAttr) else None
 
@@ -79,7 +80,7 @@ def set_overlap(op: Operation, operand: int | None) -> None:
 
 
 def has_storage(op: Operation) -> bool:
-    """Return whether it is decided where tensors of `op` lie; the decision is about all of them."""
+    """Return whether the storage of `op`'s tensors is decided; the decision covers all of them."""
     return any(name in op.attributes for name in (*STORAGE_DECISIONS, VIEW_OFFSET))
 
 

@@ -11,8 +11,8 @@ from xdsl.ir import Block, Operation, SSAValue
 class Carried:
     """A value that control flow passes on: one layout for all `makes` and all it reads.
 
-    `reads` are operands, as pairs of an op and an operand number. A function that may change its
-    signature passes on its arguments, which it only makes, and its results, which it only reads.
+    `reads` are operands, as pairs of an op and an operand number. A function whose signature may
+    change forwards its arguments, which it only defines, and its results, which it only reads.
     """
 
     owner: Operation

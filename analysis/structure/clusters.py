@@ -37,7 +37,7 @@ def has_clusters(module: ModuleOp) -> bool:
 
 
 def is_placed(op: Operation) -> bool:
-    """Return whether `op` is one that clusters are made of: no leaf, and no control flow."""
+    """Return whether `op` belongs to a cluster: neither leaves nor control flow do."""
     return isinstance(op, TensorOp | FusedOp) and not is_leaf(op)
 
 
@@ -94,7 +94,7 @@ def verify_clusters(module: ModuleOp) -> None:
     """Check that ids are complete and that clusters can run one after the other.
 
     Raises `InvalidIRError` for an op without a cluster or device, a cluster on two devices or in
-    two blocks, and clusters of which each reads what another computes.
+    two blocks, and clusters that depend on each other.
     """
     homes: dict[int, tuple[Operation, Placement]] = {}
     for block in clustered_blocks(module):
@@ -168,7 +168,7 @@ def clustered_blocks(module: ModuleOp) -> Iterator[Block]:
 
 
 def _readers(op: Operation, block: Block) -> Iterator[Operation]:
-    """Yield the ops of `block` that read what `op` computes, or have one nested that does."""
+    """Yield the ops of `block` that read results of `op`, or contain an op that does."""
     for result in op.results:
         for use in result.uses:
             if (reader := _in_block(use.operation, block)) is not None:
@@ -190,7 +190,8 @@ def _maker(owner: Operation | Block, block: Block) -> Placement | None:
 
 
 def units_of(block: Block) -> dict[Operation, int]:
-    """Return a number for each op of `block`: ops of one cluster have one, all others their own."""
+    """Return a number for each op of `block`: ops of one cluster share one, all others have their
+    own."""
     numbers: dict[int, int] = {}
     units: dict[Operation, int] = {}
     count = 0
@@ -215,7 +216,7 @@ def order_of_units(block: Block, units: Mapping[Operation, int]) -> list[int] | 
 
 
 def _readers_of_units(block: Block, units: Mapping[Operation, int]) -> list[set[int]]:
-    """Return for each unit the others that read what it computes."""
+    """Return for each unit the other units that read its results."""
     after: list[set[int]] = [set() for _ in range(max(units.values(), default=-1) + 1)]
     for op, unit in units.items():
         after[unit].update(units[reader] for reader in _readers(op, block))

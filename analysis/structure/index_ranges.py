@@ -198,4 +198,4 @@ _BEFORE: dict[str, Callable[[IndexRange, tuple[float, float], int], IndexRange]]
     "braid.maximum": _before_maximum,
     "braid.minimum": _before_minimum,
 }
-"""The range of an operand by that of the result and the other operand, a constant."""
+"""The range of an operand, from that of the result and the other operand, a constant."""

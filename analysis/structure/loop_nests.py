@@ -183,7 +183,7 @@ def _generalized(ops: Sequence[Operation]) -> dict[Operation, TensorNest]:
     try:
         text = upstream_text(Request(text, _PIPELINE, unregistered=False, locations=False))
     except (RejectedError, EndedError):
-        # One that upstream does not take must not keep the others from being read.
+        # One op that upstream rejects must not keep the others from being read.
         if len(ops) == 1:
             return {}
         half = len(ops) // 2

@@ -20,13 +20,13 @@ _KEY = "prepared/"
 """The prefix of the keys of prepared parameters, before a number."""
 
 _MAX_ELEMENTS = 1 << 18
-"""A result larger than this is computed at compile time only if it is not much larger than
-what it is made of: weights that are repeated many times would fill the memory."""
+"""A result larger than this is computed at compile time only if it is not much larger than its
+operands: weights that are repeated many times would fill the memory."""
 
 
 MOST_ELEMENTS = 1 << 28
-"""A larger result than this is never larger than all it is made of: each of many concatenations
-might double it."""
+"""A result larger than this must not be larger than all of its operands, since each of many
+concatenations might double it."""
 
 
 class ParameterExpressions:

@@ -1,8 +1,8 @@
-"""Prove that a function computes the first elements of what another computes.
+"""Prove that a function computes the first elements of another function's results.
 
-Two functions that were made from one model at a small and a large size of its open dims are
-walked side by side. A pair of values is *proven* if the small one holds the first elements, in
-each dim, of the large one. The arguments are assumed to be proven: that is what padding does.
+Two functions that were made from one model at a small and a large size of its open dims are walked
+side by side. A pair of values is *proven* if the small one equals the first elements, in each dim,
+of the large one. The arguments are assumed to be proven: that is what padding does.
 
 A loop nest of the small function runs over the first points of that of the large one; if both read
 the same indices there, from proven values, and reduce over the same extents, its result is proven.
@@ -40,14 +40,14 @@ _ANOTHER_WAY = "is computed in another way at another size"
 
 
 class NotAPrefix(Exception):
-    """A value is not proven; the message says why, and names the op where there is one."""
+    """A value is not proven; the message gives the reason, and names the op if there is one."""
 
 
 def prove_prefix(small: FuncOp, large: FuncOp, parameters: ParameterCheck) -> None:
     """Prove that the results of `small` are the first elements of those of `large`.
 
-    Shapes must be static, and decomposable ops decomposed. Raises NotAPrefix where there is no
-    proof, which does not mean that it is not so.
+    Shapes must be static, and decomposable ops decomposed. Raises NotAPrefix without a proof, which
+    does not mean that the claim is false.
     """
     _Proof(parameters).block(small.body.block, large.body.block)
 
@@ -190,12 +190,12 @@ def _stages(small: Stage, large: Stage, small_of: _Owner, large_of: _Owner) -> s
     if len(small.reads) != len(large.reads):
         return _ANOTHER_WAY
     if _common_points(small.result, small) != _common_points(large.result, small):
-        return "writes other places at another size"
+        return "writes other positions at another size"
     for read, other in zip(small.reads, large.reads, strict=True):
         if read.source != other.source or (
             _common_points(read.map, small) != _common_points(other.map, small)
         ):
-            return "reads other places at another size"
+            return "reads other positions at another size"
         if not _same_padding(
             read, other, _source_shape(read, small_of), _source_shape(other, large_of)
         ):
@@ -291,7 +291,7 @@ def _scattered_elements(small: ScatterElementsOp, large: ScatterElementsOp) -> s
     """Prove a scatter of elements along `dim` alone; what is written along other dims stays in its
     place.
 
-    What the large op writes within the small data must come from the small indices.
+    Writes of the large op within the small data must come from the small indices.
     """
     if _attributes(small) != _attributes(large):
         return _ANOTHER_WAY

@@ -48,8 +48,8 @@ def _share(op: Operation, operand: SSAValue) -> float:
 
 
 def _indirect_reads(op: IndirectOp, operand: SSAValue) -> int:
-    """Return an element for each `Load` of it in each iteration; all of it where it is also read
-    else.
+    """Return an element for each `Load` of it in each iteration; the whole tensor if other ops read
+    it, too.
     """
     numbers = {number for number, value in enumerate(op.operands) if value is operand}
     reads = 0

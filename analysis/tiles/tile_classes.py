@@ -21,7 +21,8 @@ _MOST_CLASSES = 27
 dims."""
 
 _MOST_COMPARED = 256
-"""Tiles along a dim that are compared one by one; of more, those at both ends and some between."""
+"""Tiles along a dim that are compared one by one; if there are more, those at both ends and some in
+between are."""
 
 _SAMPLES = 32
 
@@ -30,8 +31,8 @@ _SAMPLES = 32
 class TileClass:
     """The tiles `first[d]` to `last[d]`, both included, along every dim d of the result.
 
-    `tile` is the first of them. From one to the next along dim d, `GroupTile.starts` grow by
-    `steps[d]`.
+    `tile` is the first tile of the class. From one to the next along dim d, `GroupTile.starts` grow
+    by `steps[d]`.
     """
 
     first: tuple[int, ...]

@@ -25,7 +25,7 @@ SCRATCH_TARGET = 768 * 1024
 """Bytes that a tile may use: most of a second-level cache."""
 
 _SHARE_OF_INTERNAL = 32
-"""Flat tiles of products may lose at most one part in this many of what is saved."""
+"""Flat tiles of products may lose at most the fraction 1 / this of the saving."""
 
 _EFFICIENT_ROWS = 32
 """Rows of a product below which loading the other operand takes most of the time."""
@@ -103,12 +103,11 @@ def tile_sizes(
 ) -> tuple[int, ...] | None:
     """Return the extents of the tiles of `result`, along the dims of `tiles.tiled_shape`.
 
-    The dims are cut one after the other, first the one that saves most, each as little as
-    suffices. None where a tile would need more than `target` bytes, or much more work would be
-    done than without tiles. Rows of products are cut finely only where a tile of many rows
-    would use a large part of what the group saves and one of few rows fits, or where a cache of
-    `cache` bytes holds a tile of fewer rows together with what it reads, such as the keys of an
-    attention.
+    The dims are cut in turn, first the one that saves most, each as little as suffices.
+    None where a tile would need more than `target` bytes, or much more work would be done than
+    without tiles. Rows of products are cut finely only where a tile of many rows would use a large
+    part of what the group saves and a tile of few rows fits, or if a cache of `cache` bytes holds a
+    tile of fewer rows together with its operands, such as the keys of an attention.
     """
     shape = shape_of(result)
     if min(shape, default=0) < 1:

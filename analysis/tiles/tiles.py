@@ -42,7 +42,7 @@ Input = tuple[SSAValue, Box]
 
 @dataclass(frozen=True)
 class GroupTile:
-    """One tile: boxes of the members' results, the members' tiles, and what is read from outside.
+    """One tile: boxes of the members' results, the members' tiles, and the values from outside.
 
     Members whose results are not needed are absent. A value from outside that is read at different
     boxes is several inputs. `constants` inside of the group are inputs too, unless they are splat.
