@@ -6,8 +6,8 @@ IRDL differs from xDSL in two points, and both have a way around:
   has several variadics, becomes `braid.mixed_…`. There each list of operands or results is several
   variadics, one for each run of values of one type, with their lengths in `operandSegmentSizes`
   and `resultSegmentSizes`;
-- no op is a terminator. `braid.yield` becomes `tosa.yield`, which takes any tensors and may be in any
-  op.
+- no op is a terminator. `braid.yield` becomes `tosa.yield`, which takes any tensors and may be in
+  any op.
 
 Source: MLIR, "'irdl' Dialect".
 """

@@ -16,8 +16,8 @@ The class is called with that name. The compiler calls its methods in this order
 2. `prepare` returns passes. Some run before groups and layouts are decided: they turn paddings into
    separate ops if kernels have no edge cases, or split tensors that do not fit a memory. Others run
    on the decided order, just before kernels are outlined.
-3. `emit` returns kernels that are not compiled yet, so that memory planning can ask for the needs of
-   each: scratch memory, operands that its results may overwrite, iterations, barriers.
+3. `emit` returns kernels that are not compiled yet, so that memory planning can ask for the needs
+   of each: scratch memory, operands that its results may overwrite, iterations, barriers.
 4. `EmittedKernels.link` returns the code of planned functions, as bytes with a kind. Code of the
    kind `OBJECT` defines each kernel's symbol and is linked into the host program, which calls it
    with the addresses of its buffers. Code of all other kinds (PTX, a bit stream, instructions) is

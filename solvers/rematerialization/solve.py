@@ -159,10 +159,7 @@ def _orders(
     ordering = search.after(_ORDERING)
     least = least_memory_order(problem, budget, ordering, search.seed, only_good=True)
     if not ordering.passed and simulate(problem, least).peak > budget:
-        return [
-            problem.required,
-            least,
-        ]  # no order fits, but this is not proven to be the least one
+        return [problem.required, least]  # none fits, and `least` may not be the least
     search.orders.append(least)
     return [problem.required, least]
 
