@@ -43,12 +43,12 @@ struct braid_model {
   braid_section weights;
   struct braid_model **phases;      /* models of the phases; NULL if there are none */
   struct braid_model **specialized; /* models of specializations; NULL if there are none */
-  bool is_part;             /* whether weights and devices are those of a whole model */
-  void *expanded;           /* the weights that are expanded; NULL if there are none */
-  atomic_int weights_state; /* whether their digest was checked, and held */
-  void *library;            /* from dlopen; NULL when the code was already in the process */
-  char *name;               /* of the artifact, for messages; NULL without one */
-  const void *file;         /* mapped; NULL unless opened from a path */
+  bool is_part;                     /* whether weights and devices are those of a whole model */
+  void *expanded;                   /* the weights that are expanded; NULL if there are none */
+  atomic_int weights_state;         /* whether their digest was checked, and held */
+  void *library;                    /* from dlopen; NULL when the code was already in the process */
+  char *name;                       /* of the artifact, for messages; NULL without one */
+  const void *file;                 /* mapped; NULL unless opened from a path */
   size_t file_bytes;
   atomic_int references; /* the opener and every context */
 };
