@@ -10,11 +10,12 @@ cluster if the ops around it are on another device.
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, Operation
 
 from braid.analysis.diagnostics.locations import source_location
+from braid.analysis.sizes.open_forms import has_open_sizes
 from braid.analysis.structure.nesting import blocks_outside_groups
 from braid.analysis.structure.parameter_expressions import is_leaf
 from braid.analysis.structure.verification import InvalidIRError
@@ -25,6 +26,7 @@ from braid.dialects.braid.clusters import (
     device_name,
     placement_of,
     replicas_of,
+    set_device,
     set_placement,
 )
 from braid.dialects.braid.regions import FusedOp
@@ -42,12 +44,20 @@ def is_placed(op: Operation) -> bool:
 
 
 def complete_clusters(module: ModuleOp) -> None:
-    """Give every op without a cluster one of those around it. Time is linear in the ops."""
+    """Give every op without a cluster one of those around it. Time is linear in the ops.
+
+    Ops of open sizes join clusters of the device that the module names, which is the host.
+    """
+    host = module.attributes.get(DEVICE)
     alone: list[tuple[Operation, Block]] = []
     for block in clustered_blocks(module):
         missing = [op for op in block.ops if is_placed(op) and placement_of(op) is None]
         if not missing:
             continue
+        if isinstance(host, StringAttr):
+            for op in missing:
+                if device_name(op) is None and has_open_sizes(op):
+                    set_device(op, host.data)
         order = _run_order(block, missing) or ()
         rank = {placement: index for index, placement in enumerate(order)}
         for op in reversed(missing):

@@ -19,8 +19,10 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.execution.compute_ops import runtime_functions
+from braid.analysis.sizes.open_forms import has_open_sizes
 from braid.analysis.structure.clusters import (
     clustered_blocks,
     complete_clusters,
@@ -47,6 +49,7 @@ from braid.dialects.braid.names import names_of, set_names
 from braid.dialects.braid.sizes import is_open
 from braid.dialects.braid.variants import free_symbols
 from braid.passes.partition.replicas import check_replicas
+from braid.support.errors import BraidError
 from braid.targets.machines.resolve import target_of
 
 CLUSTER_PREFIX = "cluster_"
@@ -86,13 +89,15 @@ class ApplyClustersPass(ModulePass):
             verify_devices(op, target.default_device.name)
             return
         check_replicas([each for block in clustered_blocks(op) for each in block.ops], target)
-        complete_clusters(op)
-        verify_clusters(op)
-        symbols = free_symbols(op, CLUSTER_PREFIX)
         inline = set[str]()
         if is_open(op):
             inline.add(target.host)
             op.attributes[DEVICE] = StringAttr(target.host)
+        complete_clusters(op)
+        verify_clusters(op)
+        if inline:
+            _check_open(op, target.host)
+        symbols = free_symbols(op, CLUSTER_PREFIX)
         for function in list(runtime_functions(op)):
             if device_name(function) is None:
                 starts: dict[str, int] = {}
@@ -106,6 +111,20 @@ class ApplyClustersPass(ModulePass):
                     f"{sum(starts.values())} launches: "
                     + ", ".join(f"{count} on {name}" for name, count in sorted(starts.items())),
                     **starts,
+                )
+
+
+def _check_open(module: ModuleOp, host: str) -> None:
+    """Raise BraidError for an op of open sizes in a cluster of another device than the host."""
+    for block in clustered_blocks(module):
+        for op in block.ops:
+            device = device_name(op)
+            if device not in (None, host) and has_open_sizes(op):
+                raise BraidError(
+                    f"'{op.name}' op has open sizes and {DEVICE} = \"{device}\", expected "
+                    f'"{host}": the memory of functions that are launched is fixed',
+                    location=source_location(op),
+                    hint=f"run 'assign-devices' before, or write {DEVICE} = \"{host}\" there",
                 )
 
 

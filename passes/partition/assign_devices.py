@@ -15,6 +15,7 @@ from xdsl.ir import Operation
 from braid.analysis.diagnostics.remarks import RemarkValue, emit_remark
 from braid.analysis.execution.compute_ops import runtime_functions
 from braid.analysis.profile.execution_counts import ExecutionCounts
+from braid.analysis.sizes.open_forms import has_open_sizes
 from braid.analysis.structure.clusters import clustered_blocks, has_clusters
 from braid.dialects.braid.clusters import replicas_of, set_device
 from braid.dialects.braid.variants import public_functions
@@ -129,6 +130,8 @@ class AssignDevicesPass(DecisionPass):
         if is_launched(target, (name for devices in found.values() for name in devices)):
             for each, (device, *replicas) in found.items():
                 set_device(each, device, replicas)
+            if any(map(has_open_sizes, found)):
+                set_device(op, target.host)
 
 
 @dataclass(frozen=True)

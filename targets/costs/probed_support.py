@@ -81,7 +81,12 @@ class ProbedSupport:
         return refused if refused is not None else _failure(op, self._tried.get(backend, {}))
 
     def runs_on(self, op: Operation, device: Device) -> bool:
-        """Return whether `device` runs `op`, whose backend does: not where it alone failed to."""
+        """Return whether `device` runs `op`, whose backend does: not where it alone failed to.
+
+        Only the host runs ops of open sizes: the memory of what it launches is fixed.
+        """
+        if device.name != self.target.host and has_open_sizes(op):
+            return False
         backend = self.target.backend_of(device)
         entry = entry_for(op, backend)
         is_named = entry is not None and entry.operation != EVERY_OP

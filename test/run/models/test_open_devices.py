@@ -93,6 +93,13 @@ def test_what_comes_before_a_decision_runs_on_the_device(target: str) -> None:
         assert launched(model) > before
 
 
+def test_two_cores_as_devices() -> None:
+    for source in (detector(), rows()):
+        model = braid.compile(source, target="host-2", partition="throughput")
+        inputs = inputs_of(source, 1, 3)
+        np.testing.assert_allclose(model(inputs), expected(source, inputs), rtol=1e-4, atol=1e-5)
+
+
 def test_a_device_that_runs_nothing_of_the_model() -> None:
     for source in (detector(), rows()):
         model, inputs = braid.compile(source, target="fpga-sim"), inputs_of(source, 1, 3)
