@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from itertools import chain, count
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType, i1, i32, i64
+from xdsl.dialects.builtin import TensorType, i1, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from braid.dialects.braid.base import TensorOp, element_type_of, extents_of
@@ -84,13 +84,15 @@ class Builder:
         self.inputs: dict[SSAValue, str] = {}
         """The names of the model's inputs."""
         self.requested: set[str] = set()
-        """Names of inputs that could hold the sizes which nodes need; see `treat_as_sizes`."""
+        """Names of inputs that could hold the sizes which nodes need; see `size_inputs.py`."""
         self.size_inputs: dict[str, tuple[str, ...]] = {}
         """Inputs whose elements are treated as sizes, and the names of these."""
         self.useful: set[str] = set()
         """The names of those inputs in `size_inputs` whose sizes nodes need."""
         self.useless: set[str] = set()
         """Names of inputs whose elements told no size that a node needed."""
+        self.never_negative: set[tuple[str, int]] = set()
+        """Elements of inputs, by name and number, that are not negative in any valid run."""
         self.has_sizes = False
         """If set, inputs and data may decide sizes."""
         self.assumed: dict[str, Assumed] = {}
@@ -175,44 +177,6 @@ class Builder:
         self._random_streams += 1
         key = elementwise("bitcast", self.random_argument, element_type=from_numpy(np.uint64))
         return self.emit(key), self._random_streams - 1
-
-    def request_value(self, value: SSAValue) -> bool:
-        """Ask for a value that a node needs: it is known where the inputs behind it hold sizes.
-
-        Return whether the import is to be tried again, with more inputs that hold sizes, or with
-        fewer, since those behind the value do not tell it.
-        """
-        may_tell = {name for argument, name in self.inputs.items() if may_hold_sizes(argument)}
-        asked = may_tell & set(self._inputs_behind(value, unless=_may_take_negative))
-        requested = asked - self.size_inputs.keys() - self.useless
-        useless = asked & self.size_inputs.keys() - self.useful
-        self.requested |= requested
-        self.useless |= useless
-        return bool(requested or useless)
-
-    def note_use(self, sizes: Array) -> None:
-        """Note that a node needs these sizes, which elements of inputs may tell."""
-        used = symbols_of(*(size for size in sizes.reshape(-1).tolist() if isinstance(size, Size)))
-        self.useful |= {name for name, own in self.size_inputs.items() if used & set(own)}
-
-    def inputs_behind(self, value: SSAValue) -> list[str]:
-        """Return the names of the model's inputs on whose data `value` depends."""
-        return self._inputs_behind(value, unless=lambda op: False)
-
-    def _inputs_behind(self, value: SSAValue, unless: Callable[[Operation], bool]) -> list[str]:
-        """Return the names of inputs behind a value, but for those that reach it by such ops."""
-        seen: dict[SSAValue, None] = {}
-        waiting = [value]
-        while waiting:
-            if (value := waiting.pop()) in seen:
-                continue
-            seen[value] = None
-            owner = value.owner
-            above = owner if isinstance(owner, Operation) else owner.parent_op()
-            if above is not None:
-                ops = (op for op in above.walk() if not unless(op))
-                waiting += [operand for op in ops for operand in op.operands]
-        return [name for argument, name in self.inputs.items() if argument in seen]
 
     def emit(self, op: TensorOp) -> SSAValue:
         """Append an op with one result, or compute it, and return the result."""
@@ -374,13 +338,6 @@ class Builder:
             self.requires_branches = outer
 
 
-def may_hold_sizes(argument: SSAValue) -> bool:
-    """Return whether the elements of an input may be sizes."""
-    shape = extents_of(argument)
-    is_small = not _is_open(shape) and math.prod(fixed_shape(argument)) <= MOST_SIZE_ELEMENTS
-    return is_small and len(shape) <= 1 and element_type_of(argument) in (i32, i64)
-
-
 def _most_elements(array: Array) -> int:
     is_integer = np.issubdtype(array.dtype, np.integer) or array.dtype == np.bool_
     return CONSTANT_ELEMENTS if is_integer and array.dtype.itemsize > 1 else CONSTANT_FLOATS
@@ -392,10 +349,3 @@ def _is_open(shape: Sequence[Extent]) -> bool:
 
 def _empty(value: SSAValue) -> Array:
     return np.zeros(fixed_shape(value), to_numpy(element_type_of(value)))
-
-
-def _may_take_negative(op: Operation) -> bool:
-    """Return whether an op is there since numbers may be negative, which no size is."""
-    if op.name == "braid.maximum":
-        return any(isinstance(operand.owner, ConstantOp) for operand in op.operands)
-    return op.name == "braid.abs"

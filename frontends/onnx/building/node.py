@@ -13,6 +13,7 @@ from braid.dialects.braid.size_evaluation import is_sized
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.decisions import decided, may_decide
 from braid.frontends.onnx.building.opsets import domain_of
+from braid.frontends.onnx.building.size_inputs import inputs_behind, note_use, request_value
 from braid.frontends.onnx.building.tensors import TensorReader
 from braid.support.errors import BraidError, SourceLocation, UnsupportedError
 from braid.support.option_names import option_text
@@ -160,7 +161,7 @@ class Node:
                     f"input {index} ('{name}') has open sizes, [{text}], expected numbers",
                     hint=f"fix these sizes: {option_text('dims')} or {option_text('shapes')}",
                 )
-            self._builder.request_value(value)
+            request_value(self._builder, value, as_sizes=False)
             self.unsupported(
                 f"input {index} ('{name}') is computed while the model runs, expected a constant",
                 hint=self._way_to_know(value),
@@ -169,7 +170,7 @@ class Node:
 
     def _way_to_know(self, value: SSAValue) -> str:
         """Return a hint how `value` becomes known: all shapes are, so it depends on data."""
-        found = self._builder.inputs_behind(value)
+        found = inputs_behind(self._builder, value)
         if not found:
             return "make it a constant of the model"
         inputs = " and ".join(f"'{name}'" for name in found)
@@ -206,10 +207,10 @@ class Node:
         """
         array = self._builder.sizes_of(value)
         if array is None and may_decide(self._builder, value):
-            if not self._builder.request_value(value):
+            if not request_value(self._builder, value):
                 return decided(self._builder, value, name)
         elif array is not None and is_sized(array):
-            self._builder.note_use(array)
+            note_use(self._builder, array)
         return array
 
     def known_size(self, index: int) -> Extent | None:

@@ -21,6 +21,7 @@ from braid.frontends.onnx.building.decisions import decided, may_decide
 from braid.frontends.onnx.building.expressions import apply, concat, reshape, slice_dim
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
+from braid.frontends.onnx.building.size_inputs import request_value
 from braid.frontends.onnx.ops.control_flow import (
     collected_rows,
     counted_loop,
@@ -124,9 +125,11 @@ def _iterations(b: Builder, node: Node, trip_count: SSAValue, *, collects: bool)
     if known is not None:
         (count,) = known.reshape(-1).tolist()
         return max(0, count) if isinstance(count, int) else SIZES.simplified(maximum(0, count))
-    if not collects or not may_decide(b, trip_count) or b.request_value(trip_count):
+    if not collects or not may_decide(b, trip_count):
         return None
     steps = apply(b, "maximum", reshape(b, trip_count, [1]), b.constant(np.zeros(1, np.int64)))
+    if request_value(b, steps):
+        return None
     (count,) = decided(b, steps, node.proto.input[0]).reshape(-1).tolist()
     return count
 

@@ -114,6 +114,26 @@ MODELS: dict[str, tuple[str, list[Inputs]]] = {
           a = Max (x, zero)  y = Expand (v, a) }""",
         [{"x": numbers(*x), "v": f32(1.5)} for x in ((-2, 3), (2, -1), (4, 1))],
     ),
+    "a difference, a remainder, and a power that a constant bounds": (
+        """(int64[1] k) => (float[] a, float[] b, float[] c)
+          <int64[1] two = {2}, int64[1] five = {5}, int64[1] most = {3}> {
+            d = Sub (two, k)  a = ConstantOfShape (d)  r = Mod (k, five)  b = ConstantOfShape (r)
+            s = Mul (k, k)  m = Min (s, most)  c = ConstantOfShape (m) }""",
+        [{"k": numbers(k)} for k in (-3, -1, 0, 1, 2)],
+    ),
+    "one element is a size, the other may be negative": (
+        """(int64[2] x) => (float[] y, int64[] z) <int64[1] first = {0}, int64[1] second = {1}> {
+          a = Gather (x, first)  b = Gather (x, second)  y = ConstantOfShape (a)
+          z = Add (b, b) }""",
+        [{"x": numbers(*x)} for x in ((3, -2), (0, 5))],
+    ),
+    "a number of iterations below 0": (
+        """(int64 m, float[2] x) => (float[] last, float[] rows) <bool t = {1}> {
+          last, rows = Loop (m, t, x) <body = b (int64 i, bool c, float[2] a)
+              => (bool d, float[2] e, float[2] f) {
+            d = Identity (c)  e = Add (a, a)  f = Mul (e, e) }> }""",
+        [{"m": scalar(m, "i8"), "x": f32(1, 2)} for m in (2, -3, 0)],
+    ),
     "Split into three": (
         "(float[N] x, int64[3] p) => (float[] a, float[] b, float[] c) { a, b, c = Split (x, p) }",
         [{"x": floats(sum(p)), "p": numbers(*p)} for p in ((1, 2, 3), (0, 3, 0))],
