@@ -17,7 +17,7 @@ from braid.frontends.onnx.building.size_inputs import inputs_behind, note_use, r
 from braid.frontends.onnx.building.tensors import TensorReader
 from braid.support.errors import BraidError, SourceLocation, UnsupportedError
 from braid.support.option_names import option_text
-from braid.support.sizes.expression import Extent, Size
+from braid.support.sizes.expression import Extent, Size, symbols_of
 from braid.support.sizes.scalars import Scalar
 from braid.support.sizes.text import print_scalar, print_size
 
@@ -159,7 +159,7 @@ class Node:
                 text = ", ".join(map(_entry_text, sizes.reshape(-1).tolist()))
                 self.unsupported(
                     f"input {index} ('{name}') has open sizes, [{text}], expected numbers",
-                    hint=f"fix these sizes: {option_text('dims')} or {option_text('shapes')}",
+                    hint=self._way_to_fix(sizes),
                 )
             request_value(self._builder, value, as_sizes=False)
             self.unsupported(
@@ -167,6 +167,14 @@ class Node:
                 hint=self._way_to_know(value),
             )
         return array
+
+    def _way_to_fix(self, sizes: Array) -> str:
+        """Return a hint how sizes become numbers: dims are fixed, and inputs made constants."""
+        names = symbols_of(*(each for each in sizes.reshape(-1).tolist() if isinstance(each, Size)))
+        for name, own in self._builder.size_inputs.items():
+            if not names.isdisjoint(own):
+                return f"fix input '{name}', whose value they depend on: {option_text('constants')}"
+        return f"fix these sizes: {option_text('dims')} or {option_text('shapes')}"
 
     def _way_to_know(self, value: SSAValue) -> str:
         """Return a hint how `value` becomes known: all shapes are, so it depends on data."""

@@ -23,10 +23,17 @@ from braid.support.sizes.expression import Extent
 
 
 def resampled(
-    b: Builder, node: Node, x: SSAValue, dim: int, size: Extent, how: Resampling
+    b: Builder,
+    node: Node,
+    x: SSAValue,
+    dim: int,
+    size: Extent,
+    how: Resampling,
+    scale: SSAValue | None = None,
 ) -> SSAValue:
     """Return `x` resampled to `size` elements along `dim`: its extent, the size, or both are open.
 
+    Where it is given, `scale`, `[1]`, says how far apart positions are, else both extents do.
     Positions and weights are those of `resampling_taps`, computed by ops in f64. Raises
     UnsupportedError for cubic filters, antialiasing, cropping, and interpolation of integers.
     """
@@ -40,6 +47,8 @@ def resampled(
         )
     numbers = b.emit(IotaOp.of(0, tensor_type(f64, [size])))
     extent, count = (size_scalar(b, each, numbers) for each in (extents_of(x)[dim], size))
+    if scale is not None:
+        count = apply(b, "mul", extent, cast(b, scale, f64))  # of which outputs are whole ones
     position = known(b, numbers, extent, count)
     last = apply(b, "sub", extent, scalar(b, 1, extent))
 
@@ -70,7 +79,7 @@ def _half_pixel(b: Builder, x: SSAValue, extent: SSAValue, count: SSAValue) -> S
 
 
 def _pytorch_half_pixel(b: Builder, x: SSAValue, extent: SSAValue, count: SSAValue) -> SSAValue:
-    is_one = apply(b, "eq", count, scalar(b, 1, count))
+    is_one = apply(b, "eq", apply(b, "floor", count), scalar(b, 1, count))
     return apply(b, "select", is_one, scalar(b, 0, x), _half_pixel(b, x, extent, count))
 
 

@@ -20,6 +20,7 @@ from braid.frontends.onnx.building.expressions import apply, concat, normalized,
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
 from braid.support.option_names import option_text
+from braid.support.sizes.assumptions import Answer
 from braid.support.sizes.expression import Extent, Size
 from braid.support.sizes.operators import maximum
 
@@ -111,6 +112,9 @@ def _padded(
     offsets = [_positive(-width) for width in low]
     ends = [extent - _positive(-width) for extent, width in zip(shape, high, strict=True)]
     sizes = [end - offset for end, offset in zip(ends, offsets, strict=True)]
+    for dim, (extent, size) in enumerate(zip(shape, sizes, strict=True)):
+        if SIZES.at_most(0, size) is Answer.NO:
+            node.fail(f"dim {dim} has {extent} elements, of which {extent - size} are cut off")
     if sizes != list(shape):
         x = b.emit(slice_of(x, offsets, sizes))
     low, high = [_positive(width) for width in low], [_positive(width) for width in high]

@@ -1,8 +1,10 @@
 """`Resize` and `Upsample`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 import numpy as np
+from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import extents_of
@@ -10,11 +12,22 @@ from braid.dialects.braid.resampling import Resampling
 from braid.dialects.braid.resize import ResizeOp
 from braid.dialects.braid.size_evaluation import fixed
 from braid.frontends.onnx.building.builder import Builder
-from braid.frontends.onnx.building.expressions import normalized
+from braid.frontends.onnx.building.decisions import elements_of, may_decide
+from braid.frontends.onnx.building.expressions import (
+    apply,
+    cast,
+    normalized,
+    reshape,
+    size_scalar,
+    slice_dim,
+)
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
 from braid.frontends.onnx.ops.open_resampling import resampled
 from braid.support.sizes.expression import Extent
+
+_LARGEST_DIVISOR = 64
+"""Sizes are exact products with scales that are multiples of 1/64, others are computed in f32."""
 
 
 @importer("Resize", since=11)
@@ -27,7 +40,7 @@ def resize(b: Builder, node: Node) -> SSAValue:
     shape = extents_of(x)
     rank = len(shape)
     axes = [normalized(axis, rank) for axis in node.integers("axes", range(rank))]
-    sizes, scales = _extents(node, shape, axes)
+    sizes, scales = _extents(b, node, shape, axes)
     coordinates = node.text("coordinate_transformation_mode", "half_pixel")
     how = Resampling(
         mode=node.text("mode", "nearest"),
@@ -47,21 +60,41 @@ def resize(b: Builder, node: Node) -> SSAValue:
         for position, dim in enumerate(axes):
             region[dim] = float(given[position])
             region[rank + dim] = float(given[position + len(axes)])
-    later = [dim for dim, scale in enumerate(scales) if scale is None]
-    known = [shape[dim] if dim in later else sizes[dim] for dim in range(rank)]
-    if not later or known != list(shape):
-        x = b.emit(ResizeOp.get(x, known, [scale or 1.0 for scale in scales], how, region))
-    for dim in later:
-        x = resampled(b, node, x, dim, sizes[dim], how)
+    return _resized(b, node, sizes, scales, how, region)
+
+
+_Scale: TypeAlias = float | SSAValue | None
+"""How a dim grows: a number, one that is computed, `[1]`, or None where both extents say it."""
+
+
+def _resized(
+    b: Builder,
+    node: Node,
+    sizes: Sequence[Extent],
+    scales: Sequence[_Scale],
+    how: Resampling,
+    region: Sequence[float] = (),
+) -> SSAValue:
+    """Return the input in other sizes: first in dims of known scales, then in one after another."""
+    x = node.input(0)
+    shape = extents_of(x)
+    triples = zip(sizes, scales, shape, strict=True)
+    known = [size if isinstance(scale, float) else own for size, scale, own in triples]
+    factors = [scale if isinstance(scale, float) else 1.0 for scale in scales]
+    if known != list(shape) or known == list(sizes):
+        x = b.emit(ResizeOp.get(x, known, factors, how, region))
+    for dim, scale in enumerate(scales):
+        if scale is None or isinstance(scale, SSAValue):
+            x = resampled(b, node, x, dim, sizes[dim], how, scale)
     return x
 
 
 def _extents(
-    node: Node, shape: Sequence[Extent], axes: Sequence[int]
-) -> tuple[list[Extent], list[float | None]]:
-    """Return extents and scales of all dims, with no scale where it is known only in a run."""
+    b: Builder, node: Node, shape: Sequence[Extent], axes: Sequence[int]
+) -> tuple[list[Extent], list[_Scale]]:
+    """Return the extents and scales of all dims."""
     sizes: list[Extent] = list(shape)
-    scales: list[float | None] = [1.0] * len(shape)
+    scales: list[_Scale] = [1.0] * len(shape)
     wanted = node.known_sizes(3)
     policy = node.text("keep_aspect_ratio_policy", "stretch")  # bears on sizes alone
     if wanted:
@@ -78,12 +111,37 @@ def _extents(
         for dim, size, ratio in zip(axes, wanted, ratios, strict=True):
             sizes[dim], scales[dim] = size, ratio
         return sizes, scales
-    given = node.known(2)
-    if given is None or given.size == 0:
-        node.fail("expected scales or sizes")
-    for dim, scale in zip(axes, given.tolist(), strict=True):
-        sizes[dim], scales[dim] = _scaled_extent(shape[dim], scale), float(scale)
+    for dim, (size, scale) in zip(axes, _scaled(b, node, 2, axes), strict=True):
+        sizes[dim], scales[dim] = size, scale
     return sizes, scales
+
+
+def _scaled(
+    b: Builder, node: Node, index: int, axes: Sequence[int]
+) -> Iterator[tuple[Extent, _Scale]]:
+    """Yield the extents of dims that are scaled, and the scales: an attribute, or an input."""
+    if node.has("scales"):
+        value = b.constant(np.array(node.numbers("scales"), np.float32))
+    else:
+        value = node.input(index)
+    if b.sizes_of(value) is None and not may_decide(b, value):
+        node.known(index)  # says why it cannot be
+    elements = elements_of(b, value)
+    if len(elements) != len(axes):
+        node.fail(f"{len(elements)} scales are given for {len(axes)} dims")
+    scales = reshape(b, value, [len(axes)])
+    for number, (dim, element) in enumerate(zip(axes, elements, strict=True)):
+        extent = extents_of(node.input(0))[dim]
+        if isinstance(element, float) and (size := _scaled_extent(extent, element)) is not None:
+            yield size, element
+            continue
+        scale = slice_dim(b, scales, 0, number, 1)
+        whole = cast(b, apply(b, "mul", scale, size_scalar(b, extent, scale)), i64)
+        found = node.sizes_of_value(whole, node.proto.output[0])
+        if found is None:
+            node.known(index)
+        else:
+            yield found.item(), scale
 
 
 def _ratio(wanted: Extent, extent: Extent) -> float | None:
@@ -96,37 +154,22 @@ def _ratio(wanted: Extent, extent: Extent) -> float | None:
     return None
 
 
-def _scaled_extent(extent: Extent, scale: float) -> Extent:
-    """Return the extent of a dim after scaling, rounded down."""
+def _scaled_extent(extent: Extent, scale: float) -> Extent | None:
+    """Return the extent of a dim after scaling, rounded down; None where floats say it in a run.
+
+    Numbers are multiplied in f32, as ONNX Runtime does.
+    """
     if isinstance(extent, int):
-        return int(np.floor(extent * scale))
+        return int(np.float32(extent) * np.float32(scale))
     numerator, divisor = scale.as_integer_ratio()
-    if divisor > 64:
-        return fixed(extent, f"a dim that is scaled by {scale}")
-    return extent * numerator // divisor
-
-
-@importer("Resize", since=10)
-def resize_by_scales(b: Builder, node: Node) -> SSAValue:
-    """Import `Resize` before opset 11: scales are an input, positions have no offset."""
-    scales = node.known(1)
-    if scales is None:
-        node.fail("input 1 (scales) is missing")
-    return _scaled(b, node, scales.tolist())
+    return None if divisor > _LARGEST_DIVISOR else extent * numerator // divisor
 
 
 @importer("Upsample", since=7)
-def upsample(b: Builder, node: Node) -> SSAValue:
-    """Import `Upsample`, whose scales are an attribute before opset 9, an input in it."""
-    scales = node.known(1) if not node.has("scales") else np.array(node.numbers("scales"))
-    if scales is None:
-        node.fail("input 1 (scales) is missing")
-    return _scaled(b, node, scales.tolist())
-
-
-def _scaled(b: Builder, node: Node, scales: Sequence[float]) -> SSAValue:
-    x = node.input(0)
-    sizes = [_scaled_extent(e, s) for e, s in zip(extents_of(x), scales, strict=True)]
+@importer("Resize", since=10)
+def resize_by_scales(b: Builder, node: Node) -> SSAValue:
+    """Import `Upsample`, or `Resize` before opset 11: positions have no offset."""
+    scaled = list(_scaled(b, node, 1, range(len(extents_of(node.input(0))))))
     mode = {"bilinear": "linear"}.get(node.text("mode", "nearest"), node.text("mode", "nearest"))
     how = Resampling(mode=mode, coordinates="asymmetric", nearest_mode="floor")
-    return b.emit(ResizeOp.get(x, sizes, scales, how))
+    return _resized(b, node, [size for size, _ in scaled], [scale for _, scale in scaled], how)

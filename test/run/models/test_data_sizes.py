@@ -76,6 +76,16 @@ MODELS: dict[str, tuple[str, list[Inputs]]] = {
           y, f, i, c = Unique <sorted = 0> (x) }""",
         [{"x": RANDOM.integers(-2, 3, n)} for n in (7, 1, 12)],
     ),
+    "Unique rows": (
+        """(float[N,M] x) => (float[] y, int64[] f, int64[] i, int64[] c) {
+          y, f, i, c = Unique <axis = 0> (x) }""",
+        [{"x": RANDOM.integers(-1, 2, s).astype(np.float32)} for s in ((9, 2), (1, 3), (7, 1))],
+    ),
+    "Unique slices of the middle dim, in their order": (
+        """(int64[2,N,2] x) => (int64[] y, int64[] f, int64[] i, int64[] c) {
+          y, f, i, c = Unique <axis = -2, sorted = 0> (x) }""",
+        [{"x": RANDOM.integers(0, 2, (2, n, 2))} for n in (20, 1, 5)],
+    ),
     "Range": (
         """(int64 a, int64 b, int64 d) => (int64[] y, float[] z) {
           e = Add (a, d)  y = Range (e, b, d)  z = Cast <to = 1> (y) }""",
@@ -133,6 +143,26 @@ MODELS: dict[str, tuple[str, list[Inputs]]] = {
               => (bool d, float[2] e, float[2] f) {
             d = Identity (c)  e = Add (a, a)  f = Mul (e, e) }> }""",
         [{"m": scalar(m, "i8"), "x": f32(1, 2)} for m in (2, -3, 0)],
+    ),
+    "Resize by scales that data and sizes decide": (
+        """(float[1,1,H,W] x, float m) => (float[] y, float[] z)
+          <float[2] one = {1.0, 1.0}, int64[1] v = {1}> {
+            s = Shape <start = 2> (x)  f = Cast <to = 1> (s)  d = Div (m, f)
+            k = Concat <axis = 0> (one, d)  y = Resize <mode = "linear"> (x, , k)
+            n = Reshape (m, v)  t = Concat <axis = 0> (one, n, n)
+            z = Resize <coordinate_transformation_mode = "asymmetric", nearest_mode = "floor">
+              (x, , t) }""",
+        [{"x": floats(1, 1, h, w), "m": scalar(m)} for h, w, m in ((3, 4, 6), (5, 2, 2.5))],
+    ),
+    "Resize by a ratio of sizes": (
+        """(float[1,2,H,W] x, float[A,B] like) => (float[] y) <float[2] one = {1.0, 1.0}> {
+            s = Shape <start = 2> (x)  f = Cast <to = 1> (s)  t = Shape (like)
+            g = Cast <to = 1> (t)  d = Div (g, f)  k = Concat <axis = 0> (one, d)
+            y = Resize <mode = "linear"> (x, , k) }""",
+        [
+            {"x": floats(1, 2, h, w), "like": floats(a, b)}
+            for h, w, a, b in ((3, 4, 6, 2), (5, 2, 7, 9))
+        ],
     ),
     "Split into three": (
         "(float[N] x, int64[3] p) => (float[] a, float[] b, float[] c) { a, b, c = Split (x, p) }",
@@ -240,7 +270,7 @@ def test_equal_to_onnx_runtime(name: str) -> None:
             found = model.run_named(inputs).values()
             for one, other in zip(found, wanted, strict=True):
                 assert one.shape == other.shape
-                np.testing.assert_allclose(one, other, rtol=1e-6)
+                np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-6)
 
 
 def test_shapes_of_outputs_have_names() -> None:
