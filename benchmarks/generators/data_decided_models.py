@@ -127,10 +127,6 @@ def _is_number(value: Value) -> bool:
     return value.type in (FLOAT, INT) and value.rank > 0
 
 
-def _is_float(value: Value) -> bool:
-    return value.type == FLOAT and value.rank > 0
-
-
 def _mask(graph: _Graph, x: Value) -> Value:
     zero = graph.constant(0, x.type)
     return graph.op(graph.choice.choice(["Greater", "Less"]), [x, zero], BOOL, *x.shape)
@@ -163,6 +159,15 @@ def _unique(graph: _Graph, x: Value) -> None:
     size = graph.fresh("n")
     results = [(x.type, (size,)), (INT, (size,)), (INT, (graph.fresh("n"),)), (INT, (size,))]
     graph.keep(*graph.ops("Unique", [x], *results, sorted=graph.choice.randrange(2)))
+
+
+def _unique_rows(graph: _Graph, x: Value) -> None:
+    """Find unique rows or columns of at least one; of none, ONNX Runtime 1.32 ends the process."""
+    axis, shape = graph.choice.randrange(2), [graph.choice.choice([1, 4, 6]), 2]
+    rows = graph.input(x.type, *shape)
+    found = [size if i != axis else graph.fresh("n") for i, size in enumerate(shape)]
+    how = {"axis": axis, "sorted": graph.choice.randrange(2)}
+    graph.keep(graph.op("Unique", [rows], x.type, *found, **how))
 
 
 def _bounded(graph: _Graph, x: Value, most: int) -> Value:
@@ -333,7 +338,7 @@ def _collected(graph: _Graph, x: Value) -> None:
 
 
 DECISIONS = (
-    _non_zero, _masked, _compress, _unique, _range, _slice, _top_k, _expand, _tile,
+    _non_zero, _masked, _compress, _unique, _unique_rows, _range, _slice, _top_k, _expand, _tile,
     _pad, _split, _filled, _repeated, _boxes, _either, _collected,
 )  # fmt: skip
 

@@ -10,7 +10,7 @@ from braid.dialects.braid.box_selection import NonMaxSuppressionOp
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.relayout import Array
 from braid.frontends.onnx.building.builder import Builder
-from braid.frontends.onnx.building.expressions import normalized, reshape
+from braid.frontends.onnx.building.expressions import normalized, reshape, transpose
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
 from braid.frontends.onnx.ops.selection_by_data import (
@@ -76,10 +76,19 @@ def unique(b: Builder, node: Node) -> Sequence[SSAValue]:
 
 def _unique_of_data(b: Builder, node: Node) -> Sequence[SSAValue]:
     value, by_value = node.input(0), bool(node.integer("sorted", 1))
-    if node.has("axis") and len(extents_of(value)) != 1:
-        node.unsupported("distinct slices of data along an axis; without one it takes elements")
-    flat = reshape(b, value, [product_of(extents_of(value))])
-    return distinct(b, flat, node.proto.output[0] or "unique", by_value=by_value)
+    name, shape = node.proto.output[0] or "unique", extents_of(value)
+    if not node.has("axis"):
+        rows = reshape(b, value, [product_of(shape), 1])
+        values, *found = distinct(b, rows, name, by_value=by_value)
+        return [reshape(b, values, [extents_of(values)[0]]), *found]
+    axis = normalized(node.integer("axis"), len(shape))
+    others = [dim for dim in range(len(shape)) if dim != axis]
+    rest = [shape[dim] for dim in others]
+    rows = reshape(b, transpose(b, value, [axis, *others]), [shape[axis], product_of(rest)])
+    values, *found = distinct(b, rows, name, by_value=by_value)
+    slices = reshape(b, values, [extents_of(values)[0], *rest])
+    order = [*range(1, axis + 1), 0, *range(axis + 1, len(shape))]
+    return [transpose(b, slices, order), *found]
 
 
 @importer("NonMaxSuppression")

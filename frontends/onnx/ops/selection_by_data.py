@@ -12,6 +12,7 @@ from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.scan import ScanOp
 from braid.dialects.braid.scattering import ScatterElementsOp
+from braid.dialects.braid.size_evaluation import SIZES
 from braid.dialects.braid.sized_ops import top_k_of
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.decisions import decided
@@ -27,6 +28,8 @@ from braid.frontends.onnx.building.expressions import (
     slice_dim,
     transpose,
 )
+from braid.frontends.onnx.ops.control_flow import counted_loop
+from braid.support.sizes.assumptions import Answer
 from braid.support.sizes.expression import Extent
 from braid.support.sizes.operators import product_of
 
@@ -70,22 +73,28 @@ def coordinates(b: Builder, positions: SSAValue, shape: Sequence[Extent]) -> SSA
     return concat(b, rows, 0)
 
 
-def distinct(b: Builder, x: SSAValue, name: str, *, by_value: bool) -> list[SSAValue]:
-    """Return the distinct elements of a vector, and the other results of ONNX's `Unique`.
+def distinct(b: Builder, rows: SSAValue, name: str, *, by_value: bool) -> list[SSAValue]:
+    """Return the distinct rows of a matrix, and the other results of ONNX's `Unique`.
 
-    These are the first position of each, the index of each element among them, and their counts.
-    They are in ascending order, or in the order of their first positions.
+    These are the first position of each, the index of each row among them, and their counts. They
+    are in ascending order, compared by the first column that differs, or in the order of their
+    first positions.
     """
-    (extent,) = extents_of(x)
-    ordered, places = b.emit_all(top_k_of(x, extent, 0, largest=False))
-    before = slice_dim(b, pad(b, ordered, [1], [0], 0), 0, 0, extent)
-    numbers = _iota(b, extent)
+    extent = extents_of(rows)[0]
+    places = _sorted_places(b, rows, name)
+    ordered = b.emit(GatherOp.get(rows, places, 0))
+    before = slice_dim(b, pad(b, ordered, [1, 0], [0, 0], 0), 0, 0, extent)
+    differ = cast(b, apply(b, "ne", ordered, before), i64)
+    numbers, differing = (
+        _iota(b, extent),
+        reshape(b, b.emit(ReduceOp.get(differ, "add", [1])), [extent]),
+    )
     is_first = apply(b, "eq", numbers, scalar(b, 0, numbers))
-    begins = apply(b, "or", is_first, apply(b, "ne", ordered, before))
+    begins = apply(b, "or", is_first, apply(b, "ne", differing, scalar(b, 0, differing)))
     groups = b.emit(ScanOp.get(cast(b, begins, i64), "add", 0))
     groups = apply(b, "sub", groups, scalar(b, 1, groups))
     positions = true_positions(b, begins, name)
-    first = b.emit(GatherOp.get(places, positions, 0))  # equal elements keep their order
+    first = b.emit(GatherOp.get(places, positions, 0))  # equal rows keep their order
     inverse = b.emit(ScatterElementsOp.get(places, places, groups, 0))
     if not by_value:
         (count,) = extents_of(first)
@@ -95,7 +104,35 @@ def distinct(b: Builder, x: SSAValue, name: str, *, by_value: bool) -> list[SSAV
     zeros = apply(b, "sub", first, first)
     ones = broadcast(b, b.constant(np.ones([1], np.int64)), [extent])
     counts = b.emit(ScatterElementsOp.get(zeros, inverse, ones, 0, "add"))
-    return [b.emit(GatherOp.get(x, first, 0)), first, inverse, counts]
+    return [b.emit(GatherOp.get(rows, first, 0)), first, inverse, counts]
+
+
+def _sorted_places(b: Builder, rows: SSAValue, name: str) -> SSAValue:
+    """Return the places of a matrix's rows in ascending order, equal ones in theirs.
+
+    Rows are sorted by one column after the other, the last one first, and keep their order where
+    the column does not tell.
+    """
+    if SIZES.at_most(1, extents_of(rows)[1]) is not Answer.YES:
+        rows = pad(b, rows, [0, 1], [0, 0], 0)  # a column that all rows have in common
+    extent, count = extents_of(rows)
+    if count == 1:
+        return b.emit_all(top_k_of(reshape(b, rows, [extent]), extent, 0, largest=False))[1]
+    columns = transpose(b, rows, [1, 0])
+
+    def sort(
+        number: SSAValue, carried: Sequence[SSAValue]
+    ) -> tuple[list[SSAValue], list[SSAValue]]:
+        places, last = carried[0], size_scalar(b, count - 1, number)
+        column = reshape(
+            b, b.emit(GatherOp.get(columns, apply(b, "sub", last, number), 0)), [extent]
+        )
+        keys = b.emit(GatherOp.get(column, places, 0))
+        order = b.emit_all(top_k_of(keys, extent, 0, largest=False))[1]
+        return [b.emit(GatherOp.get(places, order, 0))], []
+
+    keys = {"enter": f"{name}/columns/enter", "next": f"{name}/columns/next"}
+    return counted_loop(b, count, [_iota(b, extent)], sort, keys)[0]
 
 
 def _iota(b: Builder, extent: Extent) -> SSAValue:
