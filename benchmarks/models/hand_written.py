@@ -1,5 +1,6 @@
 """Models written node by node: control flow, and one block of a transformer."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ OPSET = 18
 node = helper.make_node
 
 
-def value(name: str, shape: list[int], kind: int = TensorProto.FLOAT) -> Any:
+def value(name: str, shape: Sequence[int | str], kind: int = TensorProto.FLOAT) -> Any:
     return helper.make_tensor_value_info(name, kind, shape)
 
 

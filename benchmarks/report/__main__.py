@@ -32,6 +32,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "cpu operators": cpu.operators,
     "cpu fourier": cpu.fourier,
     "cpu open models": cpu.open_models,
+    "cpu data sizes": cpu.data_sizes,
     "cpu sessions": cpu.sessions,
     "compile time": cpu.compile_time,
     "tuning": cpu.tuning,

@@ -242,6 +242,23 @@ def open_models() -> str:
     return table([*header, "artifact ÷ model", "load, ms"], rows)
 
 
+def data_sizes() -> str:
+    """Return models whose data decide sizes, beside ONNX Runtime."""
+    found = read("data_sizes")
+    rows: list[list[str]] = []
+    for name, ratio in found["ratios"].items():
+        own = [row for row in found["rows"] if row["model"] == name]
+        slowest = max(row["braid"] / row["onnxruntime"] for row in own)
+        milliseconds = [number(1e3 * pick(row["braid"] for row in own), 1) for pick in (min, max)]
+        error = max(row["error"] for row in own)
+        span = " to ".join(milliseconds)
+        rows.append(
+            [name, str(len(own)), span, times(1 / ratio), times(1 / slowest), f"{error:.0e}"]
+        )
+    header = "model", "inputs", "ms", "than ONNX Runtime", "at least", "largest error"
+    return table([*header], rows)
+
+
 def sessions() -> str:
     """Programs for ONNX Runtime, with `braid.onnxruntime` in its place."""
     found = read("sessions")["programs"]
