@@ -55,7 +55,7 @@ def cpu_supports(feature: str) -> bool:
 
 
 class _Expected(NamedTuple):
-    """An input as a model takes it; no array has the `shape` of one with open dims."""
+    """An input as a model takes it; open dims have the sizes of the run before, at first -1."""
 
     spec: TensorSpec
     users: Users
@@ -217,6 +217,7 @@ class NativeContext:
         self.observed: object = None
         """The observer of its runs, kept alive while they may call it."""
         self._interruption = Interruption()
+        self._expected = model.expected_inputs
         self._shaped: tuple[list[tuple[int, ...]], list[tuple[int, ...]]] | None = None
         library.braid_context_set_poll(handle, self._interruption.poll)
         _close_with(self, library.braid_context_close, handle)
@@ -242,7 +243,7 @@ class NativeContext:
         """
         model = self.model
         check_count("input", len(inputs), len(model.inputs))
-        arrays = list(map(self._checked_input, model.expected_inputs, inputs))
+        arrays = list(map(self._checked_input, self._expected, inputs))
         if model.decides_sizes:
             return self._run_phases(arrays, outputs)
         shapes = model.fixed_shapes or self.shapes_for(arrays)
@@ -259,7 +260,7 @@ class NativeContext:
             pairs = zip(model.inputs, arrays, strict=True)
             arrays = [apart_from(buffers, spec, array) for spec, array in pairs]
         self._run(arrays, addresses(buffers))
-        if outputs is None and model.fixed_shapes is not None:
+        if outputs is None and (model.shapes_results or model.fixed_shapes is not None):
             return cast("list[NDArray[Any]]", buffers)
         return [self._filled(i, buffer) for i, buffer in enumerate(buffers)]
 
@@ -275,7 +276,7 @@ class NativeContext:
         """
         model = self.model
         check_count("input", len(inputs), len(model.inputs))
-        arrays = list(map(self._checked_input, model.expected_inputs, inputs))
+        arrays = list(map(self._checked_input, self._expected, inputs))
         outputs = list(outputs_for(model.fixed_shapes or self.shapes_for(arrays)))
         self._run(arrays, addresses(outputs))
         return outputs
@@ -340,6 +341,8 @@ class NativeContext:
             if -1 in spec.shape:
                 self._set_input_shape(i, shape)
         shapes = [self._shape_before(i) for i in range(len(self.model.outputs))]
+        pairs = zip(self.model.expected_inputs, given, strict=False)
+        self._expected = tuple(own._replace(shape=shape) for own, shape in pairs)
         self._shaped = given, shapes
         return shapes
 
