@@ -92,6 +92,16 @@ class StateSpec:
 
 
 @dataclass(frozen=True)
+class SizeCheckSpec:
+    """A size by those of the dims, such as `past + new - total`, that each run checks: it is 0, or
+    else not negative.
+    """
+
+    size: str
+    is_zero: bool
+
+
+@dataclass(frozen=True)
 class DimSpec:
     """A dim that inputs and outputs share, and the sizes of it for which there is code.
 
@@ -182,6 +192,7 @@ _OPTIONAL: dict[str, Any] = {
     "boundary": asdict(NUMBERS_ALONE),
     "phases": 0,
     "state": [],
+    "size_checks": [],
 }
 """The values of the fields that older manifests lack."""
 
@@ -204,7 +215,8 @@ class Manifest:
     `arena_bytes` are 0, since the arena depends on them. `expanded_bytes` counts the weights that
     loading expands from stored ones. `phases` is how many functions run one after the other where
     data decide sizes, 0 for other models. `boundary` says which inputs and outputs are text or
-    mappings, and `state` which inputs take the values of outputs in the next run.
+    mappings, and `state` which inputs take the values of outputs in the next run. `size_checks` is
+    what each run checks of open sizes.
     """
 
     model: str
@@ -228,6 +240,7 @@ class Manifest:
     boundary: Boundary = NUMBERS_ALONE
     phases: int = 0
     state: tuple[StateSpec, ...] = ()
+    size_checks: tuple[SizeCheckSpec, ...] = ()
 
     def to_json(self) -> str:
         """Return the manifest as indented JSON."""
@@ -267,6 +280,7 @@ class Manifest:
                 boundary=_read_boundary(_read_object(fields, "boundary")),
                 phases=_read(fields, "phases", int),
                 state=_read_all(fields, "state", _read_state),
+                size_checks=_read_all(fields, "size_checks", _read_size_check),
             )
             _check_state(manifest)
             return manifest
@@ -352,6 +366,10 @@ def _read_state(fields: Any) -> StateSpec:
         order,
         _read(fields, "appended", bool),
     )
+
+
+def _read_size_check(fields: Any) -> SizeCheckSpec:
+    return SizeCheckSpec(_read(fields, "size", str), _read(fields, "is_zero", bool))
 
 
 def _check_state(manifest: Manifest) -> None:

@@ -32,6 +32,7 @@ from braid.runtime.manifest import (
     Boundary,
     DeviceCodeSpec,
     RecordCount,
+    SizeCheckSpec,
     StateSpec,
     TensorSpec,
 )
@@ -261,6 +262,11 @@ class Model:
         It is the state with which the model was compiled, else empty.
         """
         return {} if self._manifest is None else {s.input: s.output for s in self._manifest.state}
+
+    @property
+    def size_checks(self) -> tuple[SizeCheckSpec, ...] | None:
+        """Return what each call checks of the sizes of open dims; None of what is interpreted."""
+        return None if self._manifest is None else self._manifest.size_checks
 
     @property
     def appended_state(self) -> Mapping[str, StateSpec]:

@@ -29,6 +29,7 @@ from braid.runtime.manifest import (
     Manifest,
     RecordCount,
     ResourceSpec,
+    SizeCheckSpec,
     TensorSpec,
     WeightSpec,
 )
@@ -121,6 +122,7 @@ def _manifest(lowered: LoweredModel, index: tuple[WeightSpec, ...]) -> Manifest:
         boundary=boundary_of(lowered.model.module),
         phases=0 if description.phases is None else len(description.phases.phases),
         state=state_specs(lowered.model.module),
+        size_checks=tuple(SizeCheckSpec(*own) for own in description.size_checks),
     )
 
 

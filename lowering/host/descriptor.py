@@ -194,7 +194,8 @@ class Specialization:
 class ModelDescription:
     """The contents of a descriptor; without variants and phases, a model is the program `entry`.
 
-    `output_sizes` are the texts of the sizes of each output where sizes are open, else empty.
+    `output_sizes` are the texts of the sizes of each output where sizes are open, else empty;
+    `size_checks` those of the sizes that runs check, and whether each must be 0.
     """
 
     inputs: tuple[ModelPort, ...]
@@ -220,6 +221,7 @@ class ModelDescription:
     entry: str = ENTRY
     specializations: tuple[Specialization, ...] = ()
     states: tuple[StatePort, ...] = ()
+    size_checks: tuple[tuple[str, bool], ...] = ()
 
 
 def descriptor_module(description: ModelDescription) -> str:

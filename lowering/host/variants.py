@@ -202,6 +202,7 @@ def describe(
         if special
         else (),
         states=() if variant_sizes(first) else state_of(first),
+        size_checks=_size_checks(open_model),
     )
 
 
@@ -211,6 +212,14 @@ def _output_sizes(model: OpenModel | None) -> tuple[tuple[str, ...], ...]:
         return ()
     texts = [print_size(extent) for extent in model.sizes.extents]
     return tuple(tuple(texts[number] for number in shape) for shape in model.output_shapes)
+
+
+def _size_checks(model: OpenModel | None) -> tuple[tuple[str, bool], ...]:
+    """Return the texts of the sizes that are checked, and whether each must be 0."""
+    if model is None:
+        return ()
+    extents = model.sizes.extents
+    return tuple((print_size(extents[check.size]), check.is_zero) for check in model.checks)
 
 
 def expanded_weights(functions: Sequence[func.FuncOp]) -> tuple[ExpandedWeight, ...]:
@@ -271,6 +280,7 @@ def _describe_phases(
             tuple(print_size(extent) for extent in extents_of_type(cast(AnyTensor, type)))
             for type in out_types
         ),
+        size_checks=_size_checks(programs.open[0]),
     )
 
 

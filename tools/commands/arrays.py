@@ -21,12 +21,14 @@ from braid.support.errors import BraidError
 from braid.support.input_files import open_regular
 from braid.support.likely_sizes import likely_size
 from braid.support.option_names import option_text
+from braid.support.sizes.checks import NO_CHECKS, SizeChecks
 from braid.tools.terminal.option_values import parse_constants, split_pair
 
 Array = NDArray[Any]
 Shapes = Mapping[str, Sequence[int]]
 _ZIP = b"PK\x03\x04"
 _LARGEST_RANDOM_INTEGER = 7
+_MASK = re.compile(r"mask[\W\d_]*$", re.IGNORECASE)
 Range = tuple[float, float]
 """The least and the largest number."""
 NO_RANGES: Mapping[str, Range] = MappingProxyType({})
@@ -190,53 +192,67 @@ def random_inputs(
     given: Mapping[str, Array] | None = None,
     ranges: Mapping[str, Range] = NO_RANGES,
     likely: Mapping[str, int] | None = None,
+    checks: SizeChecks = NO_CHECKS,
 ) -> dict[str, Array]:
     """Return `given` with random values for the inputs that it lacks.
 
     Floats are normally distributed, booleans are even odds. Integers are eight numbers from 0 on
     (so that they are valid trip counts), or those of `ranges` that are next to these: what they
-    look up is then there. The same seed gives the same values. Open dims without a bound have
-    the sizes of `likely`, or such as `at_likely_sizes` guesses, and so have elements that are
-    sizes.
+    look up is then there. Masks of integers, by their names, are ones. The same seed gives the same
+    values. Open dims, and elements that are sizes, are as `likely_sizes` says.
     """
     given = given or {}
-    sized = at_likely_sizes(specs, given, likely or {})
+    sizes = likely_sizes(specs, given, likely or {}, checks)
+    sized = [_at_sizes(spec, given, sizes) for spec in specs]
     generator = np.random.default_rng(seed)
     values = {spec.name: random_array(spec, generator, ranges.get(spec.name)) for spec in sized}
     for spec in specs:
         for number, name in enumerate(spec.values):
             if name in (likely or {}):
-                values[spec.name].reshape(-1)[number] = (likely or {})[name]
+                values[spec.name].reshape(-1)[number] = sizes[name]
     return values | dict(given)
 
 
-def at_likely_sizes(
-    specs: Sequence[TensorSpec], given: Mapping[str, Array], likely: Mapping[str, int]
-) -> list[TensorSpec]:
-    """Return inputs whose open dims have sizes, equal for equal names.
+def likely_sizes(
+    specs: Sequence[TensorSpec],
+    given: Mapping[str, Array],
+    likely: Mapping[str, int],
+    checks: SizeChecks = NO_CHECKS,
+) -> dict[str, int]:
+    """Return the sizes of all open dims by name, at which the `checks` hold if such are found.
 
-    Inputs in `given` keep their sizes. Other dims have the sizes in `likely`, by name. By default
-    the first of two or more dims is a batch of 1, the last two of four dims are image sides of 224,
-    and other dims are sequences of 128.
+    Inputs in `given` keep their sizes, and bounds are taken. Other dims have the sizes in `likely`,
+    by name. By default the first of two or more dims is a batch of 1, the last two of four dims are
+    image sides of 224, and other dims are sequences of 128. If the checks do not hold there, the
+    defaults change first.
     """
-    sizes = dict(likely)
+    known: dict[str, int] = {}
+    guess: dict[str, int] = {}
     for spec in specs:
-        own = given[spec.name].shape if spec.name in given else spec.shape
-        sizes |= {n: size for n, size in zip(_dim_names(spec), own, strict=False) if size >= 0}
-    return [_at_likely_sizes(spec, given, sizes) for spec in specs]
+        own = given[spec.name].shape if spec.name in given else spec.bound
+        names = _dim_names(spec)
+        known |= {n: size for n, size in zip(names, own, strict=False) if size < UNBOUNDED}
+        guess |= {n: likely_size(dim, len(names)) for dim, n in enumerate(names) if n not in guess}
+    guess |= {**likely, **known}
+    needed = checks.among(guess)
+    for fixed in ({*likely, *known}, known):
+        solved = needed.solved(guess, fixed)
+        if solved is not None:
+            return dict(solved)
+    return guess  # the run says which check fails
 
 
-def _at_likely_sizes(
-    spec: TensorSpec, given: Mapping[str, Array], sizes: dict[str, int]
-) -> TensorSpec:
+def _at_sizes(spec: TensorSpec, given: Mapping[str, Array], sizes: Mapping[str, int]) -> TensorSpec:
     if spec.name in given:
         return replace(spec, bound=given[spec.name].shape)
-    rank = len(spec.bound)
-    shape = [
-        bound if bound < UNBOUNDED else sizes.setdefault(name, likely_size(dim, rank))
-        for dim, (bound, name) in enumerate(zip(spec.bound, _dim_names(spec), strict=True))
-    ]
-    return replace(spec, bound=tuple(shape))
+    pairs = zip(spec.bound, _dim_names(spec), strict=True)
+    shape = tuple(bound if bound < UNBOUNDED else sizes[name] for bound, name in pairs)
+    return replace(spec, bound=shape)
+
+
+def is_mask(spec: TensorSpec) -> bool:
+    """Return whether an input says by its name that it is a mask, of integers."""
+    return np.issubdtype(numpy_dtype(spec.dtype), np.integer) and bool(_MASK.search(spec.name))
 
 
 def _dim_names(spec: TensorSpec) -> list[str]:
@@ -253,6 +269,8 @@ def random_array(
     """
     dtype = numpy_dtype(spec.dtype)
     try:
+        if is_mask(spec):
+            return np.ones(spec.bound, dtype)
         return _random_array(spec.bound, dtype, generator, within)
     except (MemoryError, ValueError) as error:  # numpy raises the latter for what no memory holds
         raise BraidError(

@@ -82,12 +82,12 @@ def bench(
     """
     import numpy as np
 
-    from braid.tools.commands.arrays import random_inputs, read_inputs, sized_inputs
+    from braid.tools.commands.arrays import read_inputs
     from braid.tools.commands.measuring import measure_runs
-    from braid.tools.commands.models import likely_values, open_dims, open_model, ranges_of_inputs
+    from braid.tools.commands.models import open_model, step_inputs
     from braid.tools.commands.observing import trace_events
     from braid.tools.commands.recording import kernel_rows, profile_of, record_runs, table_of
-    from braid.tools.commands.steps import runs_of, session_of, step_sizes
+    from braid.tools.commands.steps import runs_of, session_of
     from braid.tools.commands.streaming import measure_stream
     from braid.tools.terminal.outputs import check_outputs, write_files
     from braid.tools.terminal.tables import print_table
@@ -95,21 +95,17 @@ def bench(
     check_outputs(trace, model=model)
     given, sizes = read_inputs(inputs), parse_at(at)
     opened = open_model(model, replace(options, cache=False, profile=kernels), interpret=interpret)
-    specs = sized_inputs(opened.inputs, options.shapes or {}, open_dims(model, options), sizes)
-    left = [spec for spec in specs if spec.name not in given]
-    ranges = ranges_of_inputs(model, options, left)
     session = session_of(opened, options.state)
-    likely = step_sizes(specs, session and session.outputs)
-    likely |= {**likely_values(model, options, left), **sizes}
-    values = random_inputs(specs, seed, given, ranges, likely)
-    own = runs_of(opened, options.state, values, runs + warmup if stream else 0)
+    inputs_of_runs = step_inputs(model, options, opened, session, given, sizes)
+    values = inputs_of_runs.values(seed)
+    own = runs_of(opened, inputs_of_runs, session, values, runs + warmup if stream else 0)
     figures = measure_runs(own.run, runs, warmup, own.begin)
     own.begin()
-    streamed = partial(measure_stream, own.streamed, own.arrays, runs)
+    streamed = partial(measure_stream, own.streamed, own.requests(), runs)
     flow = streamed(warmup) if stream else None
     profile = None
     if kernels:
-        shapes = {spec.name: np.shape(values[spec.name]) for spec in specs if spec.name in values}
+        shapes = {name: np.shape(value) for name, value in values.items()}
         found = record_runs(opened, own.run, runs, 0, own.begin)
         profile = profile_of(model, shapes, found)
     if trace is not None:

@@ -272,12 +272,10 @@ def _write_page(
 def _runner(side: _Side, model: "Model") -> "Any":
     """Return what runs a model on random inputs, the same for both sides."""
     from braid.runtime.binding import bind_inputs
-    from braid.tools.commands.arrays import random_inputs
-    from braid.tools.commands.models import likely_values, ranges_of_inputs
+    from braid.tools.commands.models import step_inputs
 
-    ranges = ranges_of_inputs(side.path, side.options, model.inputs)
-    likely = likely_values(side.path, side.options, model.inputs)
-    arrays = bind_inputs(model.inputs, (), random_inputs(model.inputs, 0, {}, ranges, likely))
+    values = step_inputs(side.path, side.options, model, None, {}, {}).values(0)
+    arrays = bind_inputs(model.inputs, (), values)
     return lambda: model.run_numbers(arrays)
 
 

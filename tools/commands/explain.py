@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -233,7 +234,7 @@ def _with_page(
         names = names_behind(views.why, [n for op in module.walk() for n in names_of(op)])
         history = History(names)
     bound = partial(_read_at_sizes, known, model, options, sizes)
-    bound_to = {**decision_sizes(known, module), **sizes}
+    bound_to = {**decision_sizes(known, module, sizes), **sizes}
     asked = Questions(
         profile, options.partition, options.pin, views.memory_budget, bound_to, views.assembly
     )
@@ -356,14 +357,15 @@ def _measured(model: Path, requests: int, options: CompileOptions) -> dict[str, 
     """Return the seconds of one run of each function that is a stage of a stream."""
     from braid.driver.compile import compile_or_load
     from braid.runtime.binding import bind_inputs
-    from braid.tools.commands.arrays import random_inputs
     from braid.tools.commands.diagnostics import compiling
+    from braid.tools.commands.models import step_inputs
     from braid.tools.commands.streaming import measure_stream
 
     with compiling(model):
         compiled = compile_or_load(model, options)
-    arrays = bind_inputs(compiled.inputs, (), random_inputs(compiled.inputs, 0, {}))
-    figures = measure_stream(compiled, arrays, requests, warmup=2)
+    values = step_inputs(model, options, compiled, None, {}, {}).values(0)
+    arrays = bind_inputs(compiled.inputs, (), values)
+    figures = measure_stream(compiled, repeat(arrays), requests, warmup=2)
     return {stage.name: stage.seconds for stage in figures.stages}
 
 

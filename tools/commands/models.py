@@ -4,20 +4,26 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from braid.driver.compile import compile_or_load
 from braid.driver.options import CompileOptions
 from braid.runtime.dtypes import numpy_dtype
 from braid.runtime.manifest import TensorSpec
 from braid.runtime.model import Model, load
+from braid.runtime.state_session import StateSession
 from braid.support.errors import BraidError
 from braid.support.input_files import open_regular
+from braid.support.sizes.checks import NO_CHECKS, SizeChecks
+from braid.support.sizes.reading import parse_size
 from braid.targets.simulator.stream_bytes import MAGIC
+from braid.tools.commands.arrays import sized_inputs
 from braid.tools.commands.diagnostics import compiling
 from braid.tools.commands.options import ARTIFACT_SUFFIX
+from braid.tools.commands.step_inputs import StepInputs
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -107,6 +113,51 @@ def likely_values(
 
     context = make_context()
     return decision_sizes(context, read_to_compile(context, path, options).module)
+
+
+def step_inputs(
+    path: Path,
+    options: CompileOptions,
+    opened: Model,
+    session: StateSession | None,
+    given: Mapping[str, NDArray[Any]],
+    at: Mapping[str, int],
+) -> StepInputs:
+    """Return the inputs of runs of a model in a file, or of steps of a session of it, at the sizes
+    that are asked for.
+
+    Raises:
+        BraidError: an unknown dim, or two sizes of one.
+
+    """
+    specs = sized_inputs(opened.inputs, options.shapes or {}, open_dims(path, options), at)
+    left = [spec for spec in specs if spec.name not in given]
+    ranges = ranges_of_inputs(path, options, left)
+    checks = required_sizes(path, options, opened)
+    state = () if session is None else session.outputs
+    likely = {**likely_values(path, options, left), **at}
+    return StepInputs(specs, state, checks, given, ranges, likely)
+
+
+def required_sizes(path: Path, options: CompileOptions, opened: Model) -> SizeChecks:
+    """Return what runs of a model in a file check of the sizes of its open dims.
+
+    Compiled models say it; of others the file is read.
+
+    Raises:
+        BraidError: the artifact says sizes that there are not.
+
+    """
+    if opened.size_checks is not None:
+        return SizeChecks.of((parse_size(own.size), own.is_zero) for own in opened.size_checks)
+    if not any(any(spec.dims) for spec in opened.inputs):
+        return NO_CHECKS
+    from braid.driver.read_source import read_to_compile
+    from braid.driver.sources import decision_sizes
+    from braid.passes.infrastructure.context import make_context
+
+    context = make_context()
+    return decision_sizes.required_sizes(context, read_to_compile(context, path, options).module)
 
 
 def refuse_options(options: CompileOptions, why: str) -> None:

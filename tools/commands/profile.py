@@ -59,24 +59,21 @@ def record(
     """
     import numpy as np
 
-    from braid.tools.commands.arrays import random_inputs, read_inputs, sized_inputs
-    from braid.tools.commands.models import likely_values, open_dims, open_model, ranges_of_inputs
+    from braid.tools.commands.arrays import read_inputs
+    from braid.tools.commands.models import open_model, step_inputs
     from braid.tools.commands.observing import observe, trace_events
     from braid.tools.commands.recording import lines_of, profile_of, record_runs, table_of
-    from braid.tools.commands.steps import runs_of, session_of, step_sizes
+    from braid.tools.commands.steps import runs_of, session_of
     from braid.tools.terminal.outputs import check_outputs, write_files
     from braid.tools.terminal.tables import print_table
 
     check_outputs(output, trace, model=model)
     given, sizes = read_inputs(inputs), parse_at(at)
     opened = open_model(model, replace(options, profile=True), interpret=False)
-    specs = sized_inputs(opened.inputs, options.shapes or {}, open_dims(model, options), sizes)
-    left = [spec for spec in specs if spec.name not in given]
-    ranges, session = ranges_of_inputs(model, options, left), session_of(opened, options.state)
-    likely = step_sizes(specs, session and session.outputs)
-    likely |= {**likely_values(model, options, left), **sizes}
-    values = random_inputs(specs, seed, given, ranges, likely)
-    own = runs_of(opened, options.state, values)
+    session = session_of(opened, options.state)
+    inputs_of_runs = step_inputs(model, options, opened, session, given, sizes)
+    values = inputs_of_runs.values(seed)
+    own = runs_of(opened, inputs_of_runs, session, values)
     found = record_runs(opened, own.run, runs, warmup, own.begin)
     made = profile_of(model, {name: np.shape(value) for name, value in values.items()}, found)
     assert made.runs is not None

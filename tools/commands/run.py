@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from braid.runtime.model import Model
     from braid.runtime.profile_entries import ProfileEntry
     from braid.runtime.state_session import StateSession
+    from braid.tools.commands.step_inputs import StepInputs
 
 
 OutputDirOption = Annotated[
@@ -103,9 +104,9 @@ def run(
     after it.
     """
     from braid.runtime.interruption import limited_runs
-    from braid.tools.commands.arrays import all_given, random_inputs, read_inputs, sized_inputs
-    from braid.tools.commands.models import likely_values, open_dims, open_model, ranges_of_inputs
-    from braid.tools.commands.steps import session_of, step_sizes
+    from braid.tools.commands.arrays import all_given, read_inputs
+    from braid.tools.commands.models import open_model, step_inputs
+    from braid.tools.commands.steps import session_of
     from braid.tools.terminal.outputs import check_directory, check_outputs
 
     check_outputs(profile, trace, model=model)
@@ -114,23 +115,20 @@ def run(
     given, sizes = read_inputs(inputs), parse_at(at)
     options = replace(options, profile=profile is not None)
     opened = open_model(model, options, interpret=interpret)
-    specs = sized_inputs(opened.inputs, options.shapes or {}, open_dims(model, options), sizes)
     session = session_of(opened, options.state)
+    source = step_inputs(model, options, opened, session, given, sizes)
     kept: Mapping[str, str] = {} if session is None else session.outputs
     if random:
-        left = [spec for spec in specs if spec.name not in given]
-        ranges = ranges_of_inputs(model, options, left)
-        likely = {**step_sizes(specs, kept), **likely_values(model, options, left), **sizes}
-        values = random_inputs(specs, seed, given, ranges, likely)
+        values = source.values(seed)
     else:
-        values = all_given(specs, given, opened.drawn | kept.keys())
+        values = all_given(source.specs, given, opened.drawn | kept.keys() | source.masks())
     if trace is not None:
         _trace_to(trace, opened)
     with limited_runs(time_limit):
         outputs = (
             _run(opened, values, runs)
             if session is None
-            else _run_steps(opened, session, values, runs)
+            else _run_steps(opened, session, source, values, runs)
         )
     profiled = None if profile is None else _profile_json(model, values, opened)
     files = _write(outputs, output_dir, profile, profiled)
@@ -214,20 +212,26 @@ def _run(
 
 
 def _run_steps(
-    opened: "Model", session: "StateSession", values: "Mapping[str, NDArray[Any]]", steps: int
+    opened: "Model",
+    session: "StateSession",
+    source: "StepInputs",
+    values: "Mapping[str, NDArray[Any]]",
+    steps: int,
 ) -> "Mapping[str, NDArray[Any]]":
     """Return the outputs of the last of several steps; of more than one, one more warms up first.
 
-    Each step has the same inputs, and the state of the one before it, first what is given.
+    Each step has the same inputs, but for those that grow, and the state of the one before it,
+    first what is given. Masks that are not given are ones.
     """
     kept = session.outputs
     session.reset({name: each for name, each in values.items() if name in kept})
-    inputs = {name: each for name, each in values.items() if name not in kept}
+    inputs = source.first(values, session.state)
     if steps > 1:
         session.fork()(inputs)
         opened.reset_profile()
     for _ in range(steps - 1):
         session(inputs)
+        inputs = source.after(inputs, session.state)
     found = session.run_named(inputs)
     found |= {kept[name]: array for name, array in session.state.items()}
     return {spec.name: found[spec.name] for spec in opened.outputs}

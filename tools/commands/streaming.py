@@ -1,9 +1,9 @@
 """Measuring a stream of requests for `braid bench`."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, repeat
+from itertools import islice
 
 from braid.runtime.device_arrays import Buffer
 from braid.runtime.model import Model
@@ -53,20 +53,19 @@ class StreamFigures:
 
 
 def measure_stream(
-    model: Model | StateSession, inputs: Sequence[Buffer], runs: int, warmup: int
+    model: Model | StateSession, requests: Iterable[Sequence[Buffer]], runs: int, warmup: int
 ) -> StreamFigures:
-    """Stream the same request again and again; time passes from the last result of the warm-up.
+    """Stream requests, of which there are enough; time passes from the last result of the warm-up.
 
     Of a session, each request is a step that goes on from the one before it.
     Behind the requests that are measured come as many as may be under way, so that the pipeline is
     full from the first to the last of them.
     """
-    request = tuple(inputs)
     with model.stream([]) as stream:
         more = stream.capacity
     counted = max(1, warmup)
-    requests = chain(repeat(request, counted), repeat(request, runs), repeat(request, more))
-    with model.stream(requests, copy=False) as stream:
+    taken = islice(map(tuple, requests), counted + runs + more)
+    with model.stream(taken, copy=False) as stream:
         for _ in range(counted):
             next(stream)
         before = stream.stages()

@@ -1,6 +1,6 @@
 """`braid verify`: the first op whose result differs from a reference, and by how much."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from braid.dialects.braid.clusters import Placement
     from braid.driver.sources.source_model import SourceModel
     from braid.runtime.model import Model
+    from braid.runtime.state_session import StateSession
     from braid.tools.commands.reference import OnnxReference
+    from braid.tools.commands.step_inputs import StepInputs
     from braid.tools.comparison.clusterwise import SingleClusters
     from braid.tools.comparison.layerwise import Difference
 
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 
 _TOLERANCE = 1e-4
 """Largest error by default of a model in f32 or f64."""
+_STEPS = 3
+"""How many steps are compared by default of a model with a state."""
 _HALF = {"float16": 2.0**-8, "bfloat16": 2.0**-5}
 """The same by other types: ONNX Runtime rounds after each op."""
 
@@ -64,7 +68,10 @@ NoFamiliesOption = Annotated[
 ]
 
 StepsOption = Annotated[
-    int, typer.Option(metavar="N", min=1, help="Steps that are compared of a model with a state.")
+    int | None,
+    typer.Option(
+        metavar="N", min=1, help="Steps that are compared of a model with a state; 3 by default."
+    ),
 ]
 
 
@@ -95,7 +102,7 @@ def verify(
     interpret: InterpretOption = False,
     per_cluster: PerClusterOption = False,
     no_families: NoFamiliesOption = False,
-    steps: StepsOption = 3,
+    steps: StepsOption = None,
 ) -> Answer:
     """Compare a model, op by op, with a reference.
 
@@ -109,17 +116,19 @@ def verify(
     compiled for any sizes and compared at those of --at, or at likely ones. The status is 1 if an
     op differs. With a state (--state, or the module's own), --steps steps are compared: one at the
     sizes of --at or at likely sizes, then steps with one new element each. Each side goes on from
-    its own state, which begins empty where no --input gives it.
+    its own state, which begins as --input gives it, random if --at gives one of its sizes, and
+    empty by default.
     """
     from functools import partial
 
     from braid.driver.read_source import read_to_compile
-    from braid.driver.sources.decision_sizes import decision_sizes
+    from braid.driver.sources.decision_sizes import decision_sizes, required_sizes
     from braid.passes.infrastructure.context import make_context
     from braid.support.settings import Kernels
-    from braid.tools.commands.arrays import random_inputs, read_inputs, sized_inputs
+    from braid.tools.commands.arrays import read_inputs, sized_inputs
     from braid.tools.commands.models import input_ranges
-    from braid.tools.commands.steps import session_of, step_sizes
+    from braid.tools.commands.step_inputs import StepInputs
+    from braid.tools.commands.steps import session_of
     from braid.tools.comparison.layerwise import differences
     from braid.tools.comparison.stepwise import compare_steps
 
@@ -132,33 +141,57 @@ def verify(
     # were read.
     reading = options if per_cluster else replace(options, target=None, gpu_arch=None)
     source = read_to_compile(known, model, reading)
-    likely = decision_sizes(known, source.module)
+    likely, checks = decision_sizes(known, source.module), required_sizes(known, source.module)
     onnx_runtime = _onnx_runtime(model, options, source.module, per_cluster)
     _check_reference(interpret, onnx_runtime)
     order, alone, placements = _exposed(known, source.module, options, per_cluster, onnx_runtime)
     tested = _interpreted(source) if interpret else _compiled(source, options)
-    specs = sized_inputs(tested.inputs, {}, {}, sizes)
-    draw = partial(random_inputs, specs, given=given, ranges=input_ranges(source.module))
+    session = session_of(tested, options.state)
+    _check_steps(steps, session is not None)
+    drawn = StepInputs(
+        sized_inputs(tested.inputs, {}, {}, sizes),
+        () if session is None else session.outputs,
+        checks,
+        given,
+        input_ranges(source.module),
+        {**likely, **sizes},
+    )
     source = replace(source, module=alone.module)
     expect = partial(_expected, source, onnx_runtime)
-    session = session_of(tested, options.state)
     if session is None:
-        values = draw(seed, likely={**likely, **sizes})
+        values = drawn.values(seed)
         actual = tested.run_named(values)
         expected, reference = expect(alone.inputs(values, actual), order)
         found = differences(order, actual, expected)
     else:
-        kept = session.outputs
-        session.reset({name: array for name, array in given.items() if name in kept})
-        prompt = {**likely, **sizes}
-        later = {**prompt, **step_sizes(specs, kept), **sizes}
-        drawn = (draw(seed + n, likely=later if n else prompt) for n in range(steps))
-        taken = ({n: a for n, a in each.items() if n not in kept} for each in drawn)
+        session.reset(drawn.first_state(seed, sizes))
+        taken = _inputs_of_steps(drawn, session, sizes, seed, steps or _STEPS)
         found, actual, reference = compare_steps(session, taken, expect, order)
     if tolerance is None:
         module = None if interpret else source.module
         tolerance = _default_tolerance(actual.values(), options.gpu_arch or "", module)
     return _report(found, tolerance, reference, placements, alone.tolerances)
+
+
+def _inputs_of_steps(
+    drawn: "StepInputs",
+    session: "StateSession",
+    asked: Mapping[str, int],
+    seed: int,
+    steps: int,
+) -> "Iterator[Arrays]":
+    """Yield the inputs of each step: one of any length, and then such of one new element.
+
+    What is given stays, and masks go on from those of the step before.
+    """
+    inputs = drawn.new(session.state, seed, drawn.likely)
+    yield inputs
+    stay = drawn.given.keys() | drawn.masks()
+    likely = {**drawn.likely, **drawn.step_sizes(), **asked}
+    for n in range(1, steps):
+        before = {name: array for name, array in inputs.items() if name in stay}
+        inputs = drawn.later(before, session.state, seed + n, likely)
+        yield inputs
 
 
 def _exposed(
@@ -231,6 +264,19 @@ def _check_options(
         )
     if not per_cluster and (options.partition is not None or options.pin):
         raise BraidError("--partition and --pin are for --per-cluster")
+
+
+def _check_steps(steps: int | None, has_state: bool) -> None:
+    """Raise BraidError for a number of steps where there are none."""
+    from braid.support.errors import BraidError
+    from braid.support.option_names import option_text
+
+    if steps is not None and not has_state:
+        raise BraidError(
+            "--steps is for models with a state, and nothing says what that of the model is",
+            hint=f"give it, such as {option_text('state', {'past.*': 'present.*'})}, or leave "
+            "--steps out",
+        )
 
 
 def _check_reference(interpret: bool, onnx_runtime: "OnnxReference | None") -> None:

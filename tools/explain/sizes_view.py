@@ -4,11 +4,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.rewriter import Rewriter
 
 from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.dialects.braid.names import names_of
+from braid.dialects.braid.variants import specialized_sizes
 from braid.passes.sizes.bind_sizes import bind_sizes
+from braid.passes.sizes.select_likely_sizes import size_checks_of
 from braid.support.errors import BraidError
+from braid.support.sizes.checks import SizeChecks
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.op_amounts import kind_name, main_op
 from braid.targets.machines.resolve import device_of
@@ -36,12 +41,19 @@ def sizes_view(
 ) -> SizesView | None:
     """Return the predicted times of the kernels of an open module, whose decisions were made.
 
-    Kernels are those that were decided at the sizes `likely`; `names` are those of all ops as they
-    were read. The result is None if nothing is known about other sizes.
+    Kernels are those that were decided at the sizes `likely`, of the code for all sizes; `names`
+    are those of all ops as they were read. The result is None if nothing is known about other
+    sizes.
     """
+    module = module.clone()
+    functions = [each for each in module.ops if isinstance(each, FuncOp)]
+    special = [each for each in functions if specialized_sizes(each)]
+    for function in special:
+        Rewriter.erase_op(function)
     points: list[SizePoint] = []
     rows: list[list[_Row]] = []
-    for symbol, size, sizes in _choices(likely):
+    checks = size_checks_of([each for each in functions if each not in special])
+    for symbol, size, sizes in _choices(likely, checks.among(likely)):
         bound = module.clone()
         try:
             bind_sizes(bound, sizes)
@@ -61,12 +73,18 @@ def sizes_view(
     return SizesView(dict(likely), tuple(points), kernels)
 
 
-def _choices(likely: Mapping[str, int]) -> Iterator[tuple[str, int, dict[str, int]]]:
-    """Yield one size after the other, in all its values, while others are as is likely."""
+def _choices(
+    likely: Mapping[str, int], checks: SizeChecks
+) -> Iterator[tuple[str, int, Mapping[str, int]]]:
+    """Yield one size after the other, in all its values, while others are as is likely, but for
+    sums that have to change with it.
+    """
     for symbol, size in likely.items():
+        others = likely.keys() - checks.sums_of({symbol})
         for value in dict.fromkeys(round(factor * size) for factor in _FACTORS):
+            sizes = {**likely, symbol: value}
             if value >= 1:
-                yield symbol, value, {**likely, symbol: value}
+                yield symbol, value, checks.solved(sizes, others) or sizes
 
 
 def _rows(module: ModuleOp, target: Target, names: set[str]) -> Iterator[_Row]:
