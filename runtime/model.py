@@ -56,6 +56,8 @@ from braid.support.size_counts import SizeCount
 Array = NDArray[Any]
 _Plain: TypeAlias = Array | float
 """Results for numpy inputs are numpy arrays, for PyTorch tensors they are tensors."""
+_MOST_CAPACITY = 2**40
+"""The largest number of elements that a session may have memory for at first, as in C."""
 _PICKLED = "<pickled model>"
 """Stands for the path of an artifact that came in a pickle."""
 
@@ -251,8 +253,11 @@ class Model:
                 + option_text("state", {"past.*": "present.*"}),
             )
         is_number = isinstance(cast(object, capacity), Integral) and not isinstance(capacity, bool)
-        if not is_number or not 0 <= capacity < 2**40:
-            raise BraidError(f"capacity is {capacity!r:.100}, expected a number of elements from 0")
+        if not is_number or not 0 <= capacity <= _MOST_CAPACITY:
+            raise BraidError(
+                f"capacity is {capacity!r:.100}, expected a number of elements from 0 to "
+                f"{_MOST_CAPACITY:,}"
+            )
         return StateSession(self, known if state is None else state, int(capacity))
 
     @property

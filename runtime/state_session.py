@@ -14,12 +14,12 @@ from braid.runtime.dtypes import numpy_dtype
 from braid.runtime.growing_state import GrowingState, Growth
 from braid.runtime.manifest import Boundary, StateSpec, TensorSpec
 from braid.runtime.request_stream import InterpretedStream
+from braid.runtime.state_names import matched_state
 from braid.runtime.state_order import as_in_code, as_in_model, orders
 from braid.runtime.stream import Requests, Stream
 from braid.runtime.torch_tensors import any_tensor, tensor_of
 from braid.support.checked_keywords import checks_methods
-from braid.support.errors import BraidError, check_kinds, did_you_mean
-from braid.support.option_names import option_text
+from braid.support.errors import BraidError, check_kinds
 
 Array = NDArray[Any]
 State: TypeAlias = Array | GrowingState
@@ -74,10 +74,12 @@ class StateSession:
         self._outputs = matched_state(model.inputs, model.outputs, state)
         appended = model.appended_state.items()
         self._growing = {n: own for n, own in appended if self._outputs.get(n) == own.output}
+        outputs = {spec.name: spec for spec in model.outputs}
         self._outermost = {
             spec.name: _outermost(spec.shape, self._growing[spec.name].order)
             for spec in model.inputs
             if spec.name in self._growing
+            and not _is_same_shape(spec, outputs[self._outputs[spec.name]])
         }
         self._orders = orders([own for _, own in appended])
         self._state: dict[str, State] = {}
@@ -268,6 +270,8 @@ class StateSession:
         if name not in self._growing:
             return array
         stored = as_in_code(array, self._growing[name].order)
+        if name not in self._outermost:  # nothing is ever appended
+            return GrowingState.of(stored, 0)
         one = math.prod(stored.shape[self._outermost[name] + 1 :])  # those before it are 1
         return GrowingState.of(stored, self._capacity * one)
 
@@ -323,68 +327,16 @@ def _outermost(shape: Sequence[int], order: Sequence[int]) -> int:
     return next((dim for dim, size in enumerate(sizes) if size != 1), 0)
 
 
+def _is_same_shape(one: TensorSpec, other: TensorSpec) -> bool:
+    """Return whether two tensors surely have one shape: their open dims have the same names."""
+    names = (one.dims or ("",) * len(one.shape), other.dims or ("",) * len(other.shape))
+    dims = zip(one.shape, other.shape, *names, strict=True)
+    return all(a == b and n == m and (a >= 0 or n) for a, b, n, m in dims)
+
+
 def _shape(spec: TensorSpec, sizes: Mapping[str, int]) -> tuple[int, ...]:
     names = spec.dims or ("",) * len(spec.shape)
     return tuple(
         sizes.get(name, 0) if size < 0 else size
         for size, name in zip(spec.shape, names, strict=True)
-    )
-
-
-def matched_state(
-    inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], state: object
-) -> dict[str, str]:
-    """Return the output whose value each input of the state takes, by their names.
-
-    Raises:
-        BraidError: a name or pattern matches nothing, an input and its output differ in element
-            type or rank, or an input has two outputs.
-
-    """
-    if not isinstance(state, Mapping) or not state:
-        raise BraidError(
-            f"the state is {state!r:.100}, expected names of outputs by names of inputs",
-            hint=f"such as {option_text('state', {'past.*': 'present.*'})}",
-        )
-    of_input = {spec.name: spec for spec in inputs}
-    of_output = {spec.name: spec for spec in outputs}
-    found: dict[str, str] = {}
-    for pattern, target in cast(Mapping[object, object], state).items():
-        names = [(name, own) for name in of_input if (own := _star(str(pattern), name)) is not None]
-        if not names:
-            raise _unknown("input", str(pattern), of_input)
-        for name, own in names:
-            wanted = str(target).replace("*", own, 1)
-            if wanted not in of_output:
-                raise _unknown("output", wanted, of_output)
-            given, taken = of_input[name], of_output[wanted]
-            if given.dtype != taken.dtype or len(given.shape) != len(taken.shape):
-                raise BraidError(
-                    f"input '{name}' is {given.dtype} of rank {len(given.shape)}, output "
-                    f"'{wanted}' is {taken.dtype} of rank {len(taken.shape)}, which it cannot take"
-                )
-            if found.setdefault(name, wanted) != wanted:
-                raise BraidError(
-                    f"input '{name}' takes the values of outputs '{found[name]}' and '{wanted}'",
-                    hint="give each input of the state one output",
-                )
-    return found
-
-
-def _star(pattern: str, name: str) -> str | None:
-    """Return the part of a name that `*` matches, "" without `*`; None if the name does not
-    match."""
-    before, star, after = pattern.partition("*")
-    if not star:
-        return "" if name == pattern else None
-    is_match = name.startswith(before) and name.endswith(after)
-    if not is_match or len(name) < len(before) + len(after):
-        return None
-    return name[len(before) : len(name) - len(after)]
-
-
-def _unknown(what: str, name: str, known: Mapping[str, object]) -> BraidError:
-    return BraidError(
-        f"the model has no {what} '{name}'",
-        hint=did_you_mean(name, known) or f"its {what}s are {', '.join(known)}",
     )

@@ -64,6 +64,12 @@ class PointerBuilder(Builder):
         """Copy `size` bytes between buffers that do not overlap."""
         self.insert(llvm.CallOp("memcpy", target, source, size, return_type=POINTER))
 
+    def copy_unless_same(self, target: SSAValue, source: SSAValue, size: SSAValue) -> None:
+        """Copy `size` bytes between buffers that are the same or do not overlap."""
+        places = [self.emit(llvm.PtrToIntOp(place, i64)) for place in (target, source)]
+        same = self.emit(arith.CmpiOp(*places, "eq"))
+        self.copy(target, source, self.emit(arith.SelectOp(same, self.constant(0), size)))
+
     def call(self, symbol: str, *arguments: SSAValue) -> None:
         """Call a function without result."""
         self.insert(llvm.CallOp(symbol, *arguments))

@@ -5,7 +5,7 @@ from typing import cast
 
 from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import ArrayAttr, IndexType, TensorType, i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from braid.analysis.storage.tensor_storage import open_storage_bytes
 from braid.analysis.structure.undefined_ops import define
@@ -49,9 +49,13 @@ class Values:
     def copy(
         self, value: SSAValue, source: SSAValue, target: SSAValue, builder: PointerBuilder
     ) -> None:
-        """Copy the tensor `value` from one address to another, unless they are the same."""
+        """Copy the tensor `value` from one address to another, unless they are the same.
+
+        A caller may give one buffer as an input and as the output that has its value.
+        """
         if source is not target:
-            builder.copy(target, source, self._number(open_storage_bytes(value.type), builder))
+            copy = builder.copy_unless_same if isinstance(value, BlockArgument) else builder.copy
+            copy(target, source, self._number(open_storage_bytes(value.type), builder))
 
     def extract(self, op: tensor.ExtractOp, builder: PointerBuilder) -> None:
         """Emit a read of one element of a row-major tensor, the last one if out of bounds."""

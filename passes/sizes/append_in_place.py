@@ -13,7 +13,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from braid.dialects.braid.attribute_names import SYMBOLS
 from braid.dialects.braid.base import element_type_of, extents_of, tensor_type
 from braid.dialects.braid.movement import ConcatOp, TransposeOp
-from braid.dialects.braid.sizes import assumptions_of, symbols_attribute
+from braid.dialects.braid.sizes import assumptions_of, is_open, symbols_attribute
 from braid.dialects.braid.state import StatePort, set_appended, state_of
 from braid.dialects.braid.variants import public_functions
 from braid.support.likely_sizes import LIKELY_STATE
@@ -32,6 +32,7 @@ class AppendInPlacePass(ModulePass):
     In: a function with `braid.state` on arguments. Out: where the output is a concatenation of the
     argument and others, both have that dim first, `braid.dim_order` maps their dims to dims of the
     model, and the argument has `braid.appended`. Sizes of such dims are likely to be 1,024.
+    If the output is the argument itself, which appends nothing, the argument has it, too.
 
     ```mlir
     %y = braid.concat %past, %new {dim = 2 : i64} : (tensor<1x8x?x64xf32, …>, …) -> …
@@ -47,8 +48,20 @@ class AppendInPlacePass(ModulePass):
         """Rewrite the states of public functions."""
         for function in public_functions(op):
             for port in state_of(function):
-                if not port.appended and (concat := _growth(function, port)) is not None:
+                if port.appended:
+                    continue
+                if _is_kept(function, port):
+                    set_appended(function, port, ())
+                elif (concat := _growth(function, port)) is not None:
                     _append(function, port, concat)
+
+
+def _is_kept(function: FuncOp, port: StatePort) -> bool:
+    """Return whether the next state is the state itself, as what an encoder has given is."""
+    end = function.body.block.last_op
+    assert end is not None
+    is_own = end.operands[port.output] is function.body.block.args[port.input]
+    return is_own and is_open(function)
 
 
 def _growth(function: FuncOp, port: StatePort) -> ConcatOp | None:

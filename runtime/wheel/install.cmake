@@ -9,7 +9,8 @@ set(files
   runtime/executors.py runtime/growing_state.py runtime/interruption.py runtime/manifest.py
   runtime/model.py runtime/model_html.py runtime/native.py runtime/native_abi.py
   runtime/native_stream.py runtime/package.py runtime/profile_entries.py runtime/request_stream.py
-  runtime/signature_text.py runtime/state_order.py runtime/state_session.py runtime/stream.py
+  runtime/signature_text.py runtime/state_names.py runtime/state_order.py runtime/state_session.py
+  runtime/stream.py
   runtime/torch_tensors.py runtime/traces.py runtime/weight_index.py
   support/__init__.py support/atomic_file.py support/byte_sizes.py support/checked_keywords.py
   support/collector.py support/distribution.py support/entry_points.py support/errors.py

@@ -109,8 +109,8 @@ braid_session_t *braid_session_create(braid_model_t *model, int64_t capacity) {
   if (braid_is_null(model, "model"))
     return NULL;
   if (capacity < 0 || capacity > MOST_CAPACITY) {
-    braid_set_error("the capacity is %lld, expected a number of elements from 0",
-                    (long long)capacity);
+    braid_set_error("the capacity is %lld, expected a number of elements from 0 to %lld",
+                    (long long)capacity, (long long)MOST_CAPACITY);
     return NULL;
   }
   if (braid_state_count(model->descriptor) == 0) {
@@ -158,6 +158,20 @@ static int64_t outermost(const braid_tensor_v2 *input) {
   return 0;
 }
 
+/* Whether the next state may be longer than a state: not where all dims of both are the same. */
+static bool may_grow(const braid_session_t *session, int64_t i) {
+  const braid_tensor_v2 *input = input_of(session, i), *output = output_of(session, i);
+  if (declared(session, i)->appended == 0)
+    return false;
+  for (int64_t d = 0; d < input->rank; ++d) {
+    int64_t dim = input->dims != NULL ? input->dims[d] : -1;
+    int64_t other = output->dims != NULL ? output->dims[d] : -1;
+    if (input->shape[d] != output->shape[d] || dim != other || (input->shape[d] < 0 && dim < 0))
+      return true;
+  }
+  return false;
+}
+
 /* Bytes of a buffer for `capacity` elements along the dim that grows; false where they cannot be
  * counted. */
 static bool capacity_bytes(const braid_tensor_v2 *input, const int64_t *shape, int64_t capacity,
@@ -174,8 +188,8 @@ static braid_state_buffer *buffer_of(const braid_session_t *session, int64_t i,
                                      const int64_t *shape) {
   const braid_tensor_v2 *input = input_of(session, i);
   size_t bytes = braid_tensor_bytes(input, shape), ample = 0;
-  bool counts = declared(session, i)->appended == 0 ||
-                capacity_bytes(input, shape, session->capacity, &ample);
+  bool counts =
+      !may_grow(session, i) || capacity_bytes(input, shape, session->capacity, &ample);
   braid_state_buffer *buffer =
       counts ? braid_state_buffer_create(bytes > ample ? bytes : ample, bytes) : NULL;
   if (buffer == NULL)
@@ -243,7 +257,7 @@ int64_t braid_session_length(const braid_session_t *session) {
   if (braid_is_null(session, "session"))
     return -1;
   for (int64_t i = 0; i < session->count; ++i)
-    if (declared(session, i)->appended != 0) {
+    if (may_grow(session, i)) {
       const state *own = &session->states[i];
       return own->buffer == NULL ? 0 : own->shape[outermost(input_of(session, i))];
     }
@@ -290,8 +304,24 @@ static bool fits(const braid_session_t *session, const braid_context_t *context)
   return context->model == session->model;
 }
 
+/* Whether all states are known or none is, else the error is set: zeros beside a state that was set
+ * would be no state of the model's. */
+static bool is_whole(const braid_session_t *session) {
+  int64_t known = -1, unknown = -1;
+  for (int64_t i = session->count - 1; i >= 0; --i) {
+    if (session->states[i].buffer != NULL)
+      known = i;
+    else
+      unknown = i;
+  }
+  if (known >= 0 && unknown >= 0)
+    braid_set_error("state '%s' is set, and '%s' is not: set all of them, or none",
+                    input_of(session, known)->name, input_of(session, unknown)->name);
+  return known < 0 || unknown < 0;
+}
+
 int braid_session_set_shapes(const braid_session_t *session, braid_context_t *context) {
-  if (!fits(session, context))
+  if (!fits(session, context) || !is_whole(session))
     return 1;
   for (int64_t i = 0; i < session->count; ++i) {
     int64_t shape[BRAID_MAX_RANK];
@@ -425,7 +455,7 @@ static void go_on(braid_session_t *session) {
 
 int braid_session_step(braid_session_t *session, braid_context_t *context, void *const *inputs,
                        void *const *outputs) {
-  if (!fits(session, context))
+  if (!fits(session, context) || !is_whole(session))
     return 1;
   for (int64_t i = 0; i < session->count; ++i) {
     session->states[i].is_fresh = false;

@@ -48,6 +48,18 @@ func.func @stays(
 
 // -----
 
+// A state that stays as it is: nothing is appended.
+
+// CHECK:       func.func @kept(
+// CHECK-SAME:    braid.state = "same", braid.appended
+// CHECK:         return %keys
+func.func @kept(%keys: tensor<?x4xf32, #braid.sizes<["batch"]>> {braid.state = "same"})
+    -> (tensor<?x4xf32, #braid.sizes<["batch"]>> {braid.name = "same"}) {
+  return %keys : tensor<?x4xf32, #braid.sizes<["batch"]>>
+}
+
+// -----
+
 // A state that is replaced, not appended to.
 
 // CHECK:       func.func @replaced(

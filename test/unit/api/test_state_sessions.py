@@ -147,11 +147,75 @@ def test_states_that_options_say_and_there_are_not() -> None:
         braid.compile(proto(), state={"past_*": "next_*"})
     with pytest.raises(BraidError, match="nothing says what the state of the model is"):
         compiled(False).session()
-    with pytest.raises(BraidError, match="capacity is -1, expected a number"):
-        compiled(True).session(capacity=-1)
+    for capacity in (-1, 2**40 + 1):
+        with pytest.raises(BraidError, match=f"is {capacity}, expected .* 0 to 1,099,511,627,776"):
+            compiled(True).session(capacity=capacity)
     with pytest.raises(BraidError, match="compiled for given sizes keeps no state"):
         sizes = {"B": [1], "T": [1], "P": [1, 2]}
         braid.compile(proto(), state=STATE, shape_buckets=sizes)
+
+
+UNFIT = """<ir_version: 9, opset_import: ["" : 18]> unfit
+  (float[1,T,4] x, float[PAST] past, float[1,P,4] past_two)
+  => (float[1,M,4] present, float[1,N,4] present_two) {
+    present = Concat <axis = 1> (past, x)  present_two = Concat <axis = 1> (past_two, x, x) }"""
+
+
+@pytest.mark.parametrize(
+    ("past", "dims", "state", "message"),
+    [
+        (
+            "1,8,4",
+            {},
+            "past",
+            r"'past' of shape \(1, 8, 4\) .* 'present' of shape \(1, T \+ 8, 4\)",
+        ),
+        ("1,8,4", {"T": 2}, "past", r"\(1, 8, 4\) .* 'present' of shape \(1, 10, 4\)"),
+        ("1,P,4", {"T": 2, "P": 3}, "past", r"\(1, 3, 4\) .* 'present' of shape \(1, 5, 4\)"),
+        (
+            "1,P,4",
+            {},
+            "past*",
+            r"'past_two' .* where 'P' is that of output 'present' of shape",
+        ),
+    ],
+)
+def test_states_that_never_fit(past: str, dims: dict[str, int], state: str, message: str) -> None:
+    unfit = onnx.parser.parse_model(UNFIT.replace("PAST", past))
+    with pytest.raises(BraidError, match=message) as refusal:
+        braid.compile(unfit, dims=dims, state={state: state.replace("past", "present")})
+    assert "leave the dim open along which the state grows" in str(refusal.value)
+    if dims:  # numbers tell a session, too
+        with pytest.raises(BraidError, match="can never take the value"):
+            braid.compile(unfit, dims=dims).session({"past": "present"})
+
+
+CROSS = """<ir_version: 9, opset_import: ["" : 18]> cross
+  (float[B,T,4] x, float[B,S,4] past_encoder, float[B,P,4] past)
+  => (float[B,S,4] present_encoder, float[B,N,4] present, float[B,T,4] y) {
+    present_encoder = Identity (past_encoder)  present = Concat <axis = 1> (past, x)
+    keys = Transpose <perm = [0, 2, 1]> (past_encoder)  s = MatMul (x, keys)
+    w = Softmax <axis = -1> (s)  y = MatMul (w, past_encoder) }"""
+
+
+def test_what_an_encoder_has_given_is_not_copied() -> None:
+    model = braid.compile(onnx.parser.parse_model(CROSS), state={"past*": "present*"})
+    encoder, x = floats(2, 5, 4), floats(2, 1, 4)
+    first = {"past_encoder": encoder, "past": floats(2, 3, 4)}
+    (_, _, wanted) = model(x=x, **first)
+    session = model.session(capacity=64)
+    session.reset(first)
+    place = session.state["past_encoder"].ctypes.data
+    forks = [session.fork() for _ in range(2)]
+    for own in (session, *forks, session):
+        np.testing.assert_array_equal(own(x), wanted)
+        assert own.state["past_encoder"].ctypes.data == place
+        np.testing.assert_array_equal(own.state["past_encoder"], encoder)
+    assert session.state["past"].shape[1] == 5 and forks[0].state["past"].shape[1] == 4
+    huge = braid.compile(onnx.parser.parse_model(CROSS), state={"past_*": "present_*"})
+    kept = huge.session(capacity=2**40)  # of which what stays takes nothing
+    kept.reset({"past_encoder": encoder})
+    np.testing.assert_allclose(kept(x=x, past=first["past"])[1], wanted, rtol=1e-5)
 
 
 def test_what_is_appended_to_is_not_copied() -> None:

@@ -516,7 +516,8 @@ BRAID_API braid_session_t *braid_session_fork(const braid_session_t *session);
 BRAID_API int braid_session_reset(braid_session_t *session);
 
 /* Sets the state of input `input` to a copy of `data`, row-major, with this shape and the dims of
- * the description. */
+ * the description. After `braid_session_create` or `braid_session_reset`, all states are set before
+ * a step, or none. */
 BRAID_API int braid_session_set_state(braid_session_t *session, int64_t input, const int64_t *shape,
                                       const void *data);
 
