@@ -235,6 +235,11 @@ def constant_value(file: ModelFile, value: ValueInfoProto, given: object) -> Arr
         )
     dtype = file.tensors.dtype(value.type.tensor_type.elem_type, value.name)
     found = _as_array(file, value.name, given)
+    if dtype == np.bool_ and found.dtype.kind in "iu" and not _holds(dtype, found):
+        raise BraidError(
+            f"the value of input '{value.name}' is {given!r:.200}, expected true, false, 1 or 0",
+            location=file.location,
+        )
     if found.dtype != dtype and (isinstance(given, np.ndarray) or not _holds(dtype, found)):
         raise BraidError(
             f"the value of input '{value.name}' has element type {found.dtype}, expected {dtype}",
@@ -274,7 +279,9 @@ def _as_array(file: ModelFile, name: str, given: object) -> Array:
 
 
 def _holds(dtype: "np.dtype[np.generic]", found: Array) -> bool:
-    """Return whether numbers without a type can have this one."""
+    """Return whether numbers without a type can have this one; 0 and 1 can be truth values."""
+    if dtype.kind == "b" and found.dtype.kind in "iu":
+        return bool(np.isin(found, (0, 1)).all())
     if found.dtype.kind == "b" or dtype.kind == "b":
         return found.dtype.kind == dtype.kind
     return found.dtype.kind in "iu" or dtype.kind not in "iu"

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 
 from braid.driver.sources.open_model import OpenModel, Sizes
+from braid.support.diagnostics import handle_diagnostics
 from braid.support.errors import BraidError
 
 _BATCH, _SEQUENCE, _SIDE = 1, 128, 224
@@ -14,11 +15,15 @@ _SECONDS = 2.0
 
 
 def valid_sizes(model: OpenModel) -> Sizes | None:
-    """Return sizes of the open dims at which the model can be imported, None if none is found."""
+    """Return sizes of the open dims at which the model can be imported, None if none is found.
+
+    What is said of sizes that are tried is not said of the model.
+    """
     end = time.monotonic() + _SECONDS
     for sizes in _candidates(model):
         try:
-            model.at(sizes, keep_open=True)
+            with handle_diagnostics(lambda _: None):
+                model.at(sizes, keep_open=True)
             return sizes
         except BraidError:
             if time.monotonic() > end:

@@ -1,5 +1,6 @@
 """The state of a model: said by the user, written on the module, and read for the manifest."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -41,7 +42,8 @@ def mark_state(module: ModuleOp, state: object) -> None:
     if decides_sizes(module):
         raise BraidError(
             "data decide sizes of the model, which then cannot append to a state in place",
-            hint=f"leave out {option_text('state')}, and give the state to Model.session",
+            hint=f"leave out {option_text('state')}, and give the state to Model.session"
+            + _fixing_hint(module),
         )
     if len(public_functions(module)) > 1:
         raise BraidError(
@@ -53,6 +55,15 @@ def mark_state(module: ModuleOp, state: object) -> None:
     found = matched_state(inputs, outputs, state)
     set_state(entry_of(module), {numbers[name]: output for name, output in found.items()})
     _check_extents(entry_of(module))
+
+
+def _fixing_hint(module: ModuleOp) -> str:
+    """Return how to fix the inputs that may choose between branches, as of merged decoders."""
+    inputs, _ = signature_of(module)
+    flags = [spec.name for spec in inputs if spec.dtype == "bool" and math.prod(spec.shape) == 1]
+    if not flags:
+        return ""
+    return f", or choose a branch with {option_text('constants', dict.fromkeys(flags, 1))}"
 
 
 def _check_extents(function: FuncOp) -> None:

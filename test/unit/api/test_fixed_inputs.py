@@ -178,7 +178,8 @@ def test_contradictions_are_errors(how: dict[str, Any], message: str) -> None:
     [
         (INT64, 1.5, "element type float64, expected int64"),
         (INT64, True, "element type bool, expected int64"),
-        (TensorProto.BOOL, 1, "element type int64, expected bool"),
+        (TensorProto.BOOL, 2, "is 2, expected true, false, 1 or 0"),
+        (TensorProto.BOOL, 1.0, "element type float64, expected bool"),
         (TensorProto.INT8, 300, "is 300, expected int8"),
     ],
 )
