@@ -34,6 +34,8 @@ _LEAST_SHARE = 0.02
 _LEAST_SPEEDUP = 1.15
 """Predictions of two kernels that are less than this apart do not say which is faster."""
 
+_OTHER_MODEL = "was it taken with another model, or with other fixed dims or bounds?"
+
 _RUN_SECONDS = 5e-6
 """The time of a run besides its kernels, about half of a call from Python of a model with one small
 kernel. So predictions below a few microseconds do not decide."""
@@ -80,11 +82,10 @@ class SelectVariantsPass(ModulePass):
             return
         self._check(function, counts)
         runs = sum(each.count for each in counts)
+        if runs == 0:
+            return
         frequent = [each for each in counts if each.count - each.error >= _LEAST_SHARE * runs]
-        tried = [
-            _Tried.of(ctx, op, dict(each.sizes), (each.count - each.error) / runs)
-            for each in frequent[:_MOST_TRIALS]
-        ]
+        tried = [self._tried(ctx, op, each, runs) for each in frequent[:_MOST_TRIALS]]
         faster = [each for each in tried if each.speedup >= _LEAST_SPEEDUP]
         budget = Budget(self.bytes, self.seconds)
         chosen = [faster[i] for i in choose_variants([e.variant for e in faster], budget)]
@@ -92,6 +93,18 @@ class SelectVariantsPass(ModulePass):
             entries = [sizes_attribute(each.sizes) for each in chosen]
             function.attributes[SPECIALIZE] = ArrayAttr(entries)
         self._remark(function, tried, faster, chosen)
+
+    def _tried(self, ctx: Context, module: ModuleOp, counted: SizeCount, runs: int) -> "_Tried":
+        """Return the result of a trial. Raises BraidError where the model is impossible there."""
+        share = (counted.count - counted.error) / runs
+        try:
+            return _Tried.of(ctx, module, dict(counted.sizes), share)
+        except BraidError as error:
+            raise BraidError(
+                f"the profile counts runs that the model refuses: {error.message}",
+                location=SourceLocation(self.file),
+                hint=_OTHER_MODEL,
+            ) from error
 
     def _check(self, function: FuncOp, counts: Sequence[SizeCount]) -> None:
         """Raise BraidError unless the function may have all of these sizes."""
@@ -103,15 +116,21 @@ class SelectVariantsPass(ModulePass):
                     raise BraidError(
                         f"the profile counts sizes of '{name}', which is no open dim of the model",
                         location=location,
-                        hint=f"was it taken with another model? Its open dims are: "
-                        f"{', '.join(sorted(used))}",
+                        hint=f"{_OTHER_MODEL} Its open dims are: {', '.join(sorted(used))}",
                     )
                 if not known.get(name, Assumed()).allows(size):
                     raise BraidError(
                         f"the profile has {name} = {size}, which the model does not allow",
                         location=location,
-                        hint="was it taken with another model, or with other bounds?",
+                        hint=_OTHER_MODEL,
                     )
+        missing = sorted(used - {name for name, _ in counts[0].sizes})
+        if missing:
+            raise BraidError(
+                f"the profile does not count sizes of '{missing[0]}', an open dim of the model",
+                location=location,
+                hint=_OTHER_MODEL,
+            )
 
     def _remark(
         self,

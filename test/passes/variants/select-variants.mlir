@@ -18,7 +18,7 @@
 // BUDGET:     remark: [select-variants] no code of its own: n = 8 ({{.*}}) exceeds the budget
 // BUDGET-NOT: braid.specialize
 // OTHER:      other.json: error: the profile counts sizes of 'm', which is no open dim of the model
-// OTHER:      hint: was it taken with another model? Its open dims are: n
+// OTHER:      hint: was it taken with another model, or with other fixed dims or bounds? Its open dims are: n
 // LARGE:      large.json: error: the profile has n = 65, which the model does not allow
 module attributes {braid.target = #braid.target<"host", {cpu = "cascadelake"}>} {
 func.func @main(%x: tensor<?x256xui8, #braid.sizes<["n"]>>, %w: tensor<256x256xi8>)

@@ -14,6 +14,8 @@ from braid.support.errors import BraidError
 
 INTEGERS = """<ir_version: 9, opset_import: ["" : 18]>
 g (uint8[n, 256] x, int8[256, 64] w) => (int32[n, 64] y) { y = MatMulInteger (x, w) }"""
+PAIRS = """<ir_version: 9, opset_import: ["" : 18]>
+g (float[n, 8] x, float[m, 8] z) => (float[n, 8] y) { y = Add (x, z) }"""
 COPIES = """<ir_version: 9, opset_import: ["" : 18]>
 g (float[n, 8] x) => (float[n, 8] y) { y = Relu (x) }"""
 RANDOM = np.random.default_rng(0)
@@ -75,8 +77,8 @@ def test_models_of_fixed_sizes_ignore_sizes(tmp_path: Path) -> None:
     ("sizes", "message"),
     [
         ([{"dims": {"m": 4}, "count": 9}], "'m', which is no open dim of the model"),
-        ([{"dims": {"n": 4}, "count": -9}], "not a profile: -9 is no whole number"),
-        ([{"dims": {"n": 1 << 62}, "count": 9}], "not a profile: .* is no whole number"),
+        ([{"dims": {"n": 4}, "count": -9}], "not a profile: -9 is not an integer"),
+        ([{"dims": {"n": 1 << 62}, "count": 9}], "not a profile: .* is not an integer"),
     ],
 )
 def test_profiles_of_other_models_are_refused(
@@ -84,3 +86,26 @@ def test_profiles_of_other_models_are_refused(
 ) -> None:
     with pytest.raises(BraidError, match=message):
         compiled(COPIES, profile_of(tmp_path / "p.json", sizes))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ({"n": 4}, "the profile does not count sizes of 'm', an open dim of the model"),
+        ({"n": 4, "m": 5}, "the profile counts runs that the model refuses: .* is impossible"),
+        (
+            {"n": 1 << 60, "m": 1 << 60},
+            "the profile counts runs that the model refuses: .* at most",
+        ),
+    ],
+)
+def test_sizes_that_the_model_refuses(tmp_path: Path, sizes: dict[str, int], message: str) -> None:
+    profile = profile_of(tmp_path / "p.json", [{"dims": sizes, "count": 9}])
+    with pytest.raises(BraidError, match=message) as refusal:
+        compiled(PAIRS, profile)
+    assert str(refusal.value).startswith(str(profile)) and "another model" in str(refusal.value)
+
+
+def test_sizes_that_never_ran_say_nothing(tmp_path: Path) -> None:
+    _, said = compiled(COPIES, profile_of(tmp_path / "p.json", [{"dims": {"n": 4}, "count": 0}]))
+    assert said == []
