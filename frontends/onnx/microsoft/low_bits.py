@@ -10,6 +10,7 @@ from braid.dialects.braid.base import element_type_of, extents_of, fits
 from braid.dialects.braid.dtypes import f32, from_numpy, i64, is_float
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.indexing import GatherOp
+from braid.dialects.braid.narrow_numbers import decoded
 from braid.dialects.braid.size_evaluation import fixed_shape
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import (
@@ -25,7 +26,6 @@ from braid.frontends.onnx.building.expressions import (
     swap_last,
     transpose,
 )
-from braid.frontends.onnx.building.narrow_types import decoded
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.opsets import MICROSOFT
 from braid.frontends.onnx.building.registry import importer

@@ -7,6 +7,7 @@ from xdsl.ir import Attribute, SSAValue
 from braid.dialects.braid.base import element_type_of, extents_of
 from braid.dialects.braid.dtypes import from_numpy, i1, is_float, is_stored_only
 from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.narrow_numbers import decoded, encoded
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import (
     apply,
@@ -16,7 +17,6 @@ from braid.frontends.onnx.building.expressions import (
     scalar,
     widened,
 )
-from braid.frontends.onnx.building.narrow_types import decoded, encoded
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import Importer, importer, registered_importer
 

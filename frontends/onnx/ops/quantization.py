@@ -10,6 +10,7 @@ from braid.dialects.braid.base import element_type_of, extents_of
 from braid.dialects.braid.dtypes import f32, from_numpy, is_float, is_stored_only, to_numpy
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.indexing import GatherOp
+from braid.dialects.braid.narrow_numbers import decoded, encoded
 from braid.dialects.braid.quantization import DequantizeOp, QuantizeOp, is_quantized
 from braid.dialects.braid.size_evaluation import fixed_shape
 from braid.dialects.braid.size_facts import may_equal
@@ -25,7 +26,6 @@ from braid.frontends.onnx.building.expressions import (
     scalar,
     with_rank,
 )
-from braid.frontends.onnx.building.narrow_types import decoded, encoded
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
 from braid.frontends.onnx.ops.convolution import convolve, with_channel_bias
