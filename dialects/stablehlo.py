@@ -25,8 +25,8 @@ optimization_barrier or outfeed pad partition_id popcnt power real real_dynamic_
 reduce_precision reduce_scatter reduce_window remainder replica_id reshape reverse rng
 rng_bit_generator round_nearest_afz round_nearest_even rsqrt scatter select select_and_scatter send
 set_dimension_size shift_left shift_right_arithmetic shift_right_logical sign sine slice sort sqrt
-subtract tan tanh transpose triangular_solve tuple unary_einsum uniform_dequantize
-uniform_quantize while xor
+subtract tan tanh torch_index_select transpose triangular_solve tuple unary_einsum
+uniform_dequantize uniform_quantize while xor
 """.split()  # noqa: SIM905  twenty lines as a list
 
 _CHLO_OPERATORS = """

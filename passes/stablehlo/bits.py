@@ -1,13 +1,17 @@
 """Ops of StableHLO on the bits of numbers."""
 
+from collections.abc import Callable
+from typing import cast
+
 import numpy as np
-from xdsl.dialects.builtin import IntegerType, Signedness
+from xdsl.dialects.builtin import FixedBitwidthType, IntegerType, Signedness
 from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.dtypes import bytes_of, i1, is_computed_integer, is_float, to_numpy
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.movement import ConcatOp
+from braid.passes.conversion.bit_counts import as_unsigned, count_ones, leading_zeros
 from braid.passes.stablehlo.node import StablehloNode, converter
 
 
@@ -64,97 +68,79 @@ def _shifted_right(t: StablehloNode, signedness: Signedness) -> SSAValue:
 def bitcast(t: StablehloNode) -> SSAValue:
     """Cast bits; a wider element consists of a last dim of narrower ones, the lowest bits first."""
     x, element_type = t.value(0), t.element_type
-    if i1 in (element_type, element_type_of(x)) and element_type != element_type_of(x):
-        t.unsupported("it casts between bools and numbers", hint="compare with 0, or convert")
-    wide, narrow = bytes_of(element_type), bytes_of(element_type_of(x))
-    if wide > narrow:
-        x = _packed(t, x, wide // narrow)
-    elif wide < narrow:
-        x = _unpacked(t, x, narrow // wide)
-    return t.emit(elementwise("bitcast", x, element_type=element_type))
+    given, wanted = _width(element_type_of(x)), _width(element_type)
+    if given == wanted and i1 not in (element_type, element_type_of(x)):
+        return t.emit(elementwise("bitcast", x, element_type=element_type))
+    words = _as_unsigned(t, x)
+    if wanted > given:
+        words = _packed(t, words, given, wanted)
+    elif wanted < given:
+        words = _unpacked(t, words, given, wanted)
+    if element_type == i1:
+        return t.apply("ne", words, t.scalar(0, words))
+    return t.emit(elementwise("bitcast", words, element_type=element_type))
 
 
-def _packed(t: StablehloNode, value: SSAValue, count: int) -> SSAValue:
-    """Return unsigned integers of which each has the bits of `count` elements of the last dim."""
-    *outer, extent = t.extents(value) or (1,)
-    if extent != count:
-        t.fail(f"the last dim has {extent} elements, of which one has {count}")
-    words = _as_unsigned(t, value)
-    width = 8 * bytes_of(element_type_of(words))
-    kind, packed = IntegerType(width * count, Signedness.UNSIGNED), None
-    for index in range(count):
+def _width(element_type: Attribute) -> int:
+    """Return the bits of a number, which may be fewer than it takes in memory."""
+    if isinstance(element_type, IntegerType):
+        return cast(IntegerType, element_type).width.data
+    return cast(FixedBitwidthType, element_type).bitwidth
+
+
+def _packed(t: StablehloNode, words: SSAValue, given: int, wanted: int) -> SSAValue:
+    """Return unsigned integers of which each has the bits of all elements of the last dim."""
+    *outer, extent = t.extents(words) or (1,)
+    if extent != wanted // given:
+        t.fail(f"the last dim has {extent} elements, of which one has {wanted // given}")
+    kind = IntegerType(max(wanted, 8), Signedness.UNSIGNED)
+    packed: SSAValue | None = None
+    for index in range(wanted // given):
         word = t.reshape(t.part(words, len(outer), index, 1), outer)
         wide = t.cast(word, kind)
-        placed = t.apply("shift_left", wide, t.scalar(width * index, wide)) if index else wide
+        placed = t.apply("shift_left", wide, t.scalar(given * index, wide)) if index else wide
         packed = placed if packed is None else t.apply("or", packed, placed)
     assert packed is not None, "a wider element has several"
     return packed
 
 
-def _unpacked(t: StablehloNode, value: SSAValue, count: int) -> SSAValue:
-    """Return unsigned integers of which a new last dim has the `count` of each element."""
-    extents, words = t.extents(value), _as_unsigned(t, value)
-    width = 8 * bytes_of(element_type_of(words)) // count
-    kind, mask = IntegerType(width, Signedness.UNSIGNED), t.scalar((1 << width) - 1, words)
+def _unpacked(t: StablehloNode, words: SSAValue, given: int, wanted: int) -> SSAValue:
+    """Return unsigned integers of which a new last dim has those in the bits of each element."""
+    extents = t.extents(words)
+    kind = IntegerType(max(wanted, 8), Signedness.UNSIGNED)
+    mask = t.scalar((1 << wanted) - 1, words)
     parts: list[SSAValue] = []
-    for index in range(count):
-        moved = t.apply("shift_right", words, t.scalar(width * index, words)) if index else words
+    for index in range(given // wanted):
+        moved = t.apply("shift_right", words, t.scalar(wanted * index, words)) if index else words
         part = t.cast(t.apply("and", moved, mask), kind)
         parts.append(t.reshape(part, [*extents, 1]))
     return t.emit(ConcatOp.get(parts, len(extents)))
 
 
 @converter("popcnt")
-def count_ones(t: StablehloNode) -> SSAValue:
-    """Count bits that are 1: in pairs, fours, bytes, then of all bytes (H. S. Warren, "Hacker's
-    Delight", 5-1).
-    """
-    element_type = _require_integers(t)
-    x = _as_unsigned(t, t.value(0))
-    return t.emit(elementwise("bitcast", _ones(t, x), element_type=element_type))
+def popcnt(t: StablehloNode) -> SSAValue:
+    """Count the bits that are 1."""
+    return _counted(t, count_ones)
 
 
 @converter("count_leading_zeros")
 def count_leading_zeros(t: StablehloNode) -> SSAValue:
-    """Count the bits before the first 1: those that are not 1 where it fills all after it."""
-    element_type = _require_integers(t)
-    bits, x = 8 * bytes_of(element_type), _as_unsigned(t, t.value(0))
-    distance = 1
-    while distance < bits:
-        x = t.apply("or", x, t.apply("shift_right", x, t.scalar(distance, x)))
-        distance *= 2
-    zeros = _ones(t, t.apply("not", x))
-    return t.emit(elementwise("bitcast", zeros, element_type=element_type))
+    """Count the bits before the first 1."""
+    return _counted(t, leading_zeros)
 
 
-def _require_integers(t: StablehloNode) -> Attribute:
+def _counted(t: StablehloNode, count: Callable[[StablehloNode, SSAValue], SSAValue]) -> SSAValue:
     element_type = element_type_of(t.value(0))
     if not is_computed_integer(element_type):
         t.fail(f"its operand is of {element_type}, expected integers")
-    return element_type
+    counts = count(t, _as_unsigned(t, t.value(0)))
+    return t.emit(elementwise("bitcast", counts, element_type=element_type))
 
 
 def _as_unsigned(t: StablehloNode, value: SSAValue) -> SSAValue:
-    bits = 8 * bytes_of(element_type_of(value))
-    kind = IntegerType(bits, Signedness.UNSIGNED)
-    return t.emit(elementwise("bitcast", value, element_type=kind))
-
-
-def _ones(t: StablehloNode, x: SSAValue) -> SSAValue:
-    """Return how many bits of unsigned integers are 1."""
-    bits = 8 * bytes_of(element_type_of(x))
-
-    def repeated(byte: int) -> SSAValue:
-        return t.scalar(int.from_bytes(bytes([byte]) * (bits // 8), "little"), x)
-
-    def shifted(value: SSAValue, distance: int) -> SSAValue:
-        return t.apply("shift_right", value, t.scalar(distance, x))
-
-    x = t.apply("sub", x, t.apply("and", shifted(x, 1), repeated(0x55)))
-    fours = t.apply("and", shifted(x, 2), repeated(0x33))
-    x = t.apply("add", t.apply("and", x, repeated(0x33)), fours)
-    x = t.apply("and", t.apply("add", x, shifted(x, 4)), repeated(0x0F))
-    return shifted(t.apply("mul", x, repeated(0x01)), bits - 8)
+    if t.is_bool(value):
+        return t.cast(value, IntegerType(8, Signedness.UNSIGNED))
+    return as_unsigned(t, value)
 
 
 _WIDTHS = {"bf16": (8, 7), "f16": (5, 10), "f32": (8, 23), "f64": (11, 52)}

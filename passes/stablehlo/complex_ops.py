@@ -209,6 +209,47 @@ def _power(t: ComplexNode) -> Part:
     )
 
 
+def _cube_root(t: ComplexNode) -> Part:
+    """Return the root whose angle is a third; that of 0 is 0."""
+    real, imaginary = _log(t, t.pair(0))
+    third = t.full(1 / 3, real)
+    return _exp(t, (t.do("multiply", real, third), t.do("multiply", imaginary, third)))
+
+
+def _angle(t: ComplexNode) -> Part:
+    """Return `-i · log((x + i y) / sqrt(x² + y²))` for operands y and x."""
+    (a, b), (c, d) = t.pair(0), t.pair(1)
+    left = t.do("add", _square(t, c, d), _square(t, a, b))
+    products = t.do("add", t.do("multiply", a, b), t.do("multiply", c, d))
+    size = _root(t, (left, t.do("multiply", t.full(2, left), products)))
+    turned = (t.do("subtract", c, b), t.do("add", d, a))
+    real, imaginary = _log(t, _quotient(t, turned, size))
+    return (imaginary, t.do("negate", real))
+
+
+def _square(t: ComplexNode, real: SSAValue, imaginary: SSAValue) -> SSAValue:
+    """Return the real part of the square."""
+    return t.do("multiply", t.do("subtract", real, imaginary), t.do("add", real, imaginary))
+
+
+def _larger(t: ComplexNode) -> Part:
+    return _first_of(t, "GT")
+
+
+def _smaller(t: ComplexNode) -> Part:
+    return _first_of(t, "LT")
+
+
+def _first_of(t: ComplexNode, direction: str) -> Pair:
+    """Return the operand whose real part, or imaginary part if those are equal, is further in this
+    direction.
+    """
+    (a, b), (c, d) = t.pair(0), t.pair(1)
+    by_imaginary = t.do("and", t.compare("EQ", a, c), t.compare(direction, b, d))
+    is_first = t.do("or", t.compare(direction, a, c), by_imaginary)
+    return (t.do("select", is_first, a, c), t.do("select", is_first, b, d))
+
+
 def _square_root(t: ComplexNode) -> Part:
     return _root(t, t.pair(0))
 
@@ -273,6 +314,8 @@ def _logistic(t: ComplexNode) -> Part:
 
 _FUNCTIONS: dict[str, Callable[[ComplexNode], Part]] = {
     "abs": _absolute,
+    "atan2": _angle,
+    "cbrt": _cube_root,
     "compare": _compare,
     "complex": _complex,
     "conj": _conjugate,
@@ -291,6 +334,8 @@ _FUNCTIONS: dict[str, Callable[[ComplexNode], Part]] = {
     "is_finite": _is_finite,
     "log": _logarithm,
     "logistic": _logistic,
+    "maximum": _larger,
+    "minimum": _smaller,
     "multiply": _bilinear,
     "power": _power,
     "rsqrt": _reciprocal_root,

@@ -11,6 +11,7 @@ from braid.dialects.braid.profile_keys import write_profile_keys
 from braid.dialects.braid.sizes import has_open_dims
 from braid.dialects.stablehlo import StablehloOp
 from braid.passes.sizes.infer_sizes import infer_sizes
+from braid.passes.stablehlo.narrow_operands import widen_narrow_numbers
 from braid.passes.stablehlo.node import CONVERTERS
 
 
@@ -41,6 +42,7 @@ class ConvertStablehloToBraidPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Convert every op of StableHLO in `op`, in place."""
         _drop_tuples(op)
+        widen_narrow_numbers([inner for inner in op.walk() if isinstance(inner, StablehloOp)])
         CONVERTERS.convert([inner for inner in op.walk() if isinstance(inner, StablehloOp)])
         if has_open_dims(op):
             infer_sizes(op)
@@ -56,6 +58,6 @@ def _drop_tuples(module: ModuleOp) -> None:
             place = index.value.data if isinstance(index, IntegerAttr) else -1
             if 0 <= place < len(owner.operands):
                 Rewriter.replace_op(op, [], [owner.operands[place]])
-    for op in [op for op in module.walk() if op.name == "stablehlo.tuple"]:
+    for op in reversed([op for op in module.walk() if op.name == "stablehlo.tuple"]):
         if not any(result.uses for result in op.results):
             Rewriter.erase_op(op)

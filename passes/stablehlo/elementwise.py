@@ -12,10 +12,12 @@ from braid.dialects.braid.dtypes import (
     f32,
     i1,
     is_float,
+    is_stored_only,
     is_unsigned,
     numpy_from_dense,
 )
 from braid.dialects.braid.movement import BroadcastOp, ReshapeOp
+from braid.dialects.braid.narrow_numbers import decoded, encoded
 from braid.passes.stablehlo.bits import in_total_order, is_negative
 from braid.passes.stablehlo.node import StablehloNode, converter
 from braid.passes.stablehlo.regions import Elements, region_of, returned_by
@@ -247,9 +249,11 @@ def is_negative_infinity(t: StablehloNode) -> SSAValue:
 @converter("convert")
 def convert(t: StablehloNode) -> SSAValue:
     """Convert elements: floats to integers by truncation, and anything to bools by comparing with
-    0.
+    0. Integers of 2 and 4 bits keep their low bits.
     """
-    x = t.value(0)
+    x = decoded(t, t.value(0))
+    if is_stored_only(t.element_type):
+        return encoded(t, x, t.element_type, saturate=False)
     if t.element_type == i1 and element_type_of(x) != i1:
         return t.apply("ne", x, t.scalar(0, x))
     return t.cast(x, t.element_type)

@@ -73,6 +73,14 @@ def dynamic_update_slice(t: StablehloNode) -> SSAValue:
     return t.apply("select", t.broadcast(covered, shape), update, value)
 
 
+@converter("torch_index_select")
+def torch_index_select(t: StablehloNode) -> SSAValue:
+    """Take the slices along `dim` that the indices say, in place of that dim."""
+    if t.integer("batch_dims"):
+        t.unsupported("it has batch dims", hint="use 'stablehlo.gather'")
+    return t.emit(GatherOp.get(t.value(0), t.value(1), t.integer("dim")))
+
+
 @converter("gather")
 def gather(t: StablehloNode) -> SSAValue:
     """Convert a gather of slices."""

@@ -6,8 +6,13 @@ from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.dtypes import i64, is_float, to_numpy
+from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.indexing import GatherOp
+from braid.passes.conversion.bit_counts import as_unsigned, leading_zeros
 from braid.passes.tosa.node import TosaNode, converter
+
+_BITS_BETWEEN = 7
+"""The bits of a 16-bit index between two entries of a table."""
 
 
 @converter("arithmetic_right_shift")
@@ -22,6 +27,20 @@ def arithmetic_right_shift(t: TosaNode) -> SSAValue:
     last = t.apply("and", t.apply("shift_right", x, before), one)
     rounded = t.apply("add", shifted, last)
     return t.apply("select", t.apply("gt", distance, zero), rounded, shifted)
+
+
+@converter("logical_right_shift")
+def logical_right_shift(t: TosaNode) -> SSAValue:
+    """Convert a shift that fills in zeros, whatever the sign."""
+    shifted = t.apply("shift_right", as_unsigned(t, t.value(0)), as_unsigned(t, t.value(1)))
+    return t.emit(elementwise("bitcast", shifted, element_type=t.element_type))
+
+
+@converter("clz")
+def count_leading_zeros(t: TosaNode) -> SSAValue:
+    """Count the bits before the first 1."""
+    zeros = leading_zeros(t, as_unsigned(t, t.value(0)))
+    return t.emit(elementwise("bitcast", zeros, element_type=t.element_type))
 
 
 @converter("negate")
@@ -87,11 +106,28 @@ def saturated(t: TosaNode, x: SSAValue, target: Attribute) -> SSAValue:
 
 @converter("table")
 def table(t: TosaNode) -> SSAValue:
-    """Return an entry for each of the 256 values of an 8-bit integer."""
+    """Return an entry for each of the 256 values of an 8-bit integer.
+
+    For 16-bit integers there are 513 entries, 128 values apart; what is between is interpolated,
+    with 7 more bits.
+    """
     x = t.value(0)
-    if to_numpy(element_type_of(x)) != np.int8:
-        t.unsupported(
-            "its table is interpolated, for 16-bit integers", hint="compute with floats instead"
-        )
     wide = t.cast(x, i64)
-    return t.emit(GatherOp.get(t.value(1), t.apply("add", wide, t.scalar(128, wide)), 0))
+    if to_numpy(element_type_of(x)) == np.int8:
+        return _entry(t, t.apply("add", wide, t.scalar(128, wide)))
+    if to_numpy(element_type_of(x)) != np.int16:
+        t.fail(f"its indices are {element_type_of(x)}, expected i8 or i16")
+    distance = t.scalar(_BITS_BETWEEN, wide)
+    first = t.apply("add", t.apply("shift_right", wide, distance), t.scalar(256, wide))
+    beyond = t.apply("and", wide, t.scalar((1 << _BITS_BETWEEN) - 1, wide))
+    low, high = (
+        t.cast(_entry(t, place), i64)
+        for place in (first, t.apply("add", first, t.scalar(1, first)))
+    )
+    slope = t.apply("mul", t.apply("sub", high, low), beyond)
+    found = t.apply("add", t.apply("shift_left", low, distance), slope)
+    return t.cast(found, t.element_type)
+
+
+def _entry(t: TosaNode, place: SSAValue) -> SSAValue:
+    return t.emit(GatherOp.get(t.value(1), place, 0))

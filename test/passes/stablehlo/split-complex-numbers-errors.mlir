@@ -18,8 +18,8 @@ func.func @result(%x: tensor<4xf32>) -> tensor<4xcomplex<f32>> {
 
 func.func @no_parts(%x: tensor<4xf32>) -> tensor<4xf32> {
   %z = "stablehlo.complex"(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xcomplex<f32>>
-  // expected-error @+1 {{'stablehlo.cbrt': it is applied to complex numbers}}
-  %w = "stablehlo.cbrt"(%z) : (tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>>
+  // expected-error @+1 {{'stablehlo.floor': it is applied to complex numbers}}
+  %w = "stablehlo.floor"(%z) : (tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>>
   %y = "stablehlo.real"(%w) : (tensor<4xcomplex<f32>>) -> tensor<4xf32>
   func.return %y : tensor<4xf32>
 }

@@ -54,6 +54,13 @@ OPS: dict[str, tuple[str, Callable[[Array, Array], Array]]] = {
     "multiply": (_binary("stablehlo.multiply"), np.multiply),
     "divide": (_binary("stablehlo.divide"), np.divide),
     "power": (_binary("stablehlo.power"), np.power),
+    "maximum": (_binary("stablehlo.maximum"), np.maximum),
+    "minimum": (_binary("stablehlo.minimum"), np.minimum),
+    "atan2": (
+        _binary("stablehlo.atan2"),
+        lambda z, w: -1j * np.log((w + 1j * z) / np.sqrt(w * w + z * z)),
+    ),
+    "cbrt": (_unary("stablehlo.cbrt"), lambda z, w: z ** (1 / 3)),
     "negate": (_unary("stablehlo.negate"), lambda z, w: -z),
     "conj": (_unary("chlo.conj"), lambda z, w: z.conj()),
     "exponential": (_unary("stablehlo.exponential"), lambda z, w: np.exp(z)),

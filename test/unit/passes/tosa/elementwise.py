@@ -93,6 +93,19 @@ CASES: dict[str, Case] = {
         "2x3xi32",
         lambda a, b: np.floor(a / 2.0**b + 0.5),
     ),
+    "logical_right_shift": Case(
+        "%y = tosa.logical_right_shift %a, %b "
+        ": (tensor<2x3xi32>, tensor<2x3xi32>) -> tensor<2x3xi32>",
+        "2x3xi32 2x3xi32",
+        "2x3xi32",
+        lambda a, b: (a.view(np.uint32) >> b.view(np.uint32)).view(np.int32),
+    ),
+    "clz": Case(
+        "%y = tosa.clz %a : (tensor<2x3xi32>) -> tensor<2x3xi32>",
+        "2x3xi32",
+        "2x3xi32",
+        lambda a: np.vectorize(lambda n: 32 - int(n).bit_length())(a.view(np.uint32)),
+    ),
     "negate": Case(
         "%y = tosa.negate %a, %three8, %z8 "
         ": (tensor<2x3xi8>, tensor<1xi8>, tensor<1xi8>) -> tensor<2x3xi8>",
