@@ -11,8 +11,17 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import AnyFloat, i1
 from xdsl.dialects.linalg import Linalg as XdslLinalg
 from xdsl.dialects.linalg import ops
-from xdsl.ir import Block, Dialect, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Dialect, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
+
+
+def _require(op: Any, types: Sequence[Attribute], *, is_own: bool) -> None:
+    """Raise VerifyException where upstream gives a named op another body than it gets here.
+
+    A text that is invalid here is read by upstream.
+    """
+    if not is_own:
+        raise VerifyException(f"'{op.name}' on {', '.join(map(str, types))} is upstream's")
 
 
 class PoolingNchwMaxOp(ops.PoolingNchwMaxOp):
@@ -22,6 +31,7 @@ class PoolingNchwMaxOp(ops.PoolingNchwMaxOp):
     def get_hidden_region(cls, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]) -> Region:
         """Return the maximum of the result and the element of the image."""
         types = cls.body_arg_types((*inputs, *outputs))
+        _require(cls, types, is_own=types[0] == types[-1] != i1)
         block = Block(arg_types=types)
         kind = arith.MaximumfOp if isinstance(types[-1], AnyFloat) else arith.MaxSIOp
         largest = kind(block.args[-1], block.args[0])
@@ -57,18 +67,14 @@ _ELEMENTWISE: tuple[type[Operation], ...] = (
 
 
 def _checked(op: type[Operation]) -> type[Operation]:
-    """Return the class of a named op that is invalid where upstream gives it another body.
-
-    A text that is invalid here is read by upstream.
-    """
+    """Return the class of a named op that is invalid where upstream gives it another body."""
 
     def get_hidden_region(
         cls: Any, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]
     ) -> Region:
         types = cls.body_arg_types((*inputs, *outputs))
         is_mixed = op in _ELEMENTWISE and len(set(types)) > 1
-        if is_mixed or (i1 in types and op in _SUMS):
-            raise VerifyException(f"'{cls.name}' on {', '.join(map(str, types))} is upstream's")
+        _require(cls, types, is_own=not is_mixed and not (i1 in types and op in _SUMS))
         return cast(Any, op).get_hidden_region(inputs, outputs)
 
     return type(op.__name__, (op,), {"get_hidden_region": classmethod(get_hidden_region)})

@@ -11,12 +11,19 @@ from dataclasses import dataclass
 _SPLIT = re.compile(r"^// -----.*$", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
 _FUNCTION = re.compile(r"func\.func (?:public |private )?@([\w$.]+)")
+_VISIBILITY = re.compile(r"func\.func (?:public |private )?@")
 _CHECK = re.compile(r"^\s*(?:stablehlo\.custom_call @)?check\.(?:expect_)?(\w+)", re.MULTILINE)
-_CONSTANT = re.compile(r"\butil\.unfoldable_constant\b")
+_CONSTANT = re.compile(r"\butil\.unfoldable_constant\b(?=([^\n]*complex<)?)")
 _BARRIER = re.compile(
     r"(%\w+) = (?:util\.optimization_barrier|flow\.tensor\.tie_shape) (%\w+) : [^\n]+"
 )
 """Ops of IREE that return their operand."""
+_CONSTANT_OF_ANY_SIZE = re.compile(
+    r"(%\w+) = flow\.tensor\.dynamic_constant (dense<[^>]*>) : (tensor<[^>]*>) -> (tensor<[^>]*>)"
+)
+"""An op of IREE that hides the sizes of a constant."""
+_TOLERANCE = re.compile(r"\s*\{tolerance = [^}]*\}$")
+_ALIAS = re.compile(r"^[#!]\w+ = .*$", re.MULTILINE)
 _VALUE = re.compile(r"%[\w$.]+(?:#\d+)?")
 _OPENING, _CLOSING = "([{<", ")]}>"
 _RETURN = re.compile(r"\b(?:func\.)?return\b[^\n]*")
@@ -71,8 +78,8 @@ def programs_in(name: str, text: str) -> Iterator[Program | tuple[str, str]]:
             except UnknownCheckError as error:
                 yield label, str(error)
                 continue
-            others = [functions[each].replace("func public", "func private") for each in called]
-            yield Program(label, "\n".join([main, *others]), checks)
+            others = [_VISIBILITY.sub("func.func private @", functions[each]) for each in called]
+            yield Program(label, "\n".join([*_ALIAS.findall(part), main, *others]), checks)
 
 
 def _functions(text: str) -> Iterator[tuple[str, str]]:
@@ -157,11 +164,19 @@ def _without_result(text: str) -> tuple[str, str]:
 
 def _of_no_vendor(function: str) -> str:
     """Return a function without the ops by which IREE keeps values from being folded."""
-    function = _CONSTANT.sub("arith.constant", function)
-    for match in list(_BARRIER.finditer(function)):
+    function = _CONSTANT.sub(_constant_op, function)
+    function = _CONSTANT_OF_ANY_SIZE.sub(
+        r"\1_known = arith.constant \2 : \3\n\1 = tensor.cast \1_known : \3 to \4", function
+    )
+    while (match := _BARRIER.search(function)) is not None:
         function = function.replace(match[0], "")
         function = re.sub(re.escape(match[1]) + r"\b", match[2], function)
     return function
+
+
+def _constant_op(match: re.Match[str]) -> str:
+    """Return the op of a constant, which of complex numbers is in no dialect of upstream's."""
+    return "stablehlo.constant" if match[1] else "arith.constant"
 
 
 def _without_checks(body: str) -> tuple[str, list[Check], list[tuple[str, str]]]:
@@ -197,10 +212,10 @@ def _sides(kind: str, statement: str, number: int) -> tuple[str, str, str, str]:
     """Return ops that make the expected value, the value, the expected one, and their type."""
     values = _VALUE.findall(statement)
     if kind in ("eq_const", "almost_eq_const") and values:
-        start = statement.index("dense")
+        start = statement.index("dense<")
         constant = statement[start : _end_of_statement(statement, start)].strip()
-        constant = _balanced(constant)
-        type = constant.rpartition(" : ")[2].strip()
+        constant = _TOLERANCE.sub("", _balanced(constant))
+        type = constant.rpartition(" :")[2].strip()
         name = f"%expected_{number}"
         return f"{name} = {_CONSTANT_OP} {constant}\n", values[0], name, type
     if kind in _OF_PAIRS and len(values) == 2:

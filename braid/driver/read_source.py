@@ -316,8 +316,10 @@ def _in_braid(context: Context, module: ModuleOp, fixed: Fixed) -> ModuleOp:
     dialects = {op_name(op).partition(".")[0] for op in module.walk()}
     converted = [_CONVERSIONS[name] for name in _CONVERSIONS if name in dialects]
     passes = list(dict.fromkeys(name for names in converted for name in names))
+    if passes:  # what a caller knows of sizes is needed in the functions that it calls
+        passes = ["inline", *passes]
     if has_open_dims(module):
-        passes = ["name-open-dims", *passes]
+        passes = [*passes[:1], "name-open-dims", *passes[1:]]
     for pipeline in passes:
         run_pipeline(context, module, pipeline, verify=False)
     fix_sizes(module, fixed)

@@ -18,6 +18,7 @@ from braid.dialects.braid.constants import IotaOp
 from braid.dialects.braid.dtypes import i64
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.reduction import ReduceOp, neutral_of
+from braid.passes.linalg.narrow_scalars import CASTS
 from braid.passes.linalg.node import UpstreamNode
 from braid.passes.linalg.scalars import SAME_OPS, Scalars, convert_scalar, number
 from braid.support.sizes.expression import Extent
@@ -214,7 +215,7 @@ class Nest:
         """Return the argument that `scalar` is converted from, with the conversions, else None."""
         casts: list[Operation] = []
         while isinstance(scalar.owner, Operation):
-            if op_name(scalar.owner) not in _CASTS:
+            if op_name(scalar.owner) not in CASTS:
                 return None
             casts.append(scalar.owner)
             scalar = scalar.owner.operands[0]
@@ -242,9 +243,6 @@ class Nest:
         if known is not None and known == neutral:
             return value
         return self.node.apply(kind, start, value)
-
-
-_CASTS = ("arith.extf", "arith.extsi", "arith.extui", "arith.sitofp", "arith.uitofp")
 
 
 def elementwise_results(own: Nest) -> list[SSAValue]:

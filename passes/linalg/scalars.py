@@ -6,19 +6,29 @@ from typing import Any, cast
 import numpy as np
 from xdsl.dialects.builtin import (
     FloatAttr,
-    IndexType,
     IntegerAttr,
-    IntegerType,
-    Signedness,
-    TensorType,
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from braid.analysis.structure.loop_nests import op_name
 from braid.dialects.braid.base import element_type_of
-from braid.dialects.braid.dtypes import i1, i64, to_numpy
-from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.dtypes import i1, to_numpy
+from braid.passes.linalg.narrow_scalars import (
+    SCALED,
+    UNSIGNED,
+    is_narrow,
+    narrow_scalar,
+    scaled,
+)
 from braid.passes.linalg.node import UpstreamNode
+from braid.passes.linalg.scalar_types import (
+    as_unsigned,
+    bits_as,
+    computed_type,
+    predicate_of,
+    result_element,
+    unsigned_of,
+)
 
 Operands = Sequence[SSAValue]
 Converter = Callable[[UpstreamNode, Operation, Operands], SSAValue]
@@ -74,13 +84,6 @@ SAME_OPS: Mapping[str, str] = {
 _ON_BOOLS = {"add": "xor", "sub": "xor", "mul": "and"}
 """Arithmetic of i1, which is modulo 2. As a signed integer, true is -1 and less than false."""
 
-_UNSIGNED = {
-    "arith.divui": "div",
-    "arith.remui": "rem",
-    "arith.maxui": "maximum",
-    "arith.minui": "minimum",
-    "arith.shrui": "shift_right",
-}
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "lt", "le", "gt", "ge")
 """Comparisons by the predicate of `arith.cmpi`; the last four are unsigned."""
 
@@ -153,24 +156,21 @@ def number(node: UpstreamNode, value: Attribute, rank: int) -> SSAValue:
     return node.constant(array.reshape([1] * rank))
 
 
-def computed_type(element_type: Attribute) -> Attribute:
-    """Return the type in which braid computes `element_type`; `index` is computed as i64."""
-    return i64 if isinstance(element_type, IndexType) else element_type
-
-
-def _element(value: SSAValue) -> Attribute:
-    """Return the element type of an op's result, which is a tensor or a scalar."""
-    type = value.type
-    return computed_type(cast(Any, type).element_type if isinstance(type, TensorType) else type)
-
-
 def convert_scalar(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
     """Return the result of `op` on tensors; raise NotConvertedError if it has no counterpart."""
+    if op_name(op) in SCALED:
+        return scaled(node, op, operands)
+    if is_narrow(op, operands):
+        return narrow_scalar(node, op, operands, _computed)
+    return _computed(node, op, operands)
+
+
+def _computed(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
     name = op_name(op)
     if name in SAME_OPS:
         return _same(node, SAME_OPS[name], operands)
-    if name in _UNSIGNED:
-        return _on_unsigned(node, _UNSIGNED[name], operands)
+    if name in UNSIGNED:
+        return _on_unsigned(node, UNSIGNED[name], operands)
     convert = _CONVERTERS.get(name)
     if convert is None:
         node.leave()
@@ -195,23 +195,7 @@ def _on_unsigned(node: UpstreamNode, name: str, operands: Operands) -> SSAValue:
             node.leave()
         return node.apply("or" if name == "maximum" else "and", *operands)
     given = [as_unsigned(node, value) for value in operands]
-    return _bits(node, node.apply(name, *given), element_type)
-
-
-def unsigned_of(element_type: Attribute) -> IntegerType:
-    """Return the unsigned type of the same width."""
-    return IntegerType(cast(IntegerType, element_type).width.data, Signedness.UNSIGNED)
-
-
-def as_unsigned(node: UpstreamNode, value: SSAValue) -> SSAValue:
-    """Return a bitcast of `value` to the unsigned type of the same width."""
-    return _bits(node, value, unsigned_of(element_type_of(value)))
-
-
-def _bits(node: UpstreamNode, value: SSAValue, element_type: Attribute) -> SSAValue:
-    if element_type_of(value) == element_type:
-        return value
-    return node.emit(elementwise("bitcast", value, element_type=element_type))
+    return bits_as(node, node.apply(name, *given), element_type)
 
 
 def _shift(name: str) -> Converter:
@@ -223,15 +207,8 @@ def _shift(name: str) -> Converter:
     return convert
 
 
-def _predicate(node: UpstreamNode, op: Operation) -> int:
-    value = op.properties.get("predicate", op.attributes.get("predicate"))
-    if not isinstance(value, IntegerAttr):
-        node.leave()
-    return cast(IntegerAttr[Any], value).value.data
-
-
 def _compare_integers(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
-    predicate = _predicate(node, op)
+    predicate = predicate_of(node, op)
     is_bool = element_type_of(operands[0]) == i1
     if predicate >= 6 and not is_bool:
         operands = [as_unsigned(node, value) for value in operands]
@@ -241,7 +218,7 @@ def _compare_integers(node: UpstreamNode, op: Operation, operands: Operands) -> 
 
 
 def _compare_floats(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
-    predicate = _predicate(node, op)
+    predicate = predicate_of(node, op)
     if predicate in _ORDERED:
         return node.apply(_ORDERED[predicate], *operands)
     if predicate in _NEGATED:
@@ -265,33 +242,33 @@ def _compare_floats(node: UpstreamNode, op: Operation, operands: Operands) -> SS
 
 def _cast(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
     """Convert by value; true becomes 1, or -1 by `arith.extsi` and `arith.sitofp`."""
-    source, target = element_type_of(operands[0]), _element(op.results[0])
+    source, target = element_type_of(operands[0]), result_element(op.results[0])
     name = op_name(op)
     if name in ("arith.extui", "arith.uitofp") and source != i1:
         operands = [as_unsigned(node, operands[0])]
         if name == "arith.extui":
-            return _bits(node, node.cast(operands[0], unsigned_of(target)), target)
+            return bits_as(node, node.cast(operands[0], unsigned_of(target)), target)
     if name in ("arith.extsi", "arith.sitofp") and source == i1:
         return node.apply("neg", node.cast(operands[0], target))
     return node.cast(operands[0], target)
 
 
 def _to_unsigned(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
-    target = _element(op.results[0])
+    target = result_element(op.results[0])
     if target == i1:
         node.leave()
-    return _bits(node, node.cast(operands[0], unsigned_of(target)), target)
+    return bits_as(node, node.cast(operands[0], unsigned_of(target)), target)
 
 
 def _to_signed(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
-    if _element(op.results[0]) == i1:
+    if result_element(op.results[0]) == i1:
         node.leave()
     return _cast(node, op, operands)
 
 
 def _truncate(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
     """Keep the low bits; for i1, test the lowest one."""
-    if _element(op.results[0]) != i1:
+    if result_element(op.results[0]) != i1:
         return _cast(node, op, operands)
     value = operands[0]
     return node.apply("ne", node.apply("and", value, node.scalar(1, value)), node.scalar(0, value))
@@ -300,20 +277,20 @@ def _truncate(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue
 def _same_index(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
     if op_name(op) == "arith.index_castui":
         return _cast_unsigned_index(node, op, operands)
-    if element_type_of(operands[0]) == i1 or _element(op.results[0]) == i1:
+    if element_type_of(operands[0]) == i1 or result_element(op.results[0]) == i1:
         node.leave()
-    return node.cast(operands[0], _element(op.results[0]))
+    return node.cast(operands[0], result_element(op.results[0]))
 
 
 def _cast_unsigned_index(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
-    target = _element(op.results[0])
+    target = result_element(op.results[0])
     if i1 in (element_type_of(operands[0]), target):
         node.leave()
-    return _bits(node, node.cast(as_unsigned(node, operands[0]), unsigned_of(target)), target)
+    return bits_as(node, node.cast(as_unsigned(node, operands[0]), unsigned_of(target)), target)
 
 
 def _bitcast(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
-    return _bits(node, operands[0], _element(op.results[0]))
+    return bits_as(node, operands[0], result_element(op.results[0]))
 
 
 def _number_of(larger: str) -> Converter:
@@ -361,5 +338,5 @@ _CONVERTERS: Mapping[str, Converter] = {
     "math.isfinite": _is_finite,
 }
 
-SCALAR_OPS = frozenset({*SAME_OPS, *_UNSIGNED, *_CONVERTERS})
+SCALAR_OPS = frozenset({*SAME_OPS, *UNSIGNED, *_CONVERTERS, *SCALED})
 """The names of the scalar ops that have a counterpart in braid."""

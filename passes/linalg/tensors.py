@@ -20,11 +20,12 @@ from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.movement import ConcatOp, SliceOp
 from braid.dialects.braid.normalization import SoftmaxOp
+from braid.dialects.braid.size_facts import may_be_at_most
 from braid.dialects.braid.sized_ops import pad_of, slice_of
 from braid.passes.linalg.node import UpstreamNode
 from braid.support.sizes.assumptions import Answer
 from braid.support.sizes.expression import Extent
-from braid.support.sizes.operators import product_of
+from braid.support.sizes.operators import ceildiv, product_of
 
 
 def _constant(t: UpstreamNode) -> SSAValue:
@@ -182,60 +183,62 @@ def _softmax(t: UpstreamNode) -> SSAValue:
     return t.emit(SoftmaxOp.get(t.value(0), cast(IntegerAttr[Any], dim).value.data))
 
 
-def _tiles(t: UpstreamNode, rank: int) -> tuple[list[int], list[int], list[int]]:
-    """Return the tiled dims, their tile sizes, and the permutation of the outer dims."""
-    dims, sizes = _integers(t, "inner_dims_pos"), _integers(t, "static_inner_tiles")
-    outer = _integers(t, "outer_dims_perm", ()) or list(range(rank))
-    is_valid = len(dims) == len(sizes) and all(n > 0 for n in sizes)  # dynamic ones are negative
-    if not is_valid or sorted(outer) != list(range(rank)) or len(set(dims)) < len(dims):
+def _tiles(t: UpstreamNode, rank: int) -> tuple[dict[int, Extent], list[int]]:
+    """Return the tile sizes by the dims that are tiled, and the permutation of the outer dims."""
+    dims, outer = _integers(t, "inner_dims_pos"), _integers(t, "outer_dims_perm", ())
+    count = _integers(t, "static_inner_tiles").count(DYNAMIC_INDEX)
+    (sizes,) = _mixed(t, ["static_inner_tiles"], len(t.op.operands) - count)
+    is_valid = len(dims) == len(sizes) and all(
+        t.assumptions.at_most(1, n) is Answer.YES for n in sizes
+    )
+    if not is_valid or len(set(dims)) < len(dims):
         t.leave()
-    return dims, sizes, outer
+    if sorted(outer or range(rank)) != list(range(rank)):
+        t.leave()
+    return dict(zip(dims, sizes, strict=True)), outer or list(range(rank))
 
 
 def _pack(t: UpstreamNode) -> SSAValue:
     """Pad to whole tiles, split each tiled dim in two, and move the inner dims last."""
-    value, result = t.value(0), _fixed(t, t.shape(t.op.results[0]))
-    shape = _fixed(t, t.shape(value))
+    value = t.value(0)
+    shape = t.shape(value)
     rank = len(shape)
-    dims, sizes, outer = _tiles(t, rank)
-    tile = dict(zip(dims, sizes, strict=True))
-    counts = [-(-n // tile.get(dim, 1)) for dim, n in enumerate(shape)]
+    tile, outer = _tiles(t, rank)
+    counts = [ceildiv(n, tile.get(dim, 1)) for dim, n in enumerate(shape)]
     high = [counts[dim] * tile.get(dim, 1) - n for dim, n in enumerate(shape)]
-    if any(high):
+    if any(n != 0 for n in high):
         number = t.number_in(t.value(2)) if len(t.op.operands) > 2 else None
         if number is None:
             t.leave()
-        value = t.pad(value, [0] * rank, high, number)
-    split: list[int] = []
+        value = t.emit(pad_of(value, [0] * rank, high, number))
+    split: list[Extent] = []
     place: dict[int, int] = {}
     for dim in range(rank):
         place[dim] = len(split)
         split += [counts[dim], tile[dim]] if dim in tile else [counts[dim]]
-    value = t.reshape(value, split)
-    order = [*(place[dim] for dim in outer), *(place[dim] + 1 for dim in dims)]
-    return t.reshape(t.transpose(value, order), result)
+    order = [*(place[dim] for dim in outer), *(place[dim] + 1 for dim in tile)]
+    return t.transpose(t.reshape(value, split), order)
 
 
 def _unpack(t: UpstreamNode) -> SSAValue:
     """Undo `_pack`: move the inner dims back, merge them, and cut off the padding."""
-    value, result = t.value(0), _fixed(t, t.shape(t.op.results[0]))
-    shape = _fixed(t, t.shape(value))
+    value, result = t.value(0), t.shape(t.value(1))
+    shape = t.shape(value)
     rank = len(result)
-    dims, sizes, outer = _tiles(t, rank)
-    tile = dict(zip(dims, sizes, strict=True))
-    if len(shape) != rank + len(dims):
+    tile, outer = _tiles(t, rank)
+    if len(shape) != rank + len(tile):
         t.leave()
     order: list[int] = []
-    padded: list[int] = []
+    padded: list[Extent] = []
     for dim in range(rank):
         order.append(outer.index(dim))
         padded.append(shape[outer.index(dim)] * tile.get(dim, 1))
         if dim in tile:
-            order.append(rank + dims.index(dim))
-    value = t.reshape(t.transpose(value, order), padded)
-    if any(n > own for n, own in zip(result, padded, strict=True)):
+            order.append(rank + list(tile).index(dim))
+    if not all(map(may_be_at_most, result, padded)):
         t.leave()
-    return t.pad(value, [0] * rank, [n - own for n, own in zip(result, padded, strict=True)])
+    merged = t.reshape(t.transpose(value, order), padded)
+    return merged if result == tuple(padded) else t.emit(slice_of(merged, [0] * rank, result))
 
 
 CONVERTERS: Mapping[str, Callable[[UpstreamNode], SSAValue]] = {

@@ -1,12 +1,14 @@
 """Reading `.mlir` text that is in the syntax of xDSL or of upstream MLIR."""
 
 import re
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.arith import Arith, ConstantOp
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, StringAttr, TensorType, UnregisteredOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Dialect, Operation
+from xdsl.irdl import IRDLOperation
 from xdsl.rewriter import Rewriter
 
 from braid.analysis.structure.verification import InvalidIRError, verify_module
@@ -53,7 +55,7 @@ def read_mlir(context: Context, text: str, file: str) -> ModuleOp:
     except (MLIRSyntaxError, InvalidIRError) as error:
         place = error.location or SourceLocation(file)
         try:
-            read = _read_by_upstream(text, file)
+            read = _read_by_upstream(text, file, error)
         except MLIRSyntaxError as other:
             if other.location is None or other.location.file != UPSTREAM_FILE:
                 raise
@@ -71,15 +73,17 @@ def read_mlir(context: Context, text: str, file: str) -> ModuleOp:
         return read
 
 
-def _read_by_upstream(text: str, file: str) -> ModuleOp | None:
+def _read_by_upstream(text: str, file: str, error: BraidError) -> ModuleOp | None:
+    """Return what upstream reads, None where it cannot, or knows no more than `error` says."""
     has_stablehlo = _STABLEHLO.search(text) is not None and has_bindings_of_stablehlo()
     # Exporters write functions for reuse; braid's models have a single one.
     request = Request(text, _pipeline(text) if has_stablehlo else "", stablehlo=has_stablehlo)
     try:
         printed = upstream_text(request)
-    except RejectedError as error:
-        if has_stablehlo:
-            raise _syntax_error(str(error), file) from error
+    except RejectedError as rejected:
+        found = _syntax_error(str(rejected), file)
+        if has_stablehlo or _is_about_same_op(found, error):
+            raise found from rejected
         return None
     except BraidError:
         return None
@@ -115,6 +119,13 @@ def _syntax_error(message: str, file: str) -> MLIRSyntaxError:
     return MLIRSyntaxError(match[3], location=SourceLocation(file, int(match[1]), int(match[2])))
 
 
+def _is_about_same_op(found: MLIRSyntaxError, error: BraidError) -> bool:
+    """Return whether upstream knows an op that xDSL does not, and says what is wrong with it."""
+    op = error.op if isinstance(error, MLIRSyntaxError) else ""
+    is_of_op = found.message.startswith((f"custom op '{op}'", f"'{op}' op"))
+    return bool(op) and is_of_op and "is unknown" not in found.message
+
+
 def _drop_default_visibility(module: ModuleOp) -> None:
     """Leave out what functions have for a visibility by default, as others do."""
     for op in module.ops:
@@ -145,10 +156,12 @@ def _register_scalars(module: ModuleOp) -> None:
         ):
             continue
         attributes = {key: value for key, value in op.attributes.items() if key != "op_name__"}
+        has = cast(type[IRDLOperation], op_type).get_irdl_definition().properties
+        attributes |= {key: value for key, value in op.properties.items() if key not in has}
         scalar = op_type.create(
             operands=list(op.operands),
             result_types=list(op.result_types),
-            properties=dict(op.properties),
+            properties={key: value for key, value in op.properties.items() if key in has},
             attributes=attributes,
             location=op.location,
         )

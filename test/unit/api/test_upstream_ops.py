@@ -102,6 +102,74 @@ def test_what_only_upstream_parses_is_compiled(tmp_path: Path) -> None:
     assert main(["explain", str(path)]) == 0
 
 
+PACKED = """
+func.func private @half(%n: index) -> index {
+  %two = arith.constant 2 : index
+  %h = arith.ceildivui %n, %two : index
+  return %h : index
+}
+func.func @main(%x: tensor<?x?xf32>) -> (tensor<?x?x3x2xf32>, tensor<?x?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %pad = arith.constant 7.0 : f32
+  %a = tensor.dim %x, %c0 : tensor<?x?xf32>
+  %b = tensor.dim %x, %c1 : tensor<?x?xf32>
+  %m = call @half(%a) : (index) -> index
+  %n = arith.ceildivui %b, %c3 : index
+  %e = tensor.empty(%n, %m) : tensor<?x?x3x2xf32>
+  %p = linalg.pack %x padding_value(%pad : f32) outer_dims_perm = [1, 0] inner_dims_pos = [1, 0]
+    inner_tiles = [3, 2] into %e : tensor<?x?xf32> -> tensor<?x?x3x2xf32>
+  %f = tensor.empty(%a, %b) : tensor<?x?xf32>
+  %y = linalg.unpack %p outer_dims_perm = [1, 0] inner_dims_pos = [1, 0] inner_tiles = [3, 2]
+    into %f : tensor<?x?x3x2xf32> -> tensor<?x?xf32>
+  return %p, %y : tensor<?x?x3x2xf32>, tensor<?x?xf32>
+}
+"""
+
+
+def test_tiles_of_open_sizes() -> None:
+    """A function of the module says how many there are."""
+    model = braid.compile(PACKED.encode(), jobs=1)
+    for rows, columns in ((4, 6), (5, 7), (1, 1), (8, 2)):
+        x = np.random.default_rng(0).standard_normal((rows, columns)).astype(np.float32)
+        high = (-rows % 2, -columns % 3)
+        padded = np.pad(x, ((0, high[0]), (0, high[1])), constant_values=7)
+        tiles = padded.reshape(-1, 2, padded.shape[1] // 3, 3).transpose(2, 0, 3, 1)
+        packed, back = model(x)
+        np.testing.assert_array_equal(packed, tiles)
+        np.testing.assert_array_equal(back, x)
+
+
+POOLED = """
+func.func @main(%x: tensor<1x2x5x5xi32>) -> tensor<1x2x2x2xi8> {
+  %w = tensor.empty() : tensor<2x2xi8>
+  %z = arith.constant -128 : i8
+  %e = tensor.empty() : tensor<1x2x2x2xi8>
+  %f = linalg.fill ins(%z : i8) outs(%e : tensor<1x2x2x2xi8>) -> tensor<1x2x2x2xi8>
+  %y = linalg.pooling_nchw_max {strides = dense<2> : tensor<2xi64>} ins(%x, %w :
+    tensor<1x2x5x5xi32>, tensor<2x2xi8>) outs(%f : tensor<1x2x2x2xi8>) -> tensor<1x2x2x2xi8>
+  return %y : tensor<1x2x2x2xi8>
+}
+"""
+
+
+def test_a_window_of_what_has_more_bits_than_its_largest() -> None:
+    """Elements are cut to the bits of the result before they are compared, as upstream does."""
+    x = np.random.default_rng(0).integers(-1000, 1000, (1, 2, 5, 5)).astype(np.int32)
+    cut = np.lib.stride_tricks.sliding_window_view(x.astype(np.int8), (2, 2), (2, 3))[
+        :, :, ::2, ::2
+    ]
+    for run in (braid.compile(POOLED.encode(), jobs=1), braid.interpret(POOLED.encode())):
+        np.testing.assert_array_equal(run(x), cut.max((-1, -2)))
+
+
+def test_upstream_says_what_is_wrong_with_an_op_of_its_own() -> None:
+    text = POOLED.replace("nchw_max", "nhwc_max_unsigned").replace("i32", "i1").replace("i8", "i1")
+    with pytest.raises(braid.BraidError, match="unsigned max not on uint"):
+        braid.compile(text.replace("constant -128", "constant 0").encode())
+
+
 def test_what_neither_parses_is_xdsls_error(tmp_path: Path) -> None:
     path = tmp_path / "wrong.mlir"
     for text, message in (
