@@ -128,6 +128,13 @@ class RngAlgorithmAttr(TextAttr):
 
 
 @irdl_attr_definition
+class RngDistributionAttr(TextAttr):
+    """`UNIFORM` or `NORMAL`: how the numbers of `rng` are distributed."""
+
+    name = "stablehlo.rng_distribution"
+
+
+@irdl_attr_definition
 class OutputOperandAliasAttr(TextAttr):
     """The attribute says that a result of a `custom_call` may share memory with an operand."""
 
@@ -180,6 +187,7 @@ _ATTRIBUTES: list[type[Attribute]] = [
     TransposeAttr,
     FftTypeAttr,
     RngAlgorithmAttr,
+    RngDistributionAttr,
     OutputOperandAliasAttr,
     TypeExtensionsAttr,
 ]

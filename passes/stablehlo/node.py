@@ -170,6 +170,7 @@ CONVERTERS = Converters(
         "movement",
         "products",
         "random_bits",
+        "random_numbers",
         "reduction",
         "scattering",
         "selection",

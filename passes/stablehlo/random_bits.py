@@ -58,7 +58,7 @@ def random_bits(t: StablehloNode) -> Sequence[SSAValue]:
     if algorithm == "THREE_FRY" and len(words) == 2:
         following, found = _threefry(t, words, shape, is_long=is_long)
     elif algorithm in ("DEFAULT", "PHILOX"):
-        following, found = _philox(t, words, shape, is_long=is_long)
+        following, found = philox(t, words, shape, is_long=is_long)
     else:
         t.fail(f"its algorithm is {algorithm}, and its state has type {state.type}")
     if element_type_of(found) != element_type:
@@ -106,7 +106,7 @@ def _threefry_words(
     return x, y
 
 
-def _philox(
+def philox(
     t: StablehloNode, state: Sequence[SSAValue], shape: Sequence[int], *, is_long: bool
 ) -> tuple[list[SSAValue], SSAValue]:
     """Return the next state and random numbers; four words share one counter.
