@@ -23,8 +23,9 @@ def from_jax(function: Callable[..., Any], *args: Any) -> bytes:
     `args` are arrays, or `jax.ShapeDtypeStruct` for shapes and types alone, in trees as the
     function takes them; `jax.export.symbolic_shape` makes dims that stay open. Inputs of the model
     are the leaves of `args` in the order of `jax.tree.leaves`, also those that the function does
-    not use, and its outputs are the leaves of what the function returns. It is exported for JAX's
-    CPU, of whose calls of LAPACK braid knows some.
+    not use, and its outputs are the leaves of what the function returns; a complex leaf is two, its
+    real and its imaginary parts. It is exported for JAX's CPU, of whose calls of LAPACK braid knows
+    some.
 
     Raises:
         BraidError: JAX is missing, or it cannot trace or export the function.

@@ -24,17 +24,28 @@ Pair = tuple[SSAValue, SSAValue]
 _OPS = {op.name: op for op in (*Stablehlo.operations, *Chlo.operations)}
 
 
+def has_parts(type: Attribute) -> bool:
+    """Return whether this is a type of tensors of complex numbers."""
+    return isinstance(type, TensorType) and isinstance(
+        cast(AnyTensor, type).element_type, ComplexType
+    )
+
+
 def is_complex(value: SSAValue) -> bool:
     """Return whether a value is a tensor of complex numbers."""
-    type: Attribute = value.type
-    return isinstance(type, TensorType) and isinstance(element_type_of(value), ComplexType)
+    return has_parts(value.type)
+
+
+def part_of(type: Attribute) -> AnyTensor:
+    """Return the type of the parts of complex numbers of a type."""
+    own = cast(AnyTensor, type)
+    element_type = cast("ComplexType[Any]", own.element_type).element_type
+    return TensorType(element_type, own.get_shape(), own.encoding)
 
 
 def part_type(value: SSAValue) -> AnyTensor:
-    """Return the type of the parts of complex numbers."""
-    type = cast(AnyTensor, value.type)
-    element_type = cast("ComplexType[Any]", type.element_type).element_type
-    return TensorType(element_type, type.get_shape(), type.encoding)
+    """Return the type of the parts of a value."""
+    return part_of(value.type)
 
 
 class ComplexNode(StablehloNode):

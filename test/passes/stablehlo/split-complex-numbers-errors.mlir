@@ -1,21 +1,5 @@
 // RUN: %braid-opt %s -p split-complex-numbers --split-input-file --verify-diagnostics
 
-// expected-error @+1 {{argument 0 of the function has type tensor<4xcomplex<f32>>, expected real numbers}}
-func.func @argument(%z: tensor<4xcomplex<f32>>) -> tensor<4xf32> {
-  %y = "stablehlo.real"(%z) : (tensor<4xcomplex<f32>>) -> tensor<4xf32>
-  func.return %y : tensor<4xf32>
-}
-
-// -----
-
-func.func @result(%x: tensor<4xf32>) -> tensor<4xcomplex<f32>> {
-  %z = "stablehlo.complex"(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xcomplex<f32>>
-  // expected-error @+1 {{result 0 of the function has type tensor<4xcomplex<f32>>, expected real numbers}}
-  func.return %z : tensor<4xcomplex<f32>>
-}
-
-// -----
-
 func.func @no_parts(%x: tensor<4xf32>) -> tensor<4xf32> {
   %z = "stablehlo.complex"(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xcomplex<f32>>
   // expected-error @+1 {{'stablehlo.floor': it is applied to complex numbers}}

@@ -67,3 +67,10 @@ func.func @spectrum(%x: tensor<4xf32>) -> tensor<3xf32> {
   %y = "stablehlo.real"(%z) : (tensor<3xcomplex<f32>>) -> tensor<3xf32>
   func.return %y : tensor<3xf32>
 }
+
+// CHECK: func.func @ports(%{{[^:]+}}: tensor<4xf32> {braid.name = "input0.real"}
+// CHECK-SAME: {braid.name = "input0.imag"}
+// CHECK-SAME: -> (tensor<4xf32> {braid.name = "output0.real"}, tensor<4xf32> {braid.name = "output0.imag"})
+func.func @ports(%z: tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>> {
+  func.return %z : tensor<4xcomplex<f32>>
+}

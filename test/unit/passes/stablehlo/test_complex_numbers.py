@@ -219,3 +219,23 @@ def test_angles_of_all_quadrants_and_zeros() -> None:
         np.testing.assert_array_equal(
             np.signbit(found[:8, :8]), np.signbit(np.arctan2(y, x)[:8, :8])
         )
+
+
+@pytest.mark.parametrize("extent", ["4", "?"])
+def test_arguments_and_results_are_pairs(extent: str) -> None:
+    """Each complex one is two, of one name; dims may be open."""
+    text = f"""func.func @main(%z: tensor<{extent}xcomplex<f64>>, %k: tensor<3xf32>,
+    %w: tensor<{extent}xcomplex<f64>>) -> (tensor<{extent}xcomplex<f64>>, tensor<3xf32>) {{
+  %y = stablehlo.divide %z, %w : tensor<{extent}xcomplex<f64>>
+  return %y, %k : tensor<{extent}xcomplex<f64>>, tensor<3xf32>
+}}""".encode()
+    random = np.random.default_rng(0)
+    z, w = (random.standard_normal(4) + 1j * random.standard_normal(4) for _ in range(2))
+    k = np.arange(3, dtype=np.float32)
+    for model in (braid.compile(text, jobs=1), braid.interpret(text)):
+        inputs, outputs = ([port.name for port in each] for each in (model.inputs, model.outputs))
+        assert inputs[:3] == ["input0.real", "input0.imag", "input1"]
+        assert outputs == ["output0.real", "output0.imag", "output1"]
+        real, imaginary, same = model(z.real, z.imag, k, w.real, w.imag)
+        np.testing.assert_allclose(real + 1j * imaginary, z / w, rtol=1e-12)
+        np.testing.assert_array_equal(same, k)
