@@ -22,7 +22,8 @@ _CONSTANT_OF_ANY_SIZE = re.compile(
     r"(%\w+) = flow\.tensor\.dynamic_constant (dense<[^>]*>) : (tensor<[^>]*>) -> (tensor<[^>]*>)"
 )
 """An op of IREE that hides the sizes of a constant."""
-_TOLERANCE = re.compile(r"\s*\{tolerance = [^}]*\}$")
+_TOLERANCE = re.compile(r"\btolerance = ([0-9.e+-]+)")
+_FIELDS = re.compile(r"\s*\{tolerance = [^}]*\}$")
 _ALIAS = re.compile(r"^[#!]\w+ = .*$", re.MULTILINE)
 _VALUE = re.compile(r"%[\w$.]+(?:#\d+)?")
 _OPENING, _CLOSING = "([{<", ")]}>"
@@ -46,6 +47,8 @@ class Check:
 
     is_exact: bool
     is_complex: bool
+    tolerance: float | None = None
+    """The tolerance that the test itself says."""
 
     @property
     def results(self) -> int:
@@ -190,7 +193,9 @@ def _without_checks(body: str) -> tuple[str, list[Check], list[tuple[str, str]]]
         made, value, expected, type = _sides(kind, statement, len(checks))
         kept += body[place : match.start()] + "\n" + made
         is_complex = "complex<" in type
-        checks.append(Check(kind in EXACT, is_complex))
+        said = _TOLERANCE.search(statement)
+        tolerance = None if said is None else float(said[1])
+        checks.append(Check(kind in EXACT, is_complex, tolerance))
         for side, which in ((value, "value"), (expected, "expected")):
             lines, parts = _parts(side, type, f"{which}{len(checks)}", is_complex)
             kept += lines
@@ -214,7 +219,7 @@ def _sides(kind: str, statement: str, number: int) -> tuple[str, str, str, str]:
     if kind in ("eq_const", "almost_eq_const") and values:
         start = statement.index("dense<")
         constant = statement[start : _end_of_statement(statement, start)].strip()
-        constant = _TOLERANCE.sub("", _balanced(constant))
+        constant = _FIELDS.sub("", _balanced(constant))
         type = constant.rpartition(" :")[2].strip()
         name = f"%expected_{number}"
         return f"{name} = {_CONSTANT_OP} {constant}\n", values[0], name, type

@@ -144,19 +144,21 @@ def _difference(checks: Sequence[Check], results: Sequence[Any]) -> str | None:
         own = [next(arrays) for _ in range(check.results)]
         half = len(own) // 2
         for value, expected in zip(own[:half], own[half:], strict=True):
-            if (error := _error(value, expected, check.is_exact)) is not None:
+            if (error := _error(value, expected, check)) is not None:
                 return f"check {number}: {error}"
     return None
 
 
-def _error(value: NDArray[Any], expected: NDArray[Any], is_exact: bool) -> str | None:
+def _error(value: NDArray[Any], expected: NDArray[Any], check: Check) -> str | None:
     if (value.shape, value.dtype) != (expected.shape, expected.dtype):
         return f"{value.dtype}{list(value.shape)}, expected {expected.dtype}{list(expected.shape)}"
-    is_exact = is_exact or value.dtype.kind in "iub"
+    is_exact = check.is_exact or value.dtype.kind in "iub"
     kind = str(value.dtype)
     value, expected = value.astype(np.float64), expected.astype(np.float64)
     finite = np.abs(expected[np.isfinite(expected)])
     bound = 0.0 if is_exact else _TOLERANCES.get(kind, 0.1) * max(1.0, finite.max(initial=0.0))
+    if check.tolerance is not None:
+        bound = check.tolerance * 1.001  # of which the decimals are rounded
     if np.allclose(value, expected, rtol=0, atol=bound, equal_nan=True):
         return None
     with np.errstate(invalid="ignore"):

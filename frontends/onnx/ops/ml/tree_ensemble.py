@@ -6,7 +6,7 @@ from xdsl.ir import SSAValue
 from braid.dialects.braid.base import element_type_of, extents_of
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.relayout import Array
-from braid.dialects.braid.size_evaluation import fixed_shape
+from braid.dialects.braid.size_evaluation import fixed
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import cast
 from braid.frontends.onnx.building.node import Node
@@ -29,7 +29,8 @@ def tree_ensemble(b: Builder, node: Node) -> SSAValue:
     targets = node.integer("n_targets")
     kind = _named(node, "post_transform", 0, POST_TRANSFORMS)
     how = _named(node, "aggregate_function", 1, _AGGREGATIONS)
-    forest = _forest(node, fixed_shape(x)[1], targets, to_numpy(element_type_of(x)))
+    features = fixed(extents_of(x)[1], "the features of a row")
+    forest = _forest(node, features, targets, to_numpy(element_type_of(x)))
     scores = tree_scores(b, node, x, forest, targets, COMBINES[how])
     nothing = np.zeros(0)
     found = aggregated(b, scores, how, len(forest.roots), nothing, kind)
