@@ -24,6 +24,7 @@ _CONSTANT_OF_ANY_SIZE = re.compile(
 """An op of IREE that hides the sizes of a constant."""
 _TOLERANCE = re.compile(r"\btolerance = ([0-9.e+-]+)")
 _FIELDS = re.compile(r"\s*\{tolerance = [^}]*\}$")
+_DRAWN = re.compile(r"\bstablehlo\.rng\b(?!_)")
 _ALIAS = re.compile(r"^[#!]\w+ = .*$", re.MULTILINE)
 _VALUE = re.compile(r"%[\w$.]+(?:#\d+)?")
 _OPENING, _CLOSING = "([{<", ")]}>"
@@ -146,6 +147,8 @@ def _as_main(name: str, text: str) -> tuple[str, tuple[Check, ...]]:
         raise UnknownCheckError("the function takes arguments, or has results with attributes")
     if "jax.result_info" in header or "->" in header:
         header, body = _without_result(text)
+    if _DRAWN.search(body):
+        raise UnknownCheckError("it draws numbers that StableHLO leaves to the implementation")
     if "interpreter." in body or "flow." in body:
         raise UnknownCheckError("it runs on several devices, or in IREE alone")
     body, checks, results = _without_checks(body)
