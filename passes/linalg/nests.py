@@ -15,11 +15,12 @@ from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 from braid.analysis.structure.loop_nests import TensorNest, op_name
 from braid.dialects.braid.base import element_type_of, tensor_type
 from braid.dialects.braid.constants import IotaOp
-from braid.dialects.braid.dtypes import i64
+from braid.dialects.braid.dtypes import bytes_of, i64
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.reduction import ReduceOp, neutral_of
-from braid.passes.linalg.narrow_scalars import CASTS
+from braid.passes.linalg.narrow_scalars import CASTS, UNSIGNED
 from braid.passes.linalg.node import UpstreamNode
+from braid.passes.linalg.scalar_types import as_unsigned, bits_as
 from braid.passes.linalg.scalars import SAME_OPS, Scalars, convert_scalar, number
 from braid.support.sizes.expression import Extent
 from braid.support.sizes.operators import product_of
@@ -47,6 +48,8 @@ class Combination:
 
     kind: str
     value: SSAValue
+    is_unsigned: bool = False
+    """True if the bits of integers are compared as unsigned numbers."""
 
 
 @dataclass(frozen=True)
@@ -190,16 +193,19 @@ class Nest:
         total = self.arguments[-1]
         assert last is not None
         op = last.operands[0].owner
-        kind = SAME_OPS.get(op_name(op)) if isinstance(op, Operation) else None
+        name = op_name(op) if isinstance(op, Operation) else ""
+        kind = SAME_OPS.get(name, UNSIGNED.get(name))
         if not isinstance(op, Operation) or kind not in _REDUCTIONS:
             self.node.leave()
         if not total.has_one_use() or total not in op.operands:
             self.node.leave()
         value = next((v for v in op.operands if v is not total), None)
         is_bool = str(total.type) == "i1"
+        if is_bool and name in UNSIGNED:
+            kind = "or" if kind == "maximum" else "and"
         if value is None or (is_bool and kind not in ("and", "or")):
             self.node.leave()
-        return Combination(kind, value)
+        return Combination(kind, value, name in UNSIGNED and not is_bool)
 
     def factors(self, combine: Combination) -> tuple[SSAValue, SSAValue] | None:
         """Return the two scalars whose products are summed, None for any other reduction."""
@@ -236,9 +242,18 @@ class Nest:
         return operands[argument.index], self.nest.maps[argument.index]
 
     def with_start(self, value: SSAValue, kind: str) -> SSAValue:
-        """Return a result in its own dims, combined with its initial value."""
+        """Return a result in its own dims, combined with its initial value.
+
+        A result in an unsigned type gets that of the initial value.
+        """
         start = self.nest.outputs[0]
         known = self.node.number_in(start)
+        element_type = element_type_of(start)
+        if element_type_of(value) != element_type:
+            neutral = neutral_of(kind, element_type_of(value))
+            if known is None or known % (1 << 8 * bytes_of(element_type)) != neutral:
+                value = self.node.apply(kind, as_unsigned(self.node, start), value)
+            return bits_as(self.node, value, element_type)
         neutral = neutral_of(kind, element_type_of(start))
         if known is not None and known == neutral:
             return value
@@ -321,6 +336,8 @@ def reduced(own: Nest, combine: Combination) -> SSAValue:
     """Return the reduction of the values that the body computes from the inputs."""
     scalars = own.scalars(len(own.nest.inputs))
     value = own.node.broadcast(scalars.computed(own.nest.body, combine.value), own.extents)
+    if combine.is_unsigned:
+        value = as_unsigned(own.node, value)
     y = own.node.emit(ReduceOp.get(value, combine.kind, own.reduced))
     kept = [[dim] for dim in sorted(own.result_dims)]
     return own.with_start(in_result_dims(own, y, kept), combine.kind)

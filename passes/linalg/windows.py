@@ -18,7 +18,8 @@ from braid.dialects.braid.dtypes import is_float
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.size_facts import may_be_at_most
 from braid.dialects.braid.sized_ops import slice_of
-from braid.passes.linalg.nests import Nest, Window, in_result_dims
+from braid.passes.linalg.nests import Combination, Nest, Window, in_result_dims
+from braid.passes.linalg.scalar_types import as_unsigned
 from braid.support.sizes.expression import Extent
 from braid.support.sizes.operators import product_of
 
@@ -34,7 +35,7 @@ def convert_windows(own: Nest) -> SSAValue:
     source = own.source(combine.value)
     if source is None or combine.kind not in _POOLS:
         own.node.leave()
-    return own.with_start(_pooling(own, combine.kind, *source), combine.kind)
+    return own.with_start(_pooling(own, combine, *source), combine.kind)
 
 
 def _places(own: Nest, argument: BlockArgument) -> list[Window | int | None]:
@@ -167,7 +168,10 @@ def _convolution(own: Nest, left: SSAValue, right: SSAValue) -> SSAValue:
     return in_result_dims(own, y, [batch, [*groups, *features], *places])
 
 
-def _pooling(own: Nest, kind: str, argument: BlockArgument, casts: Sequence[Operation]) -> SSAValue:
+def _pooling(
+    own: Nest, combine: Combination, argument: BlockArgument, casts: Sequence[Operation]
+) -> SSAValue:
+    kind = combine.kind
     value, _ = own.operand(argument)
     if not isinstance(value.type, TensorType):
         own.node.leave()
@@ -179,7 +183,10 @@ def _pooling(own: Nest, kind: str, argument: BlockArgument, casts: Sequence[Oper
         own.node.leave()
     if not set(plain) <= set(own.result_dims):
         own.node.leave()
-    x = _image(own, own.converted(argument, casts), places, plain)
+    x = own.converted(argument, casts)
+    if combine.is_unsigned:
+        x = as_unsigned(own.node, x)
+    x = _image(own, x, places, plain)
     x = _merged(own, x, [[], plain], len(windows))
     zeros = [0] * len(windows)
     pool = PoolOp.get(

@@ -164,6 +164,29 @@ def test_a_window_of_what_has_more_bits_than_its_largest() -> None:
         np.testing.assert_array_equal(run(x), cut.max((-1, -2)))
 
 
+@pytest.mark.parametrize(("kind", "start"), [("max", 0), ("max", 100), ("min", -1), ("min", 7)])
+def test_unsigned_windows_of_open_sizes(kind: str, start: int) -> None:
+    """Bytes are compared as unsigned numbers, in the type of the result, from any start on."""
+    text = f"""func.func @main(%x: tensor<?x5x5x2xi8>) -> tensor<?x2x2x2xi32> {{
+  %w = tensor.empty() : tensor<2x2xi8>
+  %zero = arith.constant 0 : index
+  %n = tensor.dim %x, %zero : tensor<?x5x5x2xi8>
+  %z = arith.constant {start} : i32
+  %e = tensor.empty(%n) : tensor<?x2x2x2xi32>
+  %f = linalg.fill ins(%z : i32) outs(%e : tensor<?x2x2x2xi32>) -> tensor<?x2x2x2xi32>
+  %y = linalg.pooling_nhwc_{kind}_unsigned {{strides = dense<2> : tensor<2xi64>}} ins(%x, %w :
+    tensor<?x5x5x2xi8>, tensor<2x2xi8>) outs(%f : tensor<?x2x2x2xi32>) -> tensor<?x2x2x2xi32>
+  return %y : tensor<?x2x2x2xi32>
+}}"""
+    x = np.random.default_rng(0).integers(-128, 128, (3, 5, 5, 2)).astype(np.int8)
+    bytes_ = x.view(np.uint8).astype(np.uint32)
+    windows = np.lib.stride_tricks.sliding_window_view(bytes_, (2, 2), (1, 2))[:, ::2, ::2]
+    largest = np.maximum if kind == "max" else np.minimum
+    expected = largest.reduce(windows, axis=(-1, -2), initial=np.uint32(start % 2**32))
+    got = braid.compile(text.encode(), jobs=1)(x)
+    np.testing.assert_array_equal(got.view(np.uint32), expected)
+
+
 def test_upstream_says_what_is_wrong_with_an_op_of_its_own() -> None:
     text = POOLED.replace("nchw_max", "nhwc_max_unsigned").replace("i32", "i1").replace("i8", "i1")
     with pytest.raises(braid.BraidError, match="unsigned max not on uint"):
