@@ -136,3 +136,38 @@ def test_a_state_of_three_counts_on_in_its_last_word() -> None:
 def test_what_is_refused(type: str, state: str, message: str) -> None:
     with pytest.raises(braid.BraidError, match=message):
         braid.compile(text_of("PHILOX", "4", type, state).encode())
+
+
+def test_a_loop_carries_its_state() -> None:
+    """JAX draws so in a loop: each iteration has other bits, of the state after the last one."""
+    pair = "tensor<2xui64>, tensor<4xui32>"
+    draw = """stablehlo.rng_bit_generator %s, algorithm = THREE_FRY
+    : (tensor<2xui64>) -> (tensor<2xui64>, tensor<4xui32>)"""
+    loop = f"""func.func @main(%k: tensor<2xui64>, %n: tensor<i32>) -> ({pair}) {{
+  %z = stablehlo.constant dense<0> : tensor<i32>
+  %o = stablehlo.constant dense<1> : tensor<i32>
+  %a = stablehlo.constant dense<0> : tensor<4xui32>
+  %r:4 = stablehlo.while(%i = %z, %s = %k, %sum = %a, %m = %n)
+    : tensor<i32>, {pair}, tensor<i32>
+  cond {{
+    %c = stablehlo.compare LT, %i, %m : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  }} do {{
+    %t, %b = {draw}
+    %j = stablehlo.add %i, %o : tensor<i32>
+    %x = stablehlo.xor %sum, %b : tensor<4xui32>
+    stablehlo.return %j, %t, %x, %m : tensor<i32>, {pair}, tensor<i32>
+  }}
+  return %r#1, %r#2 : {pair}
+}}"""
+    once = f"func.func @main(%s: tensor<2xui64>) -> ({pair}) {{\n  %t, %b = {draw}\n"
+    once += f"  return %t, %b : {pair}\n}}"
+    model, step = (braid.compile(text.encode(), jobs=1) for text in (loop, once))
+    key = np.array([5, 7], np.uint64)
+    state, bits = key, np.zeros(4, np.uint32)
+    for count in range(4):
+        found = model(key, np.array(count, np.int32))
+        np.testing.assert_array_equal(found[0], state)
+        np.testing.assert_array_equal(found[1], bits)
+        state, more = step(state)
+        bits = bits ^ more
