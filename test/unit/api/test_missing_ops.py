@@ -30,7 +30,7 @@ def test_all_are_counted(tmp_path: Path, dialect: str, first: str, nearest: str)
     error = refusal(
         tmp_path,
         f'%a = "{dialect}.{first}"(%x)',
-        f'%b = "{dialect}.custom"(%a)' if dialect != "stablehlo" else '%b = "stablehlo.rng"(%a)',
+        f'%b = "{dialect}.custom"(%a)' if dialect != "stablehlo" else '%b = "stablehlo.recv"(%a)',
         '%y = "tosa.abs"(%b)',
     )
     assert isinstance(error, UnsupportedNodesError)
@@ -56,12 +56,12 @@ def test_what_depends_on_a_refused_op_is_not_blamed(tmp_path: Path) -> None:
         tmp_path,
         '%a = "stablehlo.all_to_all"(%x)',
         '%b = "stablehlo.reverse"(%a) <{dimensions = array<i64: 0>}>',
-        '%c = "stablehlo.rng"(%x)',
+        '%c = "stablehlo.recv"(%x)',
         '%y = "stablehlo.abs"(%b)',
         type="tensor<?x4xf32>",
     )
     assert isinstance(error, UnsupportedNodesError)
-    assert [op for op, _ in error.found] == ["stablehlo.all_to_all", "stablehlo.rng"]
+    assert [op for op, _ in error.found] == ["stablehlo.all_to_all", "stablehlo.recv"]
 
 
 def test_element_types_of_upstream_ops(tmp_path: Path) -> None:

@@ -114,9 +114,9 @@ def test_errors_name_the_op_and_its_place() -> None:
     with pytest.raises(braid.BraidError, match=r"wrong.mlir:2:2: .*custom op 'stablehlo.no'"):
         read_mlir(context, "func.func @f() {\n stablehlo.no\n return\n}", "wrong.mlir")
     unknown = (
-        '%y = "stablehlo.torch_index_select"(%a: tensor<4xf32>, %b: tensor<2xi32>) '
-        "<{batch_dims = 0 : i64, dim = 0 : i64}> : (tensor<4xf32>, tensor<2xi32>) -> tensor<2xf32>"
+        '%y = "stablehlo.collective_broadcast"(%a: tensor<4xf32>) '
+        "<{replica_groups = dense<[[0]]> : tensor<1x1xi64>}> : (tensor<4xf32>) -> tensor<4xf32>"
     )
-    nothing = r"unknown.mlir:2:6: .*the op stablehlo.torch_index_select is not supported"
+    nothing = r"unknown.mlir:2:6: .*the op stablehlo.collective_broadcast is not supported"
     with pytest.raises(braid.BraidError, match=nothing):
         read_mlir(context, module_of(unknown), "unknown.mlir")
