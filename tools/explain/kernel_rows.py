@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from braid.targets.costs.cost import Source
 from braid.tools.explain.model_names import joined
 
 
@@ -86,7 +87,8 @@ class KernelRow:
     `ops` are the stable names of all its ops, `model_ops` the names in the model, and `computes`
     the kinds of its ops. `kind` is the most expensive kind, of the model's op `main` (empty without
     a name in the model). `predicted` are the seconds of its `runs` in one run of the model, without
-    the time of its starts, which is `starts`.
+    the time of its starts, which is `starts`. `placed` says why it runs on its device; it is empty
+    where that is not known, or the target has no other.
     """
 
     id: int
@@ -112,6 +114,7 @@ class KernelRow:
     is_recomputed: bool = False
     main: str = ""
     searched: Searched | None = None
+    placed: str = ""
 
     @property
     def name(self) -> str:
@@ -125,8 +128,14 @@ class KernelRow:
 
     @property
     def roofline_share(self) -> float | None:
-        """Return the roofline's share of its time; None if either is unknown or the time is 0."""
-        return None if self.roofline is None or not self.time else self.roofline.seconds / self.time
+        """Return the roofline's share of its time; None if either is unknown or the time is 0.
+
+        A prediction that is the roofline itself says nothing of how near a kernel comes to it.
+        """
+        is_roofline = self.measured is None and self.source == str(Source.ROOFLINE)
+        if self.roofline is None or not self.time or is_roofline:
+            return None
+        return self.roofline.seconds / self.time
 
     @property
     def wasted(self) -> float:

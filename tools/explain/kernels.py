@@ -51,6 +51,8 @@ class KernelTable:
     """The number of runs of the model that `profile` covers, None where it does not say."""
     counted_runs: int = 0
     """The number of runs in which the hardware counted."""
+    placed: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Why ops run where they do, by their names."""
     tuned: Mapping[str, TunedKernel] = field(default_factory=load_tuned)
     """The records of searches, by the keys of kernels."""
 
@@ -110,6 +112,7 @@ class KernelTable:
             is_recomputed,
             next(iter(model_ops(names_of(main_op(op)), self.names)), ""),
             searched,
+            "; ".join(dict.fromkeys(self.placed[n] for n in names_of(op) if n in self.placed)),
         )
 
     def _candidates(

@@ -22,6 +22,7 @@ from braid.tools.explain.views import Block, MemoryPlan, MemoryView, Table
 ARENA = "arena"
 CALL = "func.call"
 """The label of ops that have no name."""
+RETURN, LAST = "func.return", "the end of a run"
 RECOMPUTE_PASS = "select-rematerialization"
 
 
@@ -49,7 +50,7 @@ class PlannedMemory:
     def drawn(self) -> MemoryPlan:
         """Return the arena over time."""
         live = [each for each in self.timeline.tensors if each.tensor.space == ARENA]
-        steps = self.timeline.steps
+        steps = tuple(LAST if step == RETURN else step for step in self.timeline.steps)
         peak = fullest_step([(each.first, each.last, each.tensor.bytes) for each in live])
         blocks = tuple(
             Block(

@@ -6,13 +6,13 @@ once while somebody waits: what has more is cut into pieces, in the order of the
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import accumulate, groupby
 from math import ceil, sqrt
+
+from braid.tools.explain.repeated_blocks import LEAST_TIMES, longest_stretch
 
 MOST = 100
 """Parts of a group."""
-_REPEATED = 3
-"""From how many equal neighbours on they are one block."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class _Tree:
 
 def model_graph(nodes: Sequence[GraphNode], edges: Iterable[tuple[int, int]]) -> ModelGraph:
     """Return the graph with its groups."""
-    root = _Tree("")
+    root, edges = _Tree(""), tuple(edges)
     known: dict[tuple[str, ...], _Tree] = {(): root}
     for number, node in enumerate(nodes):
         for depth in range(len(node.path)):
@@ -74,11 +74,12 @@ def model_graph(nodes: Sequence[GraphNode], edges: Iterable[tuple[int, int]]) ->
         known[node.path].parts.append(number)
     _simplify(root)
     _join_repeated(root, nodes)
+    _fold(root, nodes, edges)
     _cut(root, nodes)
     groups: list[GraphGroup] = []
     group_of = [0] * len(nodes)
     _number(root, -1, groups, group_of)
-    return ModelGraph(tuple(nodes), tuple(edges), tuple(groups), tuple(group_of))
+    return ModelGraph(tuple(nodes), edges, tuple(groups), tuple(group_of))
 
 
 def _number(tree: _Tree, parent: int, groups: list[GraphGroup], group_of: list[int]) -> None:
@@ -112,7 +113,7 @@ def _join_repeated(tree: _Tree, nodes: Sequence[GraphNode]) -> None:
     for _, run in groupby(tree.parts, lambda part: _signature(part, nodes)):
         parts = list(run)
         groups = [part for part in parts if isinstance(part, _Tree)]
-        if len(groups) < _REPEATED or len(groups) < len(parts):
+        if len(groups) < LEAST_TIMES or len(groups) < len(parts):
             joined += parts
         elif len(groups) == len(tree.parts):
             tree.kind, tree.times = "repeated", len(groups)
@@ -136,6 +137,56 @@ def _kinds(part: "_Tree | int", nodes: Sequence[GraphNode]) -> Iterator[object]:
         return
     for inner in part.parts:
         yield from _kinds(inner, nodes)
+
+
+def _fold(tree: _Tree, nodes: Sequence[GraphNode], edges: Sequence[tuple[int, int]]) -> None:
+    """Put blocks that repeat into groups where names say nothing, and there is too much to show."""
+    for part in tree.parts:
+        if isinstance(part, _Tree):
+            _fold(part, nodes, edges)
+    if len(tree.parts) <= MOST:
+        return
+    keys = [tuple(_kinds(part, nodes)) for part in tree.parts]
+    tree.parts = _folded(tree.parts, keys, _crossings(tree, edges), nodes)
+
+
+def _folded(
+    parts: "list[_Tree | int]",
+    keys: Sequence[tuple[object, ...]],
+    crossings: Sequence[int],
+    nodes: Sequence[GraphNode],
+) -> "list[_Tree | int]":
+    found = longest_stretch(keys, crossings)
+    if found is None:
+        return parts
+    begin, period, end = found.begin, found.period, found.end
+    blocks = [parts[at : at + period] for at in range(begin, end, period)]
+    inner: list[_Tree | int] = [_Tree(_span(block, nodes), "piece", block) for block in blocks]
+    label = _span(parts[begin:end], nodes)
+    return [
+        *_folded(parts[:begin], keys[:begin], crossings[:begin], nodes),
+        _Tree(label, "repeated", inner, found.times),
+        *_folded(parts[end:], keys[end:], crossings[end:], nodes),
+    ]
+
+
+def _crossings(tree: _Tree, edges: Iterable[tuple[int, int]]) -> list[int]:
+    """Return the number of edges between the parts before each part, and from it on."""
+    place = {node: at for at, part in enumerate(tree.parts) for node in _numbers(part)}
+    change = [0] * (len(tree.parts) + 1)
+    for source, target in edges:
+        if source in place and target in place:
+            change[min(place[source], place[target]) + 1] += 1
+            change[max(place[source], place[target]) + 1] -= 1
+    return list(accumulate(change))[:-1]
+
+
+def _numbers(part: "_Tree | int") -> Iterator[int]:
+    if isinstance(part, int):
+        yield part
+        return
+    for inner in part.parts:
+        yield from _numbers(inner)
 
 
 def _cut(tree: _Tree, nodes: Sequence[GraphNode]) -> None:

@@ -158,7 +158,7 @@ def measured_timeline(spans: Sequence[Span], rows: Sequence[KernelRow]) -> Timel
         bars.append(Bar(lanes.index(span.place), begin, end, label, colour))
     busy = sum(span.end - span.begin for span in spans if span.place == spans[0].place)
     summary = (
-        f"One run as it was traced, the median of several: kernels take {format_seconds(busy)} of "
+        f"One run as it was traced, the fastest of several: kernels take {format_seconds(busy)} of "
         f"{format_seconds(max(span.end for span in spans))} on {spans[0].place}. Gaps are what is "
         "between kernels."
     )

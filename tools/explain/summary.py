@@ -9,6 +9,7 @@ from braid.tools.explain.quantities import format_seconds
 BETWEEN = "between kernels"
 """The kind of what is left of the time: starting kernels, and all that the host does."""
 TRANSFERS = "transfers"
+_ONE_PERCENT = 0.01
 _LIMITS = {"memory": "memory bandwidth", "compute": "arithmetic"}
 
 
@@ -72,7 +73,7 @@ def times_of(
         _kinds(rows, between, moved),
         sum(row.time for row in rows if row.is_reorder),
         sum(row.time for row in rows if row.is_recomputed),
-        bottleneck(rows, seconds, between),
+        bottleneck(rows, seconds, between, moved),
     )
 
 
@@ -87,29 +88,44 @@ def _kinds(rows: Sequence[KernelRow], between: float, moved: float) -> tuple[Kin
     return tuple(sorted(kinds, key=lambda kind: -kind.seconds))
 
 
-def bottleneck(rows: Sequence[KernelRow], seconds: float, between: float = 0.0) -> str:
+def bottleneck(
+    rows: Sequence[KernelRow], seconds: float, between: float = 0.0, moved: float = 0.0
+) -> str:
     """Return what takes most of the time, and what limits it, in a sentence or two."""
     if not rows or seconds <= 0:
         return "Nothing takes time."
     row = max(rows, key=lambda each: each.time)
-    text = _of_many(rows, row, seconds, between)
+    text = _of_many(rows, row, seconds, between, moved)
     known = "takes" if row.measured is not None else "is predicted to take"
     text += f"{row.name} on {row.device} {known} {format_seconds(row.time)}"
-    text += f", {row.time / seconds:.0%} of one run"
+    text += f", {_percent(row.time / seconds)} of one run"
     share = row.roofline_share
-    if share is None or row.roofline is None:
+    if row.roofline is None:
         return f"{text}; nothing is known of its roofline."
     limit = _LIMITS.get(row.roofline.limit, f"'{row.roofline.limit}'")
-    text += f", at {share:.0%} of its roofline, which {limit} sets"
+    if share is None:
+        return f"{text}, which is what {limit} takes at the least: nothing else predicts it."
+    text += f", at {_percent(share)} of its roofline, which {limit} sets"
+    if share > 1:
+        text += " (its operands are in caches, or it computes less than plain loops do)"
     most = max(rows, key=lambda each: each.wasted)
-    if most.wasted > 0.01 * seconds:
+    if most.wasted > _ONE_PERCENT * seconds:
         whose = "it" if most is row else most.name
         text += f". The roofline leaves most to gain in {whose}: {format_seconds(most.wasted)}"
     return f"{text}."
 
 
-def _of_many(rows: Sequence[KernelRow], longest: KernelRow, seconds: float, between: float) -> str:
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share >= _ONE_PERCENT else f"{share:.1%}"
+
+
+def _of_many(
+    rows: Sequence[KernelRow], longest: KernelRow, seconds: float, between: float, moved: float
+) -> str:
     """Return a sentence on what takes more than any single kernel that counts, else nothing."""
+    if moved > max(longest.time, between, 0.1 * seconds):
+        part = _percent(moved / seconds)
+        return f"Transfers between devices are predicted to take {part} of one run. Of kernels, "
     if between > longest.time and between > 0.1 * seconds:
         return (
             f"Starting {len(rows)} kernels, and what the host does between them, takes "

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from braid.passes.layout.layout_report import layout_report
 from braid.passes.layout.select_layouts import SelectLayoutsPass
 from braid.passes.outlining.outline_kernels import OutlineKernelsPass
 from braid.passes.partition.apply_clusters import ApplyClustersPass
-from braid.passes.partition.assign_devices import Strategy
+from braid.passes.partition.assign_devices import AssignDevicesPass, Strategy
 from braid.passes.partition.host_ops import HostOps
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.layout_costs import LayoutCosts
@@ -41,6 +41,7 @@ from braid.tools.explain.kernels import KernelTable, free_ops
 from braid.tools.explain.layout_view import LayoutExplanation
 from braid.tools.explain.memory_view import MemoryExplanation, PlannedMemory
 from braid.tools.explain.model_graph import GraphNode
+from braid.tools.explain.placement import Placement
 from braid.tools.explain.sizes_view import sizes_view
 from braid.tools.explain.views import SizesView
 
@@ -101,8 +102,9 @@ def walk_through(
 
     """
     target, began = target_of(module), time.perf_counter()
-    placed = with_partition(graph_passes(target), partition, pin, target)
-    passes = with_profile(placed, profile)
+    chosen = with_partition(graph_passes(target), partition, pin, target)
+    passes = with_profile(chosen, profile)
+    assigned = _position(passes, AssignDevicesPass) + 1
     decides = _position(passes, SelectLayoutsPass)
     clusters = _position(passes, ApplyClustersPass)
     outlines = _position(passes, OutlineKernelsPass)
@@ -110,17 +112,20 @@ def walk_through(
     watchers = () if history is None else (history,)
     run = partial(run_pipeline, context, module, verify=False, instrumentation=watchers)
     nodes, edges = function_graph(_main(module)) if whole else ((), ())
+    placement = Placement.of(module, target, partition, pin)
     op_names = {name for op in module.walk() for name in names_of(op)} if likely else set[str]()
     if history is not None:
         history.begin(module)
     with collect_remarks() as remarks:
-        run(passes[:decides])
+        run(passes[:assigned])
+        placed = placement.reasons(module) if whole else dict[str, str]()
+        run(passes[assigned:decides])
         layouts = _layouts(module, ExecutionCounts.of(module))
         run(passes[decides:clusters])
         devices = _devices(module, target)
         run(passes[clusters:outlines])
         names = {node.name for node in nodes}
-        kernels = _rows(module, target, layouts, names, profile) if whole else ()
+        kernels = _rows(module, target, layouts, names, profile, placed) if whole else ()
         free = tuple(free_ops(module)) if whole else ()
         sizes = sizes_view(module, target, likely, op_names) if likely else None
         run_pipeline(context, module, passes[outlines:], verify=False)
@@ -150,7 +155,7 @@ def decided_rows(
     run_pipeline(context, module, passes[:decides], verify=False)
     layouts = _layouts(module, ExecutionCounts.of(module))
     run_pipeline(context, module, passes[decides:outlines], verify=False)
-    return _rows(module, target_of(module), layouts, names, None)
+    return _rows(module, target_of(module), layouts, names, None, {})
 
 
 def _position(passes: Sequence[ModulePass], kind: type[ModulePass]) -> int:
@@ -163,14 +168,16 @@ def _rows(
     layouts: LayoutExplanation,
     names: set[str],
     profile: Path | None,
+    placed: Mapping[str, str],
 ) -> tuple[KernelRow, ...]:
     """Return the kernels; a profile of another tool is part of their predictions."""
     record = None if profile is None else own_record(profile)
-    if record is None:
-        return KernelTable(target, layouts.report, names).rows(module)
-    runs = None if record.runs is None else record.runs.count
-    counted = record.counted.runs
-    return KernelTable(target, layouts.report, names, record.ops, runs, counted).rows(module)
+    table = KernelTable(target, layouts.report, names, placed=placed)
+    if record is not None:
+        runs = None if record.runs is None else record.runs.count
+        counted = record.counted.runs
+        table = replace(table, profile=record.ops, model_runs=runs, counted_runs=counted)
+    return table.rows(module)
 
 
 def _devices(module: ModuleOp, target: Target) -> DeviceExplanation | None:

@@ -48,6 +48,23 @@ def test_clusters_transfers_and_the_trace(model: Path, tmp_path: Path, capsys) -
     assert "npu:0" in page.read_text()
 
 
+def test_each_kernel_says_why_it_runs_there(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "named.mlir"
+    text = TEXT.replace("matmul %x, %x :", 'matmul %x, %x {braid.name = "a"} :')
+    place = '{braid.name = "c", braid.device = "cpu:0"}'
+    path.write_text(text.replace("matmul %b, %b :", f"matmul %b, %b {place} :"))
+    options = ["--target", "npu-small", "--pin", "b=cpu:0", "--json"]
+    assert main(["explain", str(path), *options]) == 0
+    page = json.loads(capsys.readouterr().out)["result"]["page"]
+    why = {name: kernel for kernel in page["kernels"] for name in kernel["ops"]}
+    assert why["a"]["device"] == "npu:0" and "'npu' is 1, 'cpu' is" in why["a"]["placed"]
+    assert "pinned there by 'b=cpu:0'" in why["b"]["placed"]
+    assert "the model says so (braid.device)" in why["c"]["placed"]
+    assert main(["explain", str(path), *options[-1:], "--target", "host"]) == 0
+    page = json.loads(capsys.readouterr().out)["result"]["page"]
+    assert [kernel["placed"] for kernel in page["kernels"]] == [""] * len(page["kernels"])
+
+
 def test_devices_in_turn_and_measured_times(tmp_path: Path, capsys, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     path = tmp_path / "split.mlir"

@@ -153,7 +153,19 @@ def test_the_bottleneck() -> None:
     many = [row(n, 1e-6) for n in range(100)]
     assert bottleneck(many, 3e-4, 2e-4).startswith("Starting 100 kernels")
     assert bottleneck(many, 1e-4, 0.0).startswith("100 kernels of matmul take 100%")
+    assert bottleneck([row(0, 1.0)], 9.0, 1.0, 7.0).startswith("Transfers between devices")
+    cached = [row(0, 8.0, roofline=Roofline(16.0, "memory", {}, 1, 1))]
+    assert "at 200% of its roofline" in bottleneck(cached, 8.0)
+    assert "operands are in caches" in bottleneck(cached, 8.0)
     assert bottleneck([], 0.0) == "Nothing takes time."
+
+
+def test_a_roofline_that_predicts_is_not_reached() -> None:
+    predicted = row(0, 8.0, source="roofline")
+    assert predicted.roofline_share is None
+    assert "what memory bandwidth takes at the least" in bottleneck([predicted], 8.0)
+    measured = replace(predicted, measured=Measured(16.0, None, None, None, 5))
+    assert measured.roofline_share == pytest.approx(0.25)
 
 
 def test_reasons() -> None:

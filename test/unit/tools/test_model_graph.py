@@ -7,6 +7,7 @@ import pytest
 from braid.tools.explain.graph_view import module_paths
 from braid.tools.explain.model_graph import MOST, GraphNode, ModelGraph, model_graph
 from braid.tools.explain.model_names import joined, model_op, model_ops
+from braid.tools.explain.repeated_blocks import Stretch, longest_stretch
 
 
 def graph_of(*names: str) -> ModelGraph:
@@ -44,6 +45,29 @@ def test_equal_layers_are_one_block() -> None:
 def test_unlike_layers_are_not() -> None:
     graph = graph_of("x", "l.0/mul", "l.0/add", "l.1/mul", "l.1/add", "l.2/mul", "l.2/exp")
     assert all(group.times == 1 for group in graph.groups)
+
+
+def test_blocks_repeat_whatever_their_names() -> None:
+    # Names of an exporter, behind two ops and before one: only the second op of a layer reads two.
+    kinds = ["x", "mul", *["norm", "matmul", "add", "tanh", "add"] * 30, "head"]
+    nodes = [GraphNode(f"val_{n}", kind, "f32", ()) for n, kind in enumerate(kinds)]
+    chain = [(n, n + 1) for n in range(len(kinds) - 1)]
+    around = [(n - 1, n + 2) for n, kind in enumerate(kinds) if kind == "norm"]
+    within = [(n, n + 4) for n, kind in enumerate(kinds) if kind == "norm"]
+    graph = model_graph(nodes, [*chain, *around, *within])
+    (repeated,) = (group for group in graph.groups if group.kind == "repeated")
+    assert (repeated.label, repeated.times) == ("val_2 … val_151", 30)
+    blocks = [n for n, g in enumerate(graph.groups) if g.parent == graph.groups.index(repeated)]
+    assert [graph.group_of.count(block) for block in blocks] == [5] * 30
+    assert graph.groups[blocks[1]].label == "val_7 … val_11"
+
+
+def test_a_block_begins_where_least_goes_across() -> None:
+    # Four repeats and three ops of a fifth: the layers begin one op after the first that repeats.
+    keys = list("dabcdabcdabcdabcda")
+    crossings = [1 if key == "a" else 3 for key in keys]
+    assert longest_stretch(keys, crossings) == Stretch(1, 4, 4)
+    assert longest_stretch("abcdefghijkl", [1] * 12) is None
 
 
 @pytest.mark.parametrize("count", [MOST, MOST + 1, 5000, MOST * MOST + 1])

@@ -10,7 +10,7 @@ export class Colours {
   constructor(page) {
     this.kernels = page.kernels;
     this.nodes = page.graph.nodes;
-    this.most = Math.max(...this.kernels.map((kernel) => kernel.share), 1e-12);
+    this.most = 1e-12;
     this.way = "time";
     this.known = {};
     // The time of a kernel counts once, at the first op that it computes.
@@ -31,6 +31,12 @@ export class Colours {
     }
   }
 
+  // Shades are of the most expensive box of those that are drawn, which consist of these ops.
+  begin(boxes) {
+    this.most = Math.max(...boxes.map((nodes) => this.partOf(nodes)), 1e-12);
+    this.known.time = undefined;
+  }
+
   // The colour of what consists of these ops; empty where nothing is known of them.
   of(nodes) {
     // A list of nodes is always the same one for a group: what was found is kept.
@@ -42,13 +48,16 @@ export class Colours {
   find(nodes) {
     const kernels = [...new Set(nodes.flatMap((node) => this.nodes[node].kernels))];
     if (!kernels.length) return "";
-    if (this.way === "time") {
-      const part = nodes.length > 1 ? this.shareOf(nodes)
-        : Math.max(...kernels.map((id) => this.kernels[id].share));
-      return this.shade(part / (nodes.length > 1 ? Math.max(this.most, part) : this.most));
-    }
+    if (this.way === "time") return this.shade(this.partOf(nodes) / this.most);
     const keys = new Set(kernels.map((id) => keyOf(this.kernels[id], this.way)));
     return keys.size === 1 ? colourOf(this.keys[this.way].get([...keys][0])) : "var(--line)";
+  }
+
+  // An op has the time of its kernels, which others may share; a group that of kernels begun in it.
+  partOf(nodes) {
+    if (nodes.length > 1) return this.shareOf(nodes);
+    return Math.max(0, ...nodes.flatMap((node) => this.nodes[node].kernels)
+      .map((id) => this.kernels[id].share));
   }
 
   shareOf(nodes) {
@@ -60,16 +69,29 @@ export class Colours {
     return `var(--heat-${level})`;
   }
 
+  get title() {
+    return { time: "Share of one run:", device: "Device:", layout: "Layout of the result:" }[this.way];
+  }
+
   legend() {
     if (this.way === "time") {
       return Array.from({ length: SHADES }, (_, level) => {
-        const from = this.most * (level / SHADES) ** 2;
-        return [`var(--heat-${level})`, `from ${share(from, from && from < 0.01 ? 3 : 1)} of one run`];
+        const [from, to] = [level, level + 1].map((at) => this.most * (at / SHADES) ** 2);
+        return [`var(--heat-${level})`, `${percent(from, this.most)} – ${share(to, decimals(this.most))}`];
       });
     }
     const found = [...this.keys[this.way]].map(([key, number]) => [colourOf(number), key]);
     return [...found, ["var(--line)", "several"]];
   }
+}
+
+// As many decimals as tell the smallest steps up to a share apart.
+function decimals(most) {
+  return most < 0.001 ? 4 : most < 0.01 ? 3 : most < 0.1 ? 2 : 1;
+}
+
+function percent(value, most) {
+  return value ? (100 * value).toFixed(decimals(most)) : "0";
 }
 
 function keyOf(kernel, way) {

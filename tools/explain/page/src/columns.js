@@ -9,7 +9,7 @@ const DISTURBED = 1.5;
 
 export const COLUMNS = [
   { id: "name", title: "Kernel", value: (k) => k.name, cell: nameCell, text: (k) => k.name },
-  { id: "device", title: "Where", value: (k) => k.device, cell: (k) => k.device },
+  { id: "device", title: "Where", value: (k) => k.device, cell: (k) => k.device, hint: "why it runs there is in the row, which opens by a click" },
   { id: "predicted", title: "Predicted", value: (k) => k.predicted, numeric: true,
     cell: (k) => seconds(k.predicted) },
   { id: "measured", title: "Measured", value: (k) => k.measured?.seconds ?? -1, numeric: true,
@@ -21,7 +21,7 @@ export const COLUMNS = [
   { id: "wasted", title: "Wasted", value: (k) => k.wasted, numeric: true,
     hint: "time that the roofline leaves", cell: (k) => seconds(k.wasted) },
   { id: "decided", title: "Decided", value: decidedText, cell: decidedCell, text: decidedText },
-  { id: "reason", title: "Because", value: (k) => k.reason, cell: (k) => k.reason },
+  { id: "reason", title: "Because", value: (k) => k.reason, cell: reasonCell, text: reasonText },
   { id: "next", title: "Next best", value: (k) => k.next_best?.extra ?? Infinity,
     cell: nextCell, text: nextText },
 ];
@@ -32,7 +32,12 @@ export function textOf(column, kernel) {
 
 function nameCell(kernel) {
   const made = computes(kernel.computes);
-  return html("span", {}, html("b", {}, kernel.name), html("small", {}, made));
+  return html("span", {}, html("b", {}, ...breakable(kernel.name)), html("small", {}, made));
+}
+
+// Lines may end after a module of a name.
+function breakable(name) {
+  return name.split(/(?<=\/)/).flatMap((part) => [part, html("wbr")]);
 }
 
 // Many ops by their kinds, with how often each stands.
@@ -72,12 +77,15 @@ function measuredCell(kernel) {
 }
 
 function rooflineText(kernel) {
-  if (kernel.roofline_share === null) return "–";
+  if (kernel.roofline_share === null) return kernel.roofline?.limit ?? "–";
   return `${share(kernel.roofline_share, 0)} ${kernel.roofline.limit}`;
 }
 
 function rooflineCell(kernel) {
-  if (kernel.roofline_share === null) return "–";
+  if (kernel.roofline_share === null) {
+    return html("span", { className: "soft", title: "Nothing else predicts its time" }, "–",
+      kernel.roofline ? html("small", {}, kernel.roofline.limit) : null);
+  }
   const above = kernel.roofline_share > 1
     ? "Above the roofline: fewer operations than the plain loops have, or operands in caches" : "";
   const bar = meter(Math.min(kernel.roofline_share, 1), share(kernel.roofline_share, 0),
@@ -103,6 +111,16 @@ function decidedCell(kernel) {
   const source = `cost by ${kernel.source}`;
   return html("span", { className: "decided" }, html("code", {}, layouts(kernel.layouts)),
     html("small", {}, [kernel.family, kernel.schedule, source].filter(Boolean).join(" · ")));
+}
+
+function reasonText(kernel) {
+  return kernel.placed ? `${kernel.reason}; on ${kernel.device}: ${kernel.placed}` : kernel.reason;
+}
+
+// On a target of several devices, why here is as much of a decision as how.
+function reasonCell(kernel) {
+  if (!kernel.placed) return kernel.reason;
+  return html("span", {}, kernel.reason, html("small", {}, `on ${kernel.device}: ${kernel.placed}`));
 }
 
 export function nextText(kernel) {

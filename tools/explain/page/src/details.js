@@ -22,6 +22,7 @@ function facts(kernel, summary) {
   const found = [
     ["Ops", kernel.ops.join(", ")],
     ["Results", kernel.results.join(", ")],
+    ["Where", kernel.placed ? `${kernel.device}: ${kernel.placed}` : kernel.device],
     ["Because", kernel.reason],
     ["Measured", kernel.measured ? `${seconds(kernel.measured.seconds)} a run of the model, `
       + `${count(kernel.measured.count)} runs` : `no: ${kernel.not_measured}`],
@@ -34,7 +35,7 @@ function facts(kernel, summary) {
     const { parts, flops, bytes: moved, limit } = kernel.roofline;
     const least = Object.entries(parts).map(([name, time]) => `${name} ${seconds(time)}`).join(", ");
     found.push(["Roofline", `${least}; ${limit} sets it`
-      + (kernel.roofline_share === null ? "" : `, ${share(kernel.roofline_share, 0)} is reached`)]);
+      + (kernel.roofline_share === null ? ", and is all that predicts its time" : `, ${share(kernel.roofline_share, 0)} is reached`)]);
     found.push(["By the model", `${count(flops)} operations, ${bytes(moved)} read and written`]);
   }
   return found;

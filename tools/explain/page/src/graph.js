@@ -74,11 +74,12 @@ class GraphView {
 
   async draw() {
     const drawing = await this.layouts.all();
+    const open = (box) => box.part.group !== undefined && this.tree.open.has(box.part.group);
+    this.colours.begin(drawing.boxes.filter((box) => !open(box)).map((box) => this.nodesOf(box.part)));
     const colours = new Map(drawing.boxes.map((box) => [box.id, this.colours.of(this.nodesOf(box.part))]));
     const path = (points) => `M${points.map(({ x, y }) => `${x},${y}`).join("L")}`;
     this.boxes = new Map(drawing.boxes.map((box) => [box.id, box]));
     this.marks = svg("g", { class: "marks" });
-    const open = (box) => box.part.group !== undefined && this.tree.open.has(box.part.group);
     this.content.replaceChildren(
       ...drawing.boxes.filter(open).map((box) => this.boxElement(box, "", true)),
       svg("g", { class: "edges" }, ...drawing.lines.map((line) => svg("path", { d: path(line) }))),
@@ -87,8 +88,10 @@ class GraphView {
         .map((box) => this.boxElement(box, colours.get(box.id), false)));
     this.camera.drawn({ ...drawing, boxes: drawing.boxes.filter((b) => !open(b)) },
       (id) => colours.get(id));
-    this.legend.replaceChildren(...this.colours.legend().map(([colour, text]) =>
-      html("li", {}, html("i", { className: "key", style: `background:${colour}` }), text)));
+    this.legend.replaceChildren(html("li", {}, this.colours.title),
+      ...this.colours.legend().map(([colour, text]) =>
+        html("li", {}, html("i", { className: "key", style: `background:${colour}` }), text)),
+      html("li", {}, html("i", { className: "key dashed" }), "opens by a click"));
     this.mark();
   }
 
@@ -183,8 +186,10 @@ class GraphView {
 
   async show(item) {
     await this.ready;
-    const node = this.byName.get(item);
-    if (node === undefined || node === this.node) return;
+    // What an importer makes of one op is named after it: NODE/part.
+    const node = this.byName.get(item)
+      ?? this.page.graph.nodes.findIndex(({ name }) => name.startsWith(`${item}/`));
+    if (!item || !(node >= 0) || node === this.node) return;
     await this.reveal(node);
     this.pin(node);
   }

@@ -43,6 +43,6 @@ function pane(name) {
   });
   const fill = (lines, others, marks = true) => text.replaceChildren(
     ...lines.map((line) => html("span", { className: marks && !others.has(line) ? "changed" : "" },
-      `${line}\n`)));
+      line)));
   return { element, title, fill };
 }

@@ -6,6 +6,7 @@ import { bytes } from "./format.js";
 import { factList } from "./pinned.js";
 
 const [FULL, LEFT] = [340, 84];
+const [LETTER, LINE, FEWEST, FEW] = [6.8, 15, 5, 5];
 
 export function memoryView(page, panel) {
   const view = page.memory;
@@ -29,7 +30,7 @@ class Plan {
     this.figure = new Figure({
       label: `${plan.label}: tensors in the arena over the steps of the program`,
       left: LEFT, height: FULL, end: plan.steps.length,
-      ticks: (at) => (Number.isInteger(at) && plan.steps[at] ? shortened(plan.steps[at]) : ""),
+      ticks: (at) => (Number.isInteger(at) && plan.steps[at] ? shortened(named(plan.steps[at])) : ""),
       draw: (scale) => this.blocks(scale),
       still: () => [svg("text", { class: "label", x: 0, y: Math.max(top + 4, 10) }, bytes(plan.arena)),
         svg("text", { class: "label", x: 0, y: FULL }, "0 B"),
@@ -48,33 +49,51 @@ class Plan {
       const faded = wanted && !block.label.toLowerCase().includes(wanted);
       const made = svg("rect", {
         class: `mark${faded ? " faded" : ""}${index === this.chosen ? " chosen" : ""}`,
-        tabindex: 0, role: "button", "aria-label": `${block.label}, ${bytes(block.size)}`,
+        tabindex: 0, role: "button", "aria-label": `${named(block.label)}, ${bytes(block.size)}`,
         x: scale(block.first), y: FULL - (block.offset + block.size) * this.up,
         width: Math.max((block.last - block.first + 1) * across - 1, 0.5),
         height: Math.max(block.size * this.up - 0.5, 0.5), style: `fill:${colourOf(index % 8)}`,
-      }, svg("title", {}, `${block.label}\n${bytes(block.size)}`));
+      }, svg("title", {}, `${named(block.label)}\n${bytes(block.size)}`));
       made.addEventListener("click", () => this.choose(index));
       made.addEventListener("keydown", (event) => {
         if (event.key === "Enter") this.choose(index);
       });
-      return made;
+      return svg("g", {}, made, ...written(named(block.label), scale(block.first), made));
     });
   }
 
   choose(index) {
     this.chosen = index;
     const block = this.plan.blocks[index];
-    const step = (at) => `${at} (${this.plan.steps[at]})`;
+    const step = (at) => `${at} (${named(this.plan.steps[at])})`;
     const facts = [["Size", `${bytes(block.size)} at address ${block.offset}`],
       ["Type", html("code", {}, block.type || "scratch")], ["Made at step", step(block.first)],
       ["Read at steps", block.readers.map(step).join(", ") || "none"],
       ["Lives until step", step(block.last)], ["Why so long", block.why]];
-    this.about.replaceChildren(html("h3", {}, block.label), factList(facts));
+    this.about.replaceChildren(html("h3", {}, named(block.label)), factList(facts));
     this.figure.update(this.figure.transform);
-    announce(block.label);
+    announce(named(block.label));
   }
 }
 
+// The ops of the model alone, without the parts that an importer makes of them: NODE/part.
+function named(label) {
+  const names = label.split(", ");
+  const own = names.filter((name) => !names.some((other) => name.startsWith(`${other}/`)));
+  return own.length > FEW ? `${own[0]} … ${own.at(-1)} (${own.length} ops)` : own.join(" + ");
+}
+
+// The end of a name says more than its beginning, which modules share.
 function shortened(text) {
-  return text.length > 14 ? `${text.slice(0, 13)}…` : text;
+  return text.length > 14 ? `…${text.slice(-13)}` : text;
+}
+
+// The name in its rectangle, where there is room for it.
+function written(label, x, mark) {
+  const [width, height] = ["width", "height"].map((side) => Number(mark.getAttribute(side)));
+  const letters = Math.floor((width - 8) / LETTER);
+  if (letters < Math.min(label.length, FEWEST) || height < LINE) return [];
+  const text = label.length > letters ? `…${label.slice(1 - letters)}` : label;
+  return [svg("text", { class: "written", x: x + 4, y: Number(mark.getAttribute("y")) + LINE - 3,
+    "aria-hidden": "true" }, text)];
 }

@@ -27,7 +27,7 @@ export function pinned(page, tree, node, goTo) {
 function kernelBlock(kernel, key) {
   return html("section", {}, html("h3", {}, "Its kernel"), factList([
     ["Kernel", html("a", { href: routeTo("kernels", key) }, kernel.name)],
-    ["Where", kernel.device],
+    ["Where", kernel.placed ? `${kernel.device}: ${kernel.placed}` : kernel.device],
     ["Time", `${seconds(kernel.time)}, ${share(kernel.share)} of one run`],
     ["Decided", html("code", {}, `${kernel.layouts} ${kernel.family}`)],
     ["Because", kernel.reason],
