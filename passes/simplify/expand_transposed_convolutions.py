@@ -1,12 +1,16 @@
 """`expand-transposed-convolutions`: transposed convolutions become convolutions."""
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from braid.dialects.braid.decomposition import decompose_op
+from braid.dialects.braid.names import names_of, set_names
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 
 
@@ -33,4 +37,17 @@ class ExpandTransposedConvolutionsPass(ModulePass):
         """Expand every transposed convolution in `op`."""
         for candidate in list(op.walk()):
             if isinstance(candidate, ConvTransposeOp):
-                decompose_op(candidate)
+                names = names_of(candidate)
+                _name_parts(names, decompose_op(candidate))
+
+
+def _name_parts(names: Sequence[str], parts: Sequence[Operation]) -> None:
+    """Name the parts of the op of these names that have no name yet after it and their kinds."""
+    counts = Counter[str]()
+    for part in parts:
+        if not part.operands or names_of(part):
+            continue
+        kind = part.name.removeprefix("braid.")
+        counts[kind] += 1
+        suffix = kind if counts[kind] == 1 else f"{kind}_{counts[kind]}"
+        set_names(part, [f"{name}/{suffix}" for name in names])

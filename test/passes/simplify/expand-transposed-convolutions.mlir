@@ -4,7 +4,7 @@
 // CHECK-LABEL: func.func @disjoint
 // CHECK-SAME:    (%[[X:.*]]: tensor<1x4x3x3xf32>, %[[W:.*]]: tensor<4x5x2x2xf32>)
 // CHECK-NOT:     braid.conv_transpose
-// CHECK:         %[[C:.*]] = braid.conv %[[X]], %{{.*}} -> tensor<1x20x3x3xf32>
+// CHECK:         %[[C:.*]] = braid.conv %[[X]], %{{.*}}braid.name = "up/conv"{{.*}} -> tensor<1x20x3x3xf32>
 // CHECK:         braid.transpose
 // CHECK:         %[[Y:.*]] = braid.reshape %{{.*}} {braid.name = "up"} : {{.*}} -> tensor<1x5x6x6xf32>
 // CHECK:         func.return %[[Y]]
