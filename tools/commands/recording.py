@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 from statistics import quantiles
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from braid.analysis.profile.profile_file import OpRecord, ProfileRecord
 from braid.support.errors import BraidError
@@ -22,14 +23,25 @@ _FEWEST = 8
 BETWEEN = "between kernels"
 
 
+class TimedRun(NamedTuple):
+    """The seconds of a run by the clock, and what its kernels took.
+
+    `preemptions` is how often the system took the CPU from this process meanwhile.
+    """
+
+    seconds: float
+    entries: "Mapping[str, ProfileEntry]"
+    preemptions: int = 0
+
+
 def record_runs(
     opened: "Model",
     call: Callable[[], object],
     runs: int,
     warmup: int,
     begin: Callable[[], None] = lambda: None,
-) -> list[tuple[float, "Mapping[str, ProfileEntry]"]]:
-    """Return the seconds of each run, after `begin`, by the clock, and what its kernels took.
+) -> list[TimedRun]:
+    """Return the times of each run, after `begin`.
 
     Raises:
         BraidError: the model has no counters.
@@ -38,14 +50,16 @@ def record_runs(
     for _ in range(warmup):
         begin()
         call()
-    found: list[tuple[float, Mapping[str, ProfileEntry]]] = []
+    found: list[TimedRun] = []
     for _ in range(runs):
         begin()
         opened.reset_profile()
-        began = perf_counter()
+        before, began = getrusage(RUSAGE_SELF).ru_nivcsw, perf_counter()
         call()
-        found.append((perf_counter() - began, opened.profile()))
-    if not found[0][1]:
+        seconds = perf_counter() - began
+        preempted = getrusage(RUSAGE_SELF).ru_nivcsw - before
+        found.append(TimedRun(seconds, opened.profile(), preempted))
+    if not found[0].entries:
         raise BraidError(
             "the model has no profile counters",
             hint="give a model, or compile the artifact with braid compile --profile",
@@ -56,36 +70,37 @@ def record_runs(
 def profile_of(
     model: Path,
     shapes: Mapping[str, tuple[int, ...]],
-    runs: "Sequence[tuple[float, Mapping[str, ProfileEntry]]]",
+    runs: Sequence[TimedRun],
 ) -> ProfileRecord:
     """Return what these runs say together, without those that something disturbed.
 
     Quartiles are over runs of the model.
     """
     runs = undisturbed(runs)
-    names = dict.fromkeys(name for _, entries in runs for name in entries)
+    names = dict.fromkeys(name for run in runs for name in run.entries)
     ops = {
-        name: _joined([entries[name] for _, entries in runs if name in entries], len(runs))
+        name: _joined([run.entries[name] for run in runs if name in run.entries], len(runs))
         for name in names
     }
-    wall = [seconds for seconds, _ in runs]
+    wall = [run.seconds for run in runs]
     whole = OpRecord(len(wall), sum(wall), quartiles=_quartiles(wall, len(wall)))
     return ProfileRecord(str(model), shapes, ops, whole)
 
 
-def undisturbed(
-    runs: "Sequence[tuple[float, Mapping[str, ProfileEntry]]]",
-) -> "Sequence[tuple[float, Mapping[str, ProfileEntry]]]":
-    """Return the runs within an upper fence: others waited for the machine, not for the model.
+def undisturbed(runs: Sequence[TimedRun]) -> Sequence[TimedRun]:
+    """Return the runs that waited for nothing but the model, as far as one can tell.
 
-    A run that the system interrupts takes far longer, and one kernel of it seems slow. The fence is
+    A run that the system interrupts takes far longer, and one kernel of it seems slow. Where enough
+    runs were not interrupted, others are left out; and so are those beyond an upper fence, which is
     Tukey's, 1.5 times the distance of the quartiles ("Exploratory Data Analysis", 1977, section
     2D), with twice that of the lower two: on a busy machine the third quartile is disturbed, too.
     """
+    calm = [run for run in runs if not run.preemptions]
+    runs = calm if len(calm) >= _FEWEST else runs
     if len(runs) < _FEWEST:
         return runs
-    low, median, _ = _quartiles([seconds for seconds, _ in runs], len(runs))
-    return [run for run in runs if run[0] <= median + _FENCE * 2 * (median - low)]
+    low, median, _ = _quartiles([run.seconds for run in runs], len(runs))
+    return [run for run in runs if run.seconds <= median + _FENCE * 2 * (median - low)]
 
 
 def _joined(entries: "Sequence[ProfileEntry]", runs: int) -> OpRecord:

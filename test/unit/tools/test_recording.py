@@ -13,7 +13,7 @@ from braid.analysis.profile.profile_file import OpRecord, merge_records, read_re
 from braid.runtime.profile_entries import ProfileEntry
 from braid.support.errors import BraidError
 from braid.tools.cli import main
-from braid.tools.commands.recording import profile_of, table_of
+from braid.tools.commands.recording import TimedRun, profile_of, table_of
 
 
 def entry(count: int, seconds: float) -> ProfileEntry:
@@ -21,9 +21,9 @@ def entry(count: int, seconds: float) -> ProfileEntry:
 
 
 RUNS = [
-    (1.0, {"a": entry(1, 0.5), "b": entry(2, 0.2)}),
-    (2.0, {"a": entry(1, 0.7)}),
-    (3.0, {"a": entry(1, 1.5), "b": entry(2, 0.4)}),
+    TimedRun(1.0, {"a": entry(1, 0.5), "b": entry(2, 0.2)}),
+    TimedRun(2.0, {"a": entry(1, 0.7)}),
+    TimedRun(3.0, {"a": entry(1, 1.5), "b": entry(2, 0.4)}),
 ]
 
 
@@ -81,13 +81,16 @@ def test_explain_has_the_time_between_kernels(
 
 
 def test_disturbed_runs_are_left_out() -> None:
-    calm = [(1.0 + 0.01 * n, {"a": entry(1, 0.5)}) for n in range(9)]
-    profile = profile_of(Path("m"), {}, [*calm, (9.0, {"a": entry(1, 8.5)})])
+    calm = [TimedRun(1.0 + 0.01 * n, {"a": entry(1, 0.5)}) for n in range(9)]
+    profile = profile_of(Path("m"), {}, [*calm, TimedRun(9.0, {"a": entry(1, 8.5)})])
     assert profile.runs is not None and profile.runs.count == 9
     assert profile.ops["a"].seconds == pytest.approx(9 * 0.5)
     # Of a few runs nobody can say which is disturbed.
-    few = profile_of(Path("m"), {}, [*calm[:4], (9.0, {"a": entry(1, 8.5)})])
+    few = profile_of(Path("m"), {}, [*calm[:4], TimedRun(9.0, {"a": entry(1, 8.5)})])
     assert few.runs is not None and few.runs.count == 5
+    # Where the system took the CPU away in most of them, the others are still known.
+    taken = [run._replace(seconds=4.0, preemptions=2) for run in [*calm, *calm]]
+    assert profile_of(Path("m"), {}, [*taken, *calm]) == profile_of(Path("m"), {}, calm)
 
 
 def test_all_kernels_and_the_rest_add_up(
