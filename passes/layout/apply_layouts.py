@@ -127,6 +127,7 @@ def _group_of(reorder: ReorderOp) -> FusedOp:
     reorder.operands[0] = body.args[0]
     body.add_ops([reorder, YieldOp(reorder.output)])
     group = FusedOp([value], [reorder.output.type], body)
+    set_names(group, names_of(reorder))
     if isinstance(value.owner, Operation):
         group.location = value.owner.location
     return group

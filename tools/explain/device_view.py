@@ -18,6 +18,7 @@ from braid.support.byte_sizes import format_size
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.launch_times import link_seconds
 from braid.targets.machines.target import Target
+from braid.tools.explain.quantities import format_seconds
 from braid.tools.explain.views import Bar, Table, TimelineView
 
 _MICROSECONDS = 1e6
@@ -80,7 +81,7 @@ class DeviceExplanation:
             stage.function = f"{CLUSTER_PREFIX}{order.index(stage.number)}"
         loads = _loads(stages)
         busiest = max(loads, key=lambda name: loads[name], default="")
-        summary = f"{len(stages)} clusters on {len(loads)} devices"
+        summary = f"{_counted(len(stages), 'cluster')} on {_counted(len(loads), 'device')}"
         summary += f"; {busiest} is the busiest." if stages else "."
         found = HostOps.of(function, target)
         host = found if found.are_beside(target) else None
@@ -95,7 +96,8 @@ class DeviceExplanation:
             return self.clusters
         taken = max(_loads(self.stages).values())
         rate = f"{1 / taken:.4g} results/s" if taken else "no limit"
-        return f"{self.clusters} Predicted: {_us(taken)} of each request, {rate} in a stream."
+        took = format_seconds(taken)
+        return f"{self.clusters} Predicted: {took} of each request, {rate} in a stream."
 
     def measure(self, seconds: Mapping[str, float]) -> None:
         """Record the time of one run of each function."""
@@ -258,6 +260,10 @@ def _loads(stages: Sequence[ClusterView]) -> dict[str, float]:
         for name in stage.devices:
             loads[name] = loads.get(name, 0.0) + stage.takes / len(stage.devices)
     return loads
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def _us(seconds: float) -> str:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from xdsl.dialects.builtin import ModuleOp
 
 from braid.analysis.diagnostics.remarks import Remark
-from braid.dialects.braid.variants import public_functions
+from braid.dialects.braid.variants import device_functions, public_functions
 from braid.passes.storage.memory_report import (
     LiveTensor,
     MemoryReport,
@@ -37,10 +37,15 @@ class PlannedMemory:
 
     @staticmethod
     def of(module: ModuleOp, label: str, remarks: tuple[Remark, ...] = ()) -> "PlannedMemory":
-        """Return the plan that is written in `module`, after `plan-memory`."""
-        function = public_functions(module)[0]
-        report, timeline = memory_report(function), memory_timeline(function)
-        return PlannedMemory(label, report, timeline, remarks)
+        """Return the plan that is written in `module`, after `plan-memory`.
+
+        Of a model that launches functions on its devices, that of whichever takes most.
+        """
+        functions = [*public_functions(module)[:1], *device_functions(module)]
+        report, function = max(
+            ((memory_report(each), each) for each in functions), key=lambda it: it[0].arena_bytes
+        )
+        return PlannedMemory(label, report, memory_timeline(function), remarks)
 
     def recomputed(self) -> dict[str, int]:
         """Return the number of runs of each op that has a name and runs more than once."""

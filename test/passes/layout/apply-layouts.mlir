@@ -5,7 +5,7 @@
 
 // The signature stays, both users read one reorder, weights are reordered outside groups.
 // CHECK-LABEL: func.func @main(%x: tensor<1x8x4x4xf32>) -> tensor<1x8x4x4xf32> {
-// CHECK-NEXT:    %[[R:.*]] = braid.fused(%x) : (tensor<1x8x4x4xf32>) -> tensor<1x8x4x4xf32, #braid.layout<"acdb">> {
+// CHECK-NEXT:    %[[R:.*]] = braid.fused(%x) {braid.name = "input0/to-acdb"} : (tensor<1x8x4x4xf32>) -> tensor<1x8x4x4xf32, #braid.layout<"acdb">> {
 // CHECK-NEXT:    ^{{.*}}(%[[A:.*]]: tensor<1x8x4x4xf32>):
 // CHECK-NEXT:      %[[B:.*]] = braid.reorder %[[A]]
 // CHECK-NEXT:      braid.yield %[[B]] : tensor<1x8x4x4xf32, #braid.layout<"acdb">>

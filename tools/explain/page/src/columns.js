@@ -45,7 +45,7 @@ function computes(kinds) {
   if (kinds.length <= FEW) return kinds.join(" → ");
   const counts = new Map();
   for (const kind of kinds) counts.set(kind, (counts.get(kind) ?? 0) + 1);
-  return [...counts].map(([kind, times]) => `${times} × ${kind}`).join(", ");
+  return [...counts].map(([kind, times]) => (times > 1 ? `${times} × ${kind}` : kind)).join(", ");
 }
 
 // What the operands of a long kernel have in common is written once.
@@ -137,5 +137,5 @@ function nextCell(kernel) {
 }
 
 function extraText({ extra, is_exact: isExact }) {
-  return extra > 0 ? `+${isExact ? "" : "≤ "}${seconds(extra)}` : "as good";
+  return extra > 0 ? `${isExact ? "+" : "at most +"}${seconds(extra)}` : "as good";
 }

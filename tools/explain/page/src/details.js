@@ -60,7 +60,7 @@ function candidates(kernel) {
   order.sort((a, b) => b.is_taken - a.is_taken);
   const rows = order.map((each) => [each.layouts, each.family, each.source, seconds(each.seconds),
     each.is_taken ? "taken" : each.extra === null ? "fits with nothing around it"
-      : each.extra > 0 ? `+${each.is_exact ? "" : "≤ "}${seconds(each.extra)}` : "as good"]);
+      : each.extra > 0 ? `${each.is_exact ? "+" : "at most +"}${seconds(each.extra)}` : "as good"]);
   return tableOf(["Layouts", "Kernel", "Cost by", "A run", "In all"], rows, {
     caption: "What was weighed", numeric: [3, 4],
     rowClass: (i) => (order[i].is_taken ? "taken" : ""),

@@ -24,6 +24,7 @@ class GraphView {
     this.hits = [];
     this.build(panel);
     this.openWhatIsAlone();
+    this.legend.append(html("li", {}, "The graph is being laid out …"));
     this.ready = this.draw().then(() => this.camera.begin());
   }
 

@@ -6,7 +6,7 @@ import { bytes } from "./format.js";
 import { factList } from "./pinned.js";
 
 const [FULL, LEFT] = [340, 84];
-const [LETTER, LINE, FEWEST, FEW] = [6.8, 15, 5, 5];
+const [LETTER, LINE, FEWEST, FEW] = [6.8, 15, 14, 5];
 
 export function memoryView(page, panel) {
   const view = page.memory;

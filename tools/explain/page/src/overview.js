@@ -5,6 +5,8 @@ import { bytes, count, seconds, share } from "./format.js";
 
 const BETWEEN = "between kernels";
 const SMALLEST = 0.004;
+// Kinds below this part are named together, where there are several.
+const COUNTED = 0.0005;
 
 export function overview(page, chooseKind) {
   const { summary } = page;
@@ -47,6 +49,8 @@ function figures(page) {
     const now = sum(({ searched: own, schedule }) => (schedule ? own.seconds : own.default));
     found.push(["Tuning", better.length ? `${better.length} faster` : "none faster",
       `of ${searched.length} searched, together ${(sum((k) => k.searched.default) / now).toFixed(2)} ×`]);
+  } else {
+    found.push(["Tuning", "none", "braid tune has searched no kernel"]);
   }
   found.push(["Deciding took", seconds(summary.deciding_seconds), "without code generation"]);
   const sizes = Object.entries(summary.sizes).map(([name, size]) => `${name}=${size}`);
@@ -72,7 +76,9 @@ function kindBar(summary, chooseKind) {
   const legend = html("ul", { className: "legend" });
   // As in the timeline, where nothing stands for what is between kernels.
   const kinds = summary.kinds.map((kind) => kind.kind).filter((kind) => kind !== BETWEEN);
-  shown.forEach((kind) => {
+  const small = shown.filter((kind) => kind.seconds / total < COUNTED);
+  const few = small.length > 2 ? small : [];
+  shown.filter((kind) => !few.includes(kind)).forEach((kind) => {
     const part = kind.seconds / total;
     const text = `${kind.kind} ${share(part)}, ${seconds(kind.seconds)}`;
     const colour = kind.kind === BETWEEN ? "var(--line)" : colourOf(kinds.indexOf(kind.kind));
@@ -88,5 +94,10 @@ function kindBar(summary, chooseKind) {
     legend.append(html("li", {}, key, label, ` ${share(part)} `,
       html("small", {}, seconds(kind.seconds))));
   });
+  if (few.length) {
+    const sum = few.reduce((all, kind) => all + kind.seconds, 0);
+    legend.append(html("li", { title: few.map((kind) => kind.kind).join(", ") },
+      `${few.length} other kinds ${share(sum / total)} `, html("small", {}, seconds(sum))));
+  }
   return html("div", { className: "kinds" }, bar, legend);
 }
