@@ -17,6 +17,7 @@ from braid.passes.storage.memory_report import (
     memory_timeline,
 )
 from braid.support.byte_sizes import format_size
+from braid.tools.explain.model_names import joined_label
 from braid.tools.explain.views import Block, MemoryPlan, MemoryView, Table
 
 ARENA = "arena"
@@ -138,19 +139,23 @@ def _why(live: LiveTensor, steps: Sequence[str], peak: int) -> str:
     readers = [step for step in live.readers if live.first <= step <= live.last]
     if not readers:
         return "nothing reads it: it is scratch of its kernel, or what a loop carries"
+
+    def named(step: int) -> str:
+        return joined_label(steps[step])
+
     after = [live.first, *readers]
     wait, waiter = max((b - a, b) for a, b in pairwise(after))
     last = readers[-1]
     if last - live.first <= 1:
-        text = f"read at once by {steps[last]}"
+        text = f"read at once by {named(last)}"
     else:
-        text = f"kept for {last - live.first} steps until {steps[last]} (step {last}) reads it"
+        text = f"kept for {last - live.first} steps until {named(last)} (step {last}) reads it"
     if wait > 1 and len(readers) > 1:
-        text += f"; for {wait} of them, before {steps[waiter]} (step {waiter}), nobody reads it"
+        text += f"; for {wait} of them, before {named(waiter)} (step {waiter}), nobody reads it"
     if live.first < peak <= live.last and peak not in readers:
         text += (
             f"; it waits through the peak (step {peak}): computing it again after that would "
-            f"free {format_size(live.tensor.bytes)} there, for another run of {steps[live.first]}"
+            f"free {format_size(live.tensor.bytes)} there, for another run of {named(live.first)}"
         )
     return text
 

@@ -42,3 +42,9 @@ def joined(names: Sequence[str]) -> str:
     inner = " + ".join("/".join(each[common:]) for each in parts)
     module = "/".join(parts[0][:common])
     return f"{module}: {inner}" if module else " + ".join(names)
+
+
+def joined_label(label: str) -> str:
+    """Return a label of ops, `a/conv, a, b`, in one line as `joined` does, without their parts."""
+    names = label.split(", ")
+    return joined(model_ops(names, set(names)))

@@ -101,7 +101,7 @@ def walk_through(
         BraidError: a pass finds fault with the module, or the profile cannot be read.
 
     """
-    target, began = target_of(module), time.perf_counter()
+    target = target_of(module)
     chosen = with_partition(graph_passes(target), partition, pin, target)
     passes = with_profile(chosen, profile)
     assigned = _position(passes, AssignDevicesPass) + 1
@@ -110,34 +110,48 @@ def walk_through(
     outlines = _position(passes, OutlineKernelsPass)
     # An outlined op is a call, which holds no further facts about it.
     watchers = () if history is None else (history,)
-    run = partial(run_pipeline, context, module, verify=False, instrumentation=watchers)
+    run = _TimedPipeline(partial(run_pipeline, context, module, verify=False))
+    watched = partial(run, instrumentation=watchers)
     nodes, edges = function_graph(_main(module)) if whole else ((), ())
     placement = Placement.of(module, target, partition, pin)
     op_names = {name for op in module.walk() for name in names_of(op)} if likely else set[str]()
     if history is not None:
         history.begin(module)
     with collect_remarks() as remarks:
-        run(passes[:assigned])
+        watched(passes[:assigned])
         placed = placement.reasons(module) if whole else dict[str, str]()
-        run(passes[assigned:decides])
+        watched(passes[assigned:decides])
         layouts = _layouts(module, ExecutionCounts.of(module))
-        run(passes[decides:clusters])
+        watched(passes[decides:clusters])
         devices = _devices(module, target)
-        run(passes[clusters:outlines])
+        watched(passes[clusters:outlines])
         names = {node.name for node in nodes}
         kernels = _rows(module, target, layouts, names, profile, placed) if whole else ()
         free = tuple(free_ops(module)) if whole else ()
         sizes = sizes_view(module, target, likely, op_names) if likely else None
-        run_pipeline(context, module, passes[outlines:], verify=False)
+        run(passes[outlines:])
     if not whole:
         return Walk(target, layouts, devices, remarks, sizes=sizes)
-    decided = time.perf_counter() - began
     code = kernel_code(module, target) if assembly else KernelCode()
-    began = time.perf_counter()
+    began = time.process_time()
     plan = _plan(context, module, "Plan", tuple(remarks))
-    seconds = decided + time.perf_counter() - began
+    seconds = run.seconds + time.process_time() - began
     found = Whole(nodes, edges, kernels, free, plan, seconds, code)
     return Walk(target, layouts, devices, remarks, found)
+
+
+@dataclass
+class _TimedPipeline:
+    """Runs passes, and adds up their CPU seconds: explaining them is no part of these."""
+
+    run: Callable[..., object]
+    seconds: float = 0.0
+
+    def __call__(self, passes: Sequence[ModulePass], **how: object) -> None:
+        """Run `passes`."""
+        began = time.process_time()
+        self.run(passes, **how)
+        self.seconds += time.process_time() - began
 
 
 def decided_rows(

@@ -6,7 +6,7 @@ import pytest
 
 from braid.tools.explain.graph_view import module_paths
 from braid.tools.explain.model_graph import MOST, GraphNode, ModelGraph, model_graph
-from braid.tools.explain.model_names import joined, model_op, model_ops
+from braid.tools.explain.model_names import joined, joined_label, model_op, model_ops
 from braid.tools.explain.repeated_blocks import Stretch, longest_stretch
 
 
@@ -91,3 +91,9 @@ def test_names_of_the_model() -> None:
     assert joined(["conv", "relu"]) == "conv + relu"
     assert joined(["a/b"]) == "a/b"
     assert joined([f"r{n}" for n in range(28)]) == "r0 … r27 (28 ops)"
+
+
+def test_labels_of_kernels() -> None:
+    assert joined_label("r0/conv, r0, r1") == "r0 + r1"
+    assert joined_label("r22/conv/pad") == "r22/conv/pad"
+    assert joined_label("a, b, c, d, e, f") == "a … f (6 ops)"

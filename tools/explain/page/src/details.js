@@ -8,7 +8,7 @@ import { routeTo } from "./route.js";
 
 export function kernelDetails(page, kernel, key) {
   return html("div", { className: "about" },
-    html("dl", { className: "facts" }, ...facts(kernel, page.summary).flatMap(([term, value]) =>
+    html("dl", { className: "facts" }, ...facts(kernel, page).flatMap(([term, value]) =>
       [html("dt", {}, term), html("dd", {}, value)])),
     html("p", {}, kernel.ops.length && page.graph
       ? html("a", { href: routeTo("graph", kernel.ops[0]) }, "Show in the graph") : null, " ",
@@ -18,11 +18,14 @@ export function kernelDetails(page, kernel, key) {
     codePane(page, kernel));
 }
 
-function facts(kernel, summary) {
+function facts(kernel, page) {
+  const { summary } = page;
+  const isAlone = !page.kernels.some(({ placed }) => placed);
+  const why = kernel.placed || (isAlone ? `target ${summary.target} has no other device` : "");
   const found = [
     ["Ops", kernel.ops.join(", ")],
     ["Results", kernel.results.join(", ")],
-    ["Where", kernel.placed ? `${kernel.device}: ${kernel.placed}` : kernel.device],
+    ["Where", why ? `${kernel.device}: ${why}` : kernel.device],
     ["Because", kernel.reason],
     ["Measured", kernel.measured ? `${seconds(kernel.measured.seconds)} a run of the model, `
       + `${count(kernel.measured.count)} runs` : `no: ${kernel.not_measured}`],

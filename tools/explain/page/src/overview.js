@@ -52,7 +52,7 @@ function figures(page) {
   } else {
     found.push(["Tuning", "none", "braid tune has searched no kernel"]);
   }
-  found.push(["Deciding took", seconds(summary.deciding_seconds), "without code generation"]);
+  found.push(["Deciding took", seconds(summary.deciding_seconds), "of CPU time, without code generation"]);
   const sizes = Object.entries(summary.sizes).map(([name, size]) => `${name}=${size}`);
   if (sizes.length) found.push(["Sizes", sizes.join(", ")]);
   return found;
