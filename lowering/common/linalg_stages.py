@@ -147,10 +147,7 @@ class StageEmitter:
         value, _ = emitter.emit(stage.body)
         if stage.combine is None:
             return narrow(builder, value, stage.result_type)
-        combined = emit_operation(builder, stage.combine, [arguments[-1], value], stage.result_type)
-        if stage.combine in ("add", "mul") and is_float(stage.result_type):
-            combined.owner.properties["fastmath"] = _REASSOCIABLE  # type: ignore[union-attr]
-        return combined
+        return _combined(builder, stage, stage.combine, arguments[-1], value)
 
     def _read(self, access: Access, stage: Stage) -> SSAValue:
         value = self._source(access.source)
@@ -170,6 +167,32 @@ class StageEmitter:
         if isinstance(source, OperandSource):
             return self._operand_types[source.index].element_type
         return self._stages[source.index].result_type
+
+
+def accumulated(
+    builder: Builder,
+    stage: Stage,
+    types: Sequence[Attribute],
+    elements: Sequence[SSAValue],
+    total: SSAValue,
+) -> SSAValue:
+    """Return what a stage that reduces has after one more element of each operand, as stored.
+
+    `types` are those of the elements in the dialect; the stage reads nothing else.
+    """
+    assert stage.combine is not None, "a stage that reduces"
+    values = [widen(builder, element) for element in elements]
+    value, _ = BodyEmitter(builder, values, types, (), (), ()).emit(stage.body)
+    return _combined(builder, stage, stage.combine, total, value)
+
+
+def _combined(
+    builder: Builder, stage: Stage, combine: str, total: SSAValue, value: SSAValue
+) -> SSAValue:
+    result = emit_operation(builder, combine, [total, value], stage.result_type)
+    if combine in ("add", "mul") and is_float(stage.result_type):
+        result.owner.properties["fastmath"] = _REASSOCIABLE  # type: ignore[union-attr]
+    return result
 
 
 def is_copy(stage: Stage) -> bool:
