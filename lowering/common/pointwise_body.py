@@ -12,10 +12,10 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.rewriter import InsertPoint
 
-from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import dense_is_splat
-from braid.dialects.braid.elementwise import ElementwiseOp
+from braid.dialects.braid.elementwise import ElementwiseOp, repeated_map
 from braid.dialects.braid.structure import OperandSource
 from braid.lowering.common.element_types import (
     compute_type,
@@ -55,32 +55,63 @@ def pointwise_body(
     `given` comes from elsewhere, in the type that upstream computes in, and has the shape of all
     `results`. Raises UnsupportedError for an op that has no code on its element type.
     """
-    return _Writer(given).write(ops, results)
+    leaves = _leaves(ops, given, results)
+    writer = _Writer(given, leaves)
+    for op in ops:
+        writer.take(op)
+    block = writer.finish(results)
+    shape = shape_of(given)
+    maps = tuple(repeated_map(shape_of(leaf), shape) for leaf in leaves)
+    return PointwiseBody(block, tuple(leaves), maps, _taken_out(block))
+
+
+def _leaves(
+    ops: Sequence[Operation], given: SSAValue, results: Sequence[SSAValue]
+) -> list[SSAValue]:
+    """Return what ops read from elsewhere, in the order in which expressions name it."""
+    own, leaves = set(ops), list[SSAValue]()
+    seen, waiting = {given}, list(reversed(results))
+    while waiting:
+        value = waiting.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if isinstance(value.owner, Operation) and value.owner in own:
+            waiting.extend(reversed(value.owner.operands))
+        else:
+            leaves.append(value)
+    return leaves
 
 
 class _Writer:
     """Writes a body: `_values` has what is known, as the dialect's element types hold it."""
 
-    def __init__(self, given: SSAValue) -> None:
-        self._block = Block(arg_types=[compute_type(element_type_of(given))])
-        self._builder = Builder(InsertPoint.at_end(self._block))
+    def __init__(self, given: SSAValue, leaves: Sequence[SSAValue]) -> None:
+        kinds = [element_type_of(leaf) for leaf in leaves]
+        stored = [i8 if kind == i1 else signless(kind) for kind in kinds]
         element_type = element_type_of(given)
-        held = narrow(self._builder, self._block.args[0], element_type)
-        self._values: dict[SSAValue, SSAValue] = {given: held}
-        self._leaves: dict[SSAValue, AffineMap] = {}
+        self._block = Block(arg_types=[compute_type(element_type), *stored])
+        self._builder = Builder(InsertPoint.at_end(self._block))
+        first, *arguments = self._block.args
+        self._values: dict[SSAValue, SSAValue] = {given: narrow(self._builder, first, element_type)}
+        for leaf, kind, argument in zip(leaves, kinds, arguments, strict=True):
+            self._values[leaf] = self._truth(argument) if kind == i1 else argument
 
-    def write(self, ops: Sequence[Operation], results: Sequence[SSAValue]) -> PointwiseBody:
-        for op in ops:
-            if isinstance(op, ConstantOp):
-                self._values[op.output] = self._constant(op)
-            else:
-                assert isinstance(op, ElementwiseOp)
-                self._values[op.output] = self._elementwise(op)
-        stored = [self._stored(result) for result in results]
-        self._builder.insert(linalg.YieldOp(*stored))
-        constants = _taken_out(self._block)
-        leaves, maps = tuple(self._leaves), tuple(self._leaves.values())
-        return PointwiseBody(self._block, leaves, maps, constants)
+    def take(self, op: Operation) -> None:
+        """Add an op whose operands are known; one that no result needs may have others."""
+        if isinstance(op, ConstantOp):
+            self._values[op.output] = self._constant(op)
+        elif all(operand in self._values for operand in op.operands):
+            assert isinstance(op, ElementwiseOp)
+            self._values[op.output] = self._elementwise(op)
+
+    def finish(self, results: Sequence[SSAValue]) -> Block:
+        """Return the body that yields these results."""
+        self._builder.insert(linalg.YieldOp(*map(self._stored, results)))
+        return self._block
+
+    def _truth(self, argument: SSAValue) -> SSAValue:
+        return convert(self._builder, argument, i8, i1)
 
     def _constant(self, op: ConstantOp) -> SSAValue:
         value = cast(float | int | bool, op.value.get_values()[0])
@@ -93,21 +124,10 @@ class _Writer:
         for access in stage.reads:
             assert isinstance(access.source, OperandSource)
             operand = op.operands[access.source.index]
-            values.append(widen(self._builder, self._read(operand, access.map)))
+            values.append(widen(self._builder, self._values[operand]))
             types.append(element_type_of(operand))
         value, _ = BodyEmitter(self._builder, values, types, (), (), ()).emit(stage.body)
         return narrow(self._builder, value, stage.result_type)
-
-    def _read(self, operand: SSAValue, map: AffineMap) -> SSAValue:
-        """Return a value at the point; what is not known yet is a leaf."""
-        if operand not in self._values:
-            element_type = element_type_of(operand)
-            is_truth = element_type == i1
-            stored = i8 if is_truth else signless(element_type)
-            argument = self._block.insert_arg(stored, len(self._block.args))
-            truth = convert(self._builder, argument, i8, i1) if is_truth else argument
-            self._leaves[operand], self._values[operand] = map, truth
-        return self._values[operand]
 
     def _stored(self, result: SSAValue) -> SSAValue:
         value, element_type = self._values[result], element_type_of(result)

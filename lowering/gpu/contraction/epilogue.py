@@ -7,19 +7,21 @@ reads the other operands of the nests there, and writes the results.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, cast
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import IntegerType, MemRefType
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
+from braid.analysis.nests.stage_steps import Part
+from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.dtypes import bytes_of
-from braid.lowering.common.loop_nest import loops_of
-from braid.lowering.common.tensor_loops import apply_map
+from braid.lowering.common.loop_nest import index_at
+from braid.lowering.common.pointwise_body import pointwise_body
 from braid.lowering.gpu.contraction.code import Code, Value
-from braid.lowering.gpu.contraction.problem import Part
+from braid.lowering.gpu.contraction.problem import ProductMatch
+from braid.lowering.gpu.launch.entries import expand_magnitudes
+from braid.lowering.gpu.nests.placement import Access, Placed, Placement
 from braid.lowering.gpu.nests.wide_access import (
     ACCESS_BYTES,
     compute,
@@ -27,96 +29,102 @@ from braid.lowering.gpu.nests.wide_access import (
     load_vector,
     store_vector,
 )
+from braid.targets.kernels.kernel_family import InPlace
 
 NUMBER_OF = {"f32": "f32", "bf16": "bf16", "f16": "f16", "i32": "s32"}
 """PTX's names of types of results."""
 Lanes = list[SSAValue]
 Point = dict[int, Value]
-"""The index of each dim of the contraction's nest, where it is not 0."""
-
-
-@dataclass(frozen=True)
-class EpilogueNest:
-    """An elementwise nest; `dims` are the contraction's dims for its own."""
-
-    nest: linalg.GenericOp
-    dims: tuple[int, ...]
+"""The index of each dim of the product, where it is not 0."""
 
 
 @dataclass(frozen=True)
 class Epilogue:
-    """Elementwise nests in order after a contraction, and the values that are written.
+    """What is computed of each sum of a product, at the sum's point.
 
-    `dims` are the contraction's dims for those of each buffer that is made.
+    The arguments of `body` are a sum, then an element of each leaf; it yields what is stored in
+    each result. `rank` dims of the product are dims of the results. `body` uses `constants`.
     """
 
-    steps: tuple[EpilogueNest, ...]
-    dims: Mapping[SSAValue, tuple[int, ...]]
-    results: tuple[SSAValue, ...]
+    body: Block
+    leaves: tuple[Access, ...]
+    results: tuple[Access, ...]
+    constants: tuple[Operation, ...]
+    rank: int
 
     @staticmethod
-    def of(
-        product: linalg.GenericOp, nests: Sequence[linalg.GenericOp], results: Sequence[SSAValue]
-    ) -> "Epilogue | None":
-        """Return the epilogue; None unless the nests compute at each element of the product from
-        that element.
+    def of(match: ProductMatch, placement: Placement) -> "Epilogue":
+        """Return the epilogue of a group that is a product; see `at`."""
+        results = list(zip(match.results, placement.results, strict=True))
+        return Epilogue.at(match, placement.operands, results)
+
+    @staticmethod
+    def at(
+        match: ProductMatch,
+        places: Mapping[SSAValue, Placed],
+        results: Sequence[tuple[SSAValue, Placed]],
+    ) -> "Epilogue":
+        """Return the epilogue of a product whose operands and results lie at these places.
+
+        Raises UnsupportedError for an op without code.
         """
-        start = loops_of(product)
-        dims: dict[SSAValue, tuple[int, ...]] = {}
-        first = _permutation(start.result)
-        if first is None:
-            return None
-        dims[product.outputs[0]] = first
-        steps: list[EpilogueNest] = []
-        for nest in nests:
-            own = _dims_of(nest, dims)
-            loops = loops_of(nest)
-            if own is None or loops.extents != tuple(start.extents[dim] for dim in own):
-                return None
-            for value, map in zip(nest.operands, loops.maps, strict=True):
-                order = _permutation(map)
-                if value in nest.outputs and order is not None:
-                    dims[value] = tuple(own[dim] for dim in order)
-                elif value in nest.outputs or (
-                    value in dims
-                    and (order is None or dims[value] != tuple(own[dim] for dim in order))
-                ):
-                    return None
-            steps.append(EpilogueNest(nest, own))
-        return Epilogue(tuple(steps), dims, tuple(results)) if dims.keys() >= set(results) else None
+        product = match.op.output
+        made = pointwise_body(match.after, product, [value for value, _ in results])
+        expand_magnitudes(made.block)
+        rank = len(shape_of(product))
+        points = AffineMap.identity(rank)
+        return Epilogue(
+            made.block,
+            tuple(
+                places[leaf].access(map) for leaf, map in zip(made.leaves, made.maps, strict=True)
+            ),
+            tuple(place.access(points) for _, place in results),
+            made.constants,
+            rank,
+        )
 
     @property
     def inner(self) -> int | None:
         """The dim along which neighbours in the first result lie."""
-        dims = self.dims[self.results[0]]
-        return dims[-1] if dims else None
+        return _last(self.results[0].map)
+
+    @property
+    def stored(self) -> tuple[SSAValue, ...]:
+        """The values of the body that results get."""
+        end = self.body.last_op
+        assert isinstance(end, linalg.YieldOp)
+        return tuple(end.arguments)
 
     def width(self, columns: Sequence[Part]) -> int:
         """Return how many neighbours among these columns a thread handles at once."""
         if not columns or columns[-1].factor != 1:
             return 1
-        if any(self.dims[value][-1] != columns[-1].dim for value in self.results):
+        if any(_last(result.map) != columns[-1].dim for result in self.results):
             return 1
-        types = [cast(MemRefType[Any], v.type) for v in (*self.results, *self.leaves)]
-        if any(type.element_type == IntegerType(1) for type in types):
+        if any(result.strides[-1] != 1 for result in self.results):
             return 1
-        narrowest = min(bytes_of(type.element_type) for type in types[: len(self.results)])
+        narrowest = min(bytes_of(result.element_type) for result in self.results)
         whole = [columns[-1].extent]
-        whole += [s for value in self.results for s in _strides(value)[:-1]]
-        if any(_strides(value)[-1] != 1 for value in self.results):
-            return 1
+        whole += [stride for result in self.results for stride in result.strides[:-1]]
         fits = (w for w in (16, 8, 4, 2) if w * narrowest <= ACCESS_BYTES)
         return next((w for w in fits if all(n % w == 0 for n in whole)), 1)
 
-    @property
-    def leaves(self) -> list[SSAValue]:
-        """Operands that nests read."""
-        return [
-            value
-            for step in self.steps
-            for value, argument in zip(step.nest.inputs, step.nest.body.block.args, strict=False)
-            if value not in self.dims and argument.uses
-        ]
+    def in_place(
+        self, buffers: Sequence[BlockArgument], read_elsewhere: Sequence[SSAValue]
+    ) -> tuple[InPlace, ...]:
+        """Return the pairs of an operand and a result of a kernel that may be one buffer.
+
+        Each element of such an operand is read where the same one of the result is written, and
+        not among what is `read_elsewhere`.
+        """
+        first = buffers.index(self.results[0].buffer)
+        return tuple(
+            (buffers.index(leaf.buffer), buffers.index(result.buffer) - first)
+            for leaf in self.leaves
+            if leaf.buffer not in read_elsewhere
+            for result in self.results
+            if (leaf.map, leaf.stored) == (result.map, result.stored)
+        )
 
     def emit(
         self,
@@ -130,15 +138,14 @@ class Epilogue:
 
         `values` are the entry's buffers.
         """
-        held = self.compute(code, sums, point, lane_dim, values)
-        zero = code.index(code.number(0))
-        known = {dim: code.index(value) for dim, value in point.items()}
-        for result in self.results:
-            buffer, place = values[result], [known.get(dim, zero) for dim in self.dims[result]]
-            if len(sums) == 1:
-                code.builder.insert(memref.StoreOp.get(held[result][0], buffer, place))
+        made = self.compute(code, sums, point, lane_dim, values)
+        place = self._place(code, point)
+        for lanes, result in zip(made, self.results, strict=True):
+            buffer, index = values[result.buffer], index_at(code.builder, result.map, place)
+            if len(lanes) == 1:
+                code.builder.insert(memref.StoreOp.get(lanes[0], buffer, index))
             else:
-                store_vector(code.builder, held[result], buffer, place)
+                store_vector(code.builder, lanes, buffer, index)
 
     def compute(
         self,
@@ -147,93 +154,63 @@ class Epilogue:
         point: Point,
         lane_dim: int | None,
         values: Mapping[SSAValue, SSAValue],
-    ) -> Mapping[SSAValue, Lanes]:
-        """Compute what `emit` stores: the values that each buffer gets."""
-        (product,) = list(self.dims)[:1]
-        held: dict[SSAValue, Lanes] = {product: sums}
+    ) -> list[Lanes]:
+        """Compute what `emit` stores: the values of each result."""
+        place = self._place(code, point)
+        columns = [_read(code, leaf, values, place, lane_dim, len(sums)) for leaf in self.leaves]
+        made = [
+            compute(
+                code.builder, self.body, {**values, **dict(zip(self.body.args, lane, strict=True))}
+            )
+            for lane in zip(sums, *columns, strict=True)
+        ]
+        return [list(lanes) for lanes in zip(*made, strict=True)]
+
+    def _place(self, code: Code, point: Point) -> list[SSAValue]:
+        """Return the index of each dim of the results."""
         zero = code.index(code.number(0))
         known = {dim: code.index(value) for dim, value in point.items()}
-        for step in self.steps:
-            nest = step.nest
-            columns: dict[SSAValue, Lanes] = {}
-            maps = loops_of(nest).maps
-            place = [known.get(dim, zero) for dim in step.dims]
-            lane = step.dims.index(lane_dim) if lane_dim in step.dims else None
-            for value, argument, map in zip(nest.inputs, nest.body.block.args, maps, strict=False):
-                if argument.uses and value in held:
-                    columns[argument] = held[value]
-                elif argument.uses:
-                    read = values[value]
-                    columns[argument] = _read(code, read, map, place, lane, len(sums))
-            lanes: list[list[SSAValue]] = []
-            for number in range(len(sums)):
-                own = {argument: column[number] for argument, column in columns.items()}
-                lanes.append(compute(code.builder, nest, {**values, **own}))
-            for number, output in enumerate(nest.outputs):
-                held[output] = [lane[number] for lane in lanes]
-        return held
+        return [known.get(dim, zero) for dim in range(self.rank)]
 
-    def steps_of(self, result: SSAValue) -> dict[int, int]:
-        """Return the elements from one index of each dim of the contraction to the next, in a
-        result.
-        """
-        return dict(zip(self.dims[result], _strides(result), strict=True))
+    def steps_of(self, result: Access) -> dict[int, int]:
+        """Return the elements from one index of each dim of the product to the next."""
+        dims = [dim for expr in result.map.results for dim in expr.used_dims()]
+        return dict(zip(dims, result.strides, strict=True))
 
-    def number_of(self, result: SSAValue) -> tuple[str | None, int]:
+    def number_of(self, result: Access) -> tuple[str | None, int]:
         """Return PTX's name of the type of a result's elements, if it has one, and their bytes."""
-        type = cast(MemRefType[Any], result.type).element_type
-        return NUMBER_OF.get(str(type)), bytes_of(type)
+        return NUMBER_OF.get(str(result.element_type)), bytes_of(result.element_type)
 
 
-def _dims_of(
-    nest: linalg.GenericOp, known: Mapping[SSAValue, tuple[int, ...]]
-) -> tuple[int, ...] | None:
-    """Return the contraction's dims for those of an elementwise nest that reads known values."""
-    loops = loops_of(nest)
-    first = len(nest.inputs)
-    if not all(loops.is_parallel) or any(
-        isinstance(op, linalg.IndexOp) for op in nest.body.block.ops
-    ):
-        return None
-    if any(argument.uses for argument in nest.body.block.args[first:]):
-        return None
-    for value, map in zip(nest.inputs, loops.maps, strict=False):
-        order = _permutation(map)
-        if value in known and order is not None and len(order) == len(loops.extents):
-            dims = dict(zip(order, known[value], strict=True))
-            return tuple(dims[dim] for dim in range(len(dims)))
-    return None
-
-
-def _permutation(map: AffineMap) -> tuple[int, ...] | None:
-    """Return the dims that a map lists, if it lists some or all of them, each once."""
-    dims = [expr.position for expr in map.results if isinstance(expr, AffineDimExpr)]
-    return tuple(dims) if len(dims) == len(map.results) == len(set(dims)) else None
+def _last(map: AffineMap) -> int | None:
+    """Return the dim that the last index of a result is."""
+    last = map.results[-1] if map.results else None
+    return last.position if isinstance(last, AffineDimExpr) else None
 
 
 def _read(
     code: Code,
-    buffer: SSAValue,
-    map: AffineMap,
+    leaf: Access,
+    values: Mapping[SSAValue, SSAValue],
     place: Sequence[SSAValue],
     lane: int | None,
     width: int,
 ) -> Lanes:
-    """Return the elements of an operand that are neighbours along dim `lane` of a nest.
+    """Return the elements of a leaf that are neighbours along dim `lane` of the product.
 
     One that is repeated, a vector, or one by one.
     """
-    b = code.builder
-    if lane is None or width == 1 or all(lane not in e.used_dims() for e in map.results):
-        return [b.insert(memref.LoadOp.get(buffer, _index(code, map, place))).res] * width
-    if _is_vector(buffer, map, lane, width):
-        loaded = load_vector(b, buffer, _index(code, map, place), width)
+    b, buffer = code.builder, values[leaf.buffer]
+    if lane is None or width == 1 or all(lane not in e.used_dims() for e in leaf.map.results):
+        return [b.insert(memref.LoadOp.get(buffer, index_at(b, leaf.map, place))).res] * width
+    if _is_vector(leaf, lane, width):
+        loaded = load_vector(b, buffer, index_at(b, leaf.map, place), width)
         return [element_of(b, loaded, n) for n in range(width)]
     lanes: Lanes = []
     for n in range(width):
         own = list(place)
         own[lane] = code.add(own[lane], code.index(code.number(n))) if n else own[lane]
-        lanes.append(b.insert(memref.LoadOp.get(buffer, _index(code, map, own))).res)
+        lanes.append(b.insert(memref.LoadOp.get(buffer, index_at(b, leaf.map, own))).res)
     return lanes
 
 
@@ -260,26 +237,10 @@ def merge_points(code: Code, *points: Point) -> Point:
     return merged
 
 
-def _is_vector(buffer: SSAValue, map: AffineMap, lane: int, width: int) -> bool:
-    """Return whether neighbours along a dim of a nest are neighbours in memory, at aligned
-    places.
-    """
-    *outer, inner = map.results
-    strides = _strides(buffer)
-    follows = isinstance(inner, AffineDimExpr) and inner.position == lane and strides[-1] == 1
-    aligned = all(stride % width == 0 for stride in strides[:-1])
+def _is_vector(leaf: Access, lane: int, width: int) -> bool:
+    """Return whether neighbours along a dim are neighbours in memory, at aligned places."""
+    *outer, inner = leaf.map.results
+    *apart, step = leaf.strides
+    follows = isinstance(inner, AffineDimExpr) and inner.position == lane and step == 1
+    aligned = all(stride % width == 0 for stride in apart)
     return follows and aligned and all(lane not in expr.used_dims() for expr in outer)
-
-
-def _index(code: Code, map: AffineMap, point: Sequence[SSAValue]) -> list[SSAValue]:
-    return [
-        point[expr.position]
-        if isinstance(expr, AffineDimExpr)
-        else apply_map(code.builder, expr, point)
-        for expr in map.results
-    ]
-
-
-def _strides(buffer: SSAValue) -> list[int]:
-    strides = cast(MemRefType[Any], buffer.type).get_strides()
-    return [] if strides is None else [int(stride or 0) for stride in strides]

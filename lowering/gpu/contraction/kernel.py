@@ -3,12 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, cast
 
-from xdsl.dialects import arith, llvm, memref
-from xdsl.dialects.func import FuncOp
-from xdsl.dialects.linalg import ops as linalg
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects import arith, llvm
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from braid.lowering.gpu.contraction.code import SHARED, Code, Value
 from braid.lowering.gpu.contraction.copies import TileCopy
@@ -16,7 +13,7 @@ from braid.lowering.gpu.contraction.epilogue import Epilogue, merge_points, poin
 from braid.lowering.gpu.contraction.main_loop import Cores, MainLoop, Ring
 from braid.lowering.gpu.contraction.partial_sums import PartialSums, neighbours, sum_type
 from braid.lowering.gpu.contraction.plain_cores import PlainCores
-from braid.lowering.gpu.contraction.problem import Contraction, ElementKind
+from braid.lowering.gpu.contraction.problem import Contraction, ElementKind, ProductMatch
 from braid.lowering.gpu.contraction.single_points import (
     emit_neighbours,
     emit_single_points,
@@ -25,6 +22,8 @@ from braid.lowering.gpu.contraction.tensor_cores import TensorCores
 from braid.lowering.gpu.contraction.tiles import PADDING, Place, Tiles
 from braid.lowering.gpu.launch.aligned_entries import is_aligned
 from braid.lowering.gpu.launch.launches import THREADS, dynamic_shared
+from braid.lowering.gpu.nests.placement import Placed, Placement
+from braid.targets.kernels.kernel_family import InPlace
 
 
 @dataclass(frozen=True)
@@ -46,32 +45,43 @@ class Product:
 
     problem: Contraction
     epilogue: Epilogue
-    constants: tuple[Operation, ...]
     tiles: Tiles
     narrow: bool = False
 
     @staticmethod
-    def of(
-        function: FuncOp, operands: int, tiles: Tiles, kind: ElementKind | None = None
-    ) -> "Product | None":
-        """Return the kernel of a bufferized function: a fill with zeros, the contraction,
-        elementwise nests.
+    def of(match: ProductMatch, placement: Placement, tiles: Tiles) -> "Product":
+        """Return the kernel of a group that is a product, and elementwise ops on it.
 
-        `kind` overrides the kind of elements: f32 as tf32. None for other kernels.
+        Raises UnsupportedError for an op without code.
         """
-        found = product_nests(function)
-        if found is None:
-            return None
-        results = tuple(function.body.block.args[:-2])[operands:]
-        epilogue = Epilogue.of(found.product, found.others, results)
-        if epilogue is None:
-            return None
-        problem = Contraction.of(found.product, epilogue.inner)
-        if problem is None:
-            return None
-        if kind is ElementKind.TF32:
+        results = list(zip(match.results, placement.results, strict=True))
+        return Product.at(match, placement.operands, results, tiles)
+
+    @staticmethod
+    def at(
+        match: ProductMatch,
+        places: Mapping[SSAValue, Placed],
+        results: Sequence[tuple[SSAValue, Placed]],
+        tiles: Tiles,
+    ) -> "Product":
+        """Return the kernel of a product whose operands and results lie at these places."""
+        problem = Contraction.of(match.op, places, results[0][1].layout)
+        if match.kind is ElementKind.TF32:
             problem = problem.as_tf32
-        return Product(problem, epilogue, found.constants, tiles)
+        epilogue = Epilogue.at(match, places, results)
+        return Product(problem, epilogue, tiles)
+
+    @property
+    def constants(self) -> tuple[Operation, ...]:
+        """The numbers that the epilogue needs."""
+        return self.epilogue.constants
+
+    def in_place(
+        self, buffers: Sequence[BlockArgument], read_elsewhere: Sequence[SSAValue] = ()
+    ) -> tuple[InPlace, ...]:
+        """Return the operands of the epilogue that results may overwrite: never A or B."""
+        operands = (self.problem.a.value, self.problem.b.value)
+        return self.epilogue.in_place(buffers, (*operands, *read_elsewhere))
 
     @property
     def rows(self) -> int:
@@ -356,51 +366,3 @@ class Product:
         cores.prepare(code, thread)
         ring = Ring(shared, self._stage_bytes, self.tiles.stages)
         return MainLoop(cores, copies, ring, self._stage_depth, self.turns, tile.begin).emit(code)
-
-
-@dataclass(frozen=True)
-class ProductNests:
-    """The ops of a bufferized kernel of a product, after a fill with `start`."""
-
-    product: linalg.GenericOp
-    others: tuple[linalg.GenericOp, ...]
-    constants: tuple[Operation, ...]
-    start: SSAValue
-
-
-def product_nests(function: FuncOp) -> ProductNests | None:
-    """Return the nests of a kernel that fills sums with zeros, adds to them, and then has other
-    nests.
-    """
-    nests = sum_nests(function)
-    start = None if nests is None else nests.start.owner
-    if not isinstance(start, arith.ConstantOp) or float(cast(Any, start.value).value.data) != 0:
-        return None
-    return nests
-
-
-def sum_nests(function: FuncOp) -> ProductNests | None:
-    """Return the nests of sums, whatever these are filled with, and whether they are sums or
-    maxima.
-    """
-    nests: list[linalg.GenericOp | linalg.FillOp] = []
-    constants: list[Operation] = []
-    for op in list(function.body.block.ops)[:-1]:
-        if isinstance(op, linalg.GenericOp | linalg.FillOp):
-            nests.append(op)
-        elif isinstance(op, arith.ConstantOp):
-            constants.append(op)
-        elif not isinstance(op, memref.AllocOp):
-            return None
-    if len(nests) < 2:
-        return None
-    start, product, *rest = nests
-    if not isinstance(start, linalg.FillOp):
-        return None
-    others = [nest for nest in rest if isinstance(nest, linalg.GenericOp)]
-    if not isinstance(product, linalg.GenericOp) or len(others) != len(rest):
-        return None
-    value = start.inputs[0]
-    if list(product.outputs) != [start.outputs[0]] or value.owner not in constants:
-        return None
-    return ProductNests(product, tuple(others), tuple(constants), value)

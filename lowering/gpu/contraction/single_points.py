@@ -7,9 +7,9 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type, MemRefType, i32
 from xdsl.ir import SSAValue
 
+from braid.lowering.common.linalg_stages import accumulated
 from braid.lowering.gpu.contraction.code import Code, Value
 from braid.lowering.gpu.contraction.problem import Contraction, Operand
-from braid.lowering.gpu.nests.wide_access import compute
 
 Write = Callable[
     [Code, list[SSAValue], tuple[Value, Value, Value], Mapping[SSAValue, SSAValue]], None
@@ -94,30 +94,20 @@ def _emit_point(
         line_of(code, values[operand.value], operand, batch, line)
         for operand, line in zip((problem.a, problem.b), lines, strict=True)
     ]
-    write(code, [dot(code, problem, lines, values)], place, values)
+    write(code, [dot(code, problem, lines)], place, values)
 
 
-def dot(
-    code: Code,
-    problem: Contraction,
-    lines: Sequence[Value],
-    values: Mapping[SSAValue, SSAValue],
-) -> Value:
+def dot(code: Code, problem: Contraction, lines: Sequence[Value]) -> Value:
     """Return the sum of products of a line of A and one of B."""
     operands = (problem.a, problem.b)
-    nest = problem.nest
 
     def add(own: Code, index: Value, sums: Sequence[Value]) -> Sequence[Value]:
-        factors = {
-            operand.value: element_at(own, operand, line, index)
+        elements = [
+            element_at(own, operand, line, index)
             for operand, line in zip(operands, lines, strict=True)
-        }
-        known = {
-            argument: factors[value]
-            for argument, value in zip(nest.body.block.args, nest.inputs, strict=False)
-        }
-        known[nest.body.block.args[-1]] = sums[0]
-        return compute(own.builder, nest, {**values, **known})
+        ]
+        factors = elements[::-1] if problem.turned else elements
+        return [accumulated(own.builder, problem.stage, problem.types, factors, sums[0])]
 
     begin, one, end = (code.number(v) for v in (0, 1, problem.count(problem.depths)))
     zero = code.number(0, i32) if problem.is_integer else code.number(0.0, Float32Type())

@@ -1,7 +1,8 @@
 """Sums of products whose roundings between the product and the sum are left out."""
 
+from collections.abc import Iterable
+
 from xdsl.dialects import arith
-from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.utils.fast_math import FastMathFlag
 
@@ -11,9 +12,9 @@ from braid.lowering.gpu.nests.thread_nests import ThreadNest
 _CONTRACTED = arith.FastMathFlagsAttr([FastMathFlag.ALLOW_CONTRACT])
 
 
-def contract_sums(function: FuncOp) -> None:
+def contract_sums(nests: Iterable[linalg.GenericOp]) -> None:
     """Let nests that add up products do so by fused multiply-adds, half as many instructions."""
-    for nest in [op for op in function.walk() if isinstance(op, linalg.GenericOp)]:
+    for nest in nests:
         if len(nest.outputs) != 1 or not ThreadNest.of(nest).reduced:
             continue
         total = combiner(nest)

@@ -31,7 +31,7 @@ from braid.lowering.gpu.fallback.contracted_sums import contract_sums
 from braid.lowering.gpu.fallback.known_places import known_places_as_maps
 from braid.lowering.gpu.fallback.row_steps import row_program_of
 from braid.lowering.gpu.fallback.split_sums import split_sums
-from braid.lowering.gpu.fallback.sums_with_epilogue import SumsWithEpilogue
+from braid.lowering.gpu.fallback.sums_with_epilogue import SumsWithEpilogue, sums_of
 from braid.lowering.gpu.launch.entries import (
     buffer_bytes,
     expand_magnitudes,
@@ -65,7 +65,7 @@ def emit_fallback(group: FusedOp, symbol: str) -> GpuKernel:
     copies_as_nests(function)
     expand_magnitudes(function)
     known_places_as_maps(module, function)
-    contract_sums(function)
+    contract_sums([op for op in function.walk() if isinstance(op, linalg.GenericOp)])
     in_place = in_place_arguments(function, operands)
     function.arg_attrs = argument_attributes(operands, results, in_place)
     program = RowProgram.of(function, operands)
@@ -75,7 +75,7 @@ def emit_fallback(group: FusedOp, symbol: str) -> GpuKernel:
     if program is None:
         split_sums(function)
     arguments = tuple(function.body.block.args[:-2])
-    if (sums := SumsWithEpilogue.of(function, arguments[operands:])) is not None:
+    if (sums := sums_of(function, arguments[operands:])) is not None:
         return _sums_kernel(sums, arguments, symbol, group, in_place)
     _fills_as_nests(function)
     scratch_bytes = move_to_scratch(function)

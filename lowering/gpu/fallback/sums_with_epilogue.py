@@ -9,13 +9,14 @@ from dataclasses import dataclass
 
 from xdsl.dialects import arith
 from xdsl.dialects.func import FuncOp
+from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, SSAValue
 
+from braid.analysis.nests.stage_steps import Part
 from braid.lowering.common.tensor_loops import delinearized, index_constant
 from braid.lowering.gpu.contraction.code import Code
 from braid.lowering.gpu.contraction.epilogue import Epilogue
-from braid.lowering.gpu.contraction.kernel import sum_nests
-from braid.lowering.gpu.contraction.problem import Part
+from braid.lowering.gpu.fallback.nest_epilogue import epilogue_of, sum_nests
 from braid.lowering.gpu.launch.aligned_entries import is_aligned
 from braid.lowering.gpu.launch.launches import THREADS
 from braid.lowering.gpu.nests.thread_nests import ThreadNest, global_thread
@@ -29,34 +30,35 @@ Point = Mapping[int, SSAValue]
 class SumsWithEpilogue:
     """The code of a thread: `wide` where it has neighbours, `own` for one point.
 
-    Sums begin as `start`, one of the `constants` that the code needs.
+    Sums begin as `start`, a constant.
     """
 
     own: ThreadNest
     wide: WideSums | None
     epilogue: Epilogue
     start: SSAValue
-    constants: tuple[Operation, ...]
 
     @staticmethod
-    def of(function: FuncOp, results: Sequence[SSAValue]) -> "SumsWithEpilogue | None":
-        """Return the sums of a bufferized kernel that is a reduction and elementwise nests on it,
-        else None.
-        """
-        nests = sum_nests(function)
-        if nests is None:
+    def of(
+        nest: linalg.GenericOp, epilogue: Epilogue, start: SSAValue
+    ) -> "SumsWithEpilogue | None":
+        """Return the sums of a nest; None where there are none, or results have no dims."""
+        inner = epilogue.inner
+        if inner is None:
             return None
-        epilogue = Epilogue.of(nests.product, nests.others, results)
-        if epilogue is None or epilogue.inner is None:
-            return None
-        own = ThreadNest.of(nests.product, epilogue.inner)
+        own = ThreadNest.of(nest, inner)
         if not own.reduced or not own.points:
             return None
-        lane = Part(epilogue.inner, 1, own.extents[epilogue.inner])
-        wide = WideSums.of(own, epilogue.width([lane]))
-        if wide is not None and wide.tile.lane != epilogue.inner:
+        wide = WideSums.of(own, epilogue.width([Part(inner, 1, own.extents[inner])]))
+        if wide is not None and wide.tile.lane != inner:
             wide = None
-        return SumsWithEpilogue(own, wide, epilogue, nests.start, nests.constants)
+        return SumsWithEpilogue(own, wide, epilogue, start)
+
+    @property
+    def constants(self) -> tuple[Operation, ...]:
+        """The numbers that the code needs."""
+        assert isinstance(self.start.owner, Operation)
+        return tuple(dict.fromkeys((*self.epilogue.constants, self.start.owner)))
 
     @property
     def threads(self) -> int:
@@ -112,3 +114,12 @@ class SumsWithEpilogue:
     def _store(self, code: Code, sums: list[SSAValue], point: Point, values: Values) -> None:
         known = {dim: code.narrow(index) for dim, index in point.items()}
         self.epilogue.emit(code, sums, known, self.own.parallel[-1], values)
+
+
+def sums_of(function: FuncOp, results: Sequence[SSAValue]) -> SumsWithEpilogue | None:
+    """Return the sums of a bufferized kernel that is a reduction and elementwise nests on it."""
+    nests = sum_nests(function)
+    epilogue = None if nests is None else epilogue_of(nests, results)
+    if nests is None or epilogue is None:
+        return None
+    return SumsWithEpilogue.of(nests.sums, epilogue, nests.start)

@@ -3,8 +3,9 @@
 If masks leave out keys, another entry first finds the tiles of keys that each block needs.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
 
 from xdsl.ir import BlockArgument, SSAValue
@@ -15,27 +16,25 @@ from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.contraction.code import Code
-from braid.lowering.gpu.contraction.problem import ElementKind, bufferized_product
+from braid.lowering.gpu.contraction.problem import ElementKind
 from braid.lowering.gpu.contraction.schedules import mma_rate, shared_limit
 from braid.lowering.gpu.contraction.tiles import Tiles
-from braid.lowering.gpu.fallback.emit_instead import emit_instead
 from braid.lowering.gpu.kernels.attention_tiles.kernel import Attention
 from braid.lowering.gpu.kernels.attention_tiles.problem import (
     AttentionMatch,
-    element_bits,
-    fits,
-    half,
+    AttentionPlaces,
     match_attention,
     without_roundings,
 )
 from braid.lowering.gpu.kernels.attention_tiles.single_rows import emit_single_rows
 from braid.lowering.gpu.kernels.contraction_candidate import (
     ProductEntry,
-    product_kernel,
+    kernel_of_entries,
 )
 from braid.lowering.gpu.launch.aligned_entries import is_aligned
 from braid.lowering.gpu.launch.gpu_kernel import BlockWork
 from braid.lowering.gpu.launch.launches import THREADS
+from braid.lowering.gpu.nests.placement import Placement
 from braid.targets.kernels.kernel_family import Candidate, Kernel, KernelFamily, S
 from braid.targets.kernels.schedules import Schedule
 from braid.targets.machines.machine import Machine
@@ -68,16 +67,12 @@ class AttentionFamily(KernelFamily):
     def match(self, group: FusedOp) -> "BlockAttention | None":
         """See `match_attention`."""
         found = match_attention(group)
-        if found is None or element_bits(found) is None:
+        if found is None:
             return None
         widths = shape_of(found.scores.operands[0])[-1], shape_of(found.values.output)[-1]
         if max(widths) > _WIDTHS[-1] or shape_of(found.scores.output)[-1] < 2:
             return None
         return BlockAttention(group, self.machine, found)
-
-
-Inside = Callable[[Mapping[SSAValue, SSAValue]], dict[SSAValue, SSAValue]]
-"""The entry's values for arguments of both products too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,63 +141,50 @@ class AttentionCandidate(Candidate[S]):
         return first, second
 
     def kernel(
-        self,
-        symbol: str,
-        attention: Attention,
-        make: Callable[["Inside"], ProductEntry],
-        work: BlockWork,
+        self, symbol: str, attention: Attention, entry: ProductEntry, work: BlockWork
     ) -> Kernel:
         """Return the kernel of an entry, after one that reads the masks if they leave out keys."""
-        function = bufferized_product(self.group, symbol)
-        buffers = function.body.block.args[:-2]
-        scores, weighted = attention.scores, attention.weighted
-
-        def inside(values: Mapping[SSAValue, SSAValue]) -> dict[SSAValue, SSAValue]:
-            known = {own: values[b] for own, b in zip(self.outside, buffers, strict=True)}
-            return {**values, **scores.values(known), **weighted.values(known)}
-
-        entry, ranges = make(inside), attention.ranges
-        if ranges is None:
-            made = product_kernel([entry], function, symbol, self.group, self.machine)
-            without_roundings(made.module)
-            return replace(made, work=(work,))
-        before = ProductEntry(
-            ranges.blocks,
-            THREADS,
-            ranges.shared_bytes,
-            scores.product.constants,
-            lambda code, values, name, rest: ranges.emit(code, inside(values), name, *rest),
-        )
-        looking = BlockWork(0.0, work.rate, 1.0, ranges.read_bytes, _IN_FLIGHT)
-        made = product_kernel(
-            [before, entry], function, symbol, self.group, self.machine, ranges.bytes
+        placement, scores, weighted = self.placement, attention.scores, attention.weighted
+        read = [leaf.buffer for leaf in scores.epilogue.leaves]
+        read += [scores.problem.a.value, scores.problem.b.value]
+        entries, looking, scratch = [entry], (), 0
+        if (ranges := attention.ranges) is not None:
+            before = ProductEntry(
+                ranges.blocks,
+                THREADS,
+                ranges.shared_bytes,
+                scores.constants,
+                lambda code, values, name, rest: ranges.emit(code, values, name, *rest),
+            )
+            entries.insert(0, before)
+            looking = (BlockWork(0.0, work.rate, 1.0, ranges.read_bytes, _IN_FLIGHT),)
+            scratch = ranges.bytes
+        made = kernel_of_entries(
+            entries,
+            placement.buffers,
+            symbol,
+            self.group,
+            self.machine,
+            scratch,
+            weighted.in_place(placement.buffers, read),
         )
         without_roundings(made.module)
-        return replace(made, work=(looking, work))
+        return replace(made, work=(*looking, work))
 
-    @property
-    def outside(self) -> list[SSAValue]:
-        """The group's values of the kernel's buffers, in their order."""
-        return [*self.group.body.block.args, *self.group.terminator.arguments]
-
-    def attention(self, symbol: str, rows: int, keys: int, stages: int) -> Attention | None:
-        """Return both products by tiles; None if one has no tiles, or they are not compatible."""
+    def attention(self, rows: int, keys: int, stages: int) -> Attention:
+        """Return both products by tiles of this many rows and keys."""
         key, value = self.widths
-        scores = half(
-            self.found.before,
-            [self.found.softmax.input],
-            symbol,
+        tiles = (
             Tiles(rows, keys, 2 * key, 1, _WARP_ROWS, keys),
-        )
-        weighted = half(
-            self.found.after,
-            list(self.group.terminator.arguments),
-            symbol,
             Tiles(rows, value, 2 * keys, 1, _WARP_ROWS, value),
         )
-        if scores is None or weighted is None or not fits(scores.product, weighted.product):
-            return None
-        return Attention(scores, weighted, stages)
+        places = AttentionPlaces(self.found, self.placement)
+        return Attention(*places.products(tiles), stages)
+
+    @cached_property
+    def placement(self) -> Placement:
+        """Where the tensors of the group lie."""
+        return Placement.of(self.group)
 
 
 @dataclass(frozen=True)
@@ -240,11 +222,9 @@ class BlockAttention(AttentionCandidate[AttentionSchedule]):
         """Emit one entry, whose blocks take some queries of a head; with masks, a preceding entry
         finds their ranges.
         """
-        attention = self.attention(symbol, schedule.rows, schedule.keys, schedule.stages)
-        if attention is None:
-            return emit_instead(self.group, symbol, "two products that share their tiles")
-        work = self._work(schedule, attention.scores.product.columns)
-        return self.kernel(symbol, attention, lambda inside: _entry(attention, inside), work)
+        attention = self.attention(schedule.rows, schedule.keys, schedule.stages)
+        work = self._work(schedule, attention.scores.columns)
+        return self.kernel(symbol, attention, _entry(attention), work)
 
     def _bytes(self, rows: int, keys: int, stages: int) -> int:
         """Return the bytes of shared memory of a block."""
@@ -266,23 +246,22 @@ class BlockAttention(AttentionCandidate[AttentionSchedule]):
         )
 
 
-def _entry(attention: Attention, inside: Inside) -> ProductEntry:
+def _entry(attention: Attention) -> ProductEntry:
     """Emit all tiles of a block, or rows one by one where operands are not aligned."""
 
     def emit(
         code: Code, values: Mapping[SSAValue, SSAValue], name: str, rest: Sequence[SSAValue]
     ) -> None:
-        inner = inside(values)
         code.choose(
             is_aligned(code.builder),
-            lambda own: attention.emit(own, inner, name, *rest),
-            lambda own: emit_single_rows(own, attention, inner, name, attention.place(own)),
+            lambda own: attention.emit(own, values, name, *rest),
+            lambda own: emit_single_rows(own, attention, values, name, attention.place(own)),
         )
 
     return ProductEntry(
         attention.blocks,
         attention.threads,
         attention.shared_bytes,
-        (*attention.scores.product.constants, *attention.weighted.product.constants),
+        (*attention.scores.constants, *attention.weighted.constants),
         emit,
     )

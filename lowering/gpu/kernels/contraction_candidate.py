@@ -9,34 +9,28 @@ from typing import cast
 from xdsl.builder import Builder
 from xdsl.dialects import gpu, llvm
 from xdsl.dialects.builtin import (
-    BFloat16Type,
-    Float16Type,
-    Float32Type,
     IntAttr,
     IntegerType,
     MemRefType,
     ModuleOp,
-    i32,
 )
-from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.dialects.braid.attributes import layout_of
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.layout import DYNAMIC, Layout
 from braid.dialects.braid.matmul import MatmulOp
-from braid.dialects.braid.quantization import is_byte
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.common.loop_nest import in_place_arguments
+from braid.lowering.common.pointwise_body import has_one_value
 from braid.lowering.gpu.contraction.code import Code
 from braid.lowering.gpu.contraction.kernel import Product
-from braid.lowering.gpu.contraction.problem import ElementKind, bufferized_product
+from braid.lowering.gpu.contraction.problem import ElementKind, ProductMatch, element_kinds
 from braid.lowering.gpu.contraction.schedules import (
     Size,
     peak_rate,
@@ -46,7 +40,6 @@ from braid.lowering.gpu.contraction.schedules import (
     shared_memory,
 )
 from braid.lowering.gpu.contraction.tiles import Tiles
-from braid.lowering.gpu.fallback.emit_instead import emit_instead
 from braid.lowering.gpu.launch.entries import (
     buffer_bytes,
     gpu_function,
@@ -61,21 +54,13 @@ from braid.lowering.gpu.launch.launches import (
     blocks_for,
     dynamic_shared,
 )
+from braid.lowering.gpu.nests.placement import Placement
 from braid.targets.kernels.kernel_family import Candidate, InPlace, Kernel, S
 from braid.targets.machines.gpus import TF32
 from braid.targets.machines.machine import Machine
 
-ProductOp = MatmulOp | ConvOp
 _SHARED_ALIGNMENT = 1024
 """The alignment in bytes that tiles of tensor maps need that are swizzled by 128 bytes."""
-
-
-@dataclass(frozen=True)
-class ProductMatch:
-    """A product of block arguments, with its kind; the other ops are elementwise."""
-
-    op: ProductOp
-    kind: ElementKind
 
 
 def match_product(
@@ -90,48 +75,36 @@ def match_product(
     if len(products) != 1:
         return None
     op = products[0]
-    elements = _element_kind(op)
-    if elements is ElementKind.F32 and machine.fact(TF32, 0):
-        elements = ElementKind.TF32
-    if elements is None or not all(isinstance(v, BlockArgument) for v in op.operands):
+    kinds = element_kinds(op)
+    if kinds is None or not all(isinstance(v, BlockArgument) for v in op.operands):
         return None
     values = (*op.operands, *group.inputs, *group.outputs)
     if any(DYNAMIC in shape_of(v) or 0 in shape_of(v) for v in values):
         return None
     shape = shape_of(op.output)
     known: set[SSAValue] = {op.output}
-    for other in members[members.index(op) + 1 :]:
+    place = members.index(op)
+    before, after = members[:place], members[place + 1 :]
+    for other in after:
         if not _follows(other, known, shape):
             return None
         known.update(other.results)
-    if any(not isinstance(other, ConstantOp) for other in members[: members.index(op)]):
+    results = tuple(group.terminator.arguments)
+    if not all(map(has_one_value, before)) or any(result not in known for result in results):
         return None
-    if any(result not in known for result in group.terminator.arguments):
-        return None
-    return ProductMatch(op, elements)
+    elements = ElementKind.S8 if ElementKind.U8 in kinds else kinds[0]
+    if elements is ElementKind.F32 and machine.fact(TF32, 0):
+        elements = ElementKind.TF32
+    return ProductMatch(op, elements, (*before, *after), results)
 
 
 def _follows(op: Operation, known: set[SSAValue], shape: tuple[int, ...]) -> bool:
     """Return whether an op is elementwise on the product, at the product's points."""
     if isinstance(op, ConstantOp):
-        return True
+        return has_one_value(op)
     if not isinstance(op, ElementwiseOp) or known.isdisjoint(op.operands):
         return False
     return shape_of(op.results[0]) == shape
-
-
-def _element_kind(op: ProductOp) -> ElementKind | None:
-    left, right = (element_type_of(operand) for operand in op.operands)
-    if op.accumulator == i32 and is_byte(left) and is_byte(right):
-        return ElementKind.S8
-    if op.accumulator is not None or left != right:
-        return None
-    numbers: dict[type[Attribute], ElementKind] = {
-        Float32Type: ElementKind.F32,
-        BFloat16Type: ElementKind.BF16,
-        Float16Type: ElementKind.F16,
-    }
-    return numbers.get(type(left))
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,10 +180,8 @@ class TiledProduct(ProductCandidate[Tiles]):
         """Return an entry, a block a tile or a part of its K, and then one that adds
         parts up.
         """
-        function = bufferized_product(self.group, symbol)
-        product = Product.of(function, len(self.group.inputs), schedule, self.found.kind)
-        if product is None:
-            return emit_instead(self.group, symbol, "multiply-add with an elementwise epilogue")
+        placement = Placement.of(self.group)
+        product = Product.of(self.found, placement, schedule)
         entries = [
             ProductEntry(
                 product.blocks,
@@ -224,7 +195,10 @@ class TiledProduct(ProductCandidate[Tiles]):
         if partial is not None:
             entries.append(totals_entry(product))
         scratch = 0 if partial is None else partial.bytes
-        kernel = product_kernel(entries, function, symbol, self.group, self.machine, scratch)
+        buffers = placement.buffers
+        kernel = kernel_of_entries(
+            entries, buffers, symbol, self.group, self.machine, scratch, product.in_place(buffers)
+        )
         work = BlockWork(
             product.block_flops,
             peak_rate(self.found.kind, self.machine),
@@ -278,20 +252,6 @@ def _is_held_by_memory(own: ProductEntry, machine: Machine) -> bool:
         return False
     blocks = shared_memory(machine) // own.shared_bytes
     return blocks * own.threads * _ENOUGH <= _REGISTERS
-
-
-def product_kernel(
-    entries: Sequence[ProductEntry],
-    function: FuncOp,
-    symbol: str,
-    group: FusedOp,
-    machine: Machine,
-    scratch_bytes: int = 0,
-) -> GpuKernel:
-    """Return the kernel of a bufferized group that is a product, on a GPU."""
-    in_place = in_place_arguments(function, len(group.inputs))
-    buffers = function.body.block.args[:-2]
-    return kernel_of_entries(entries, buffers, symbol, group, machine, scratch_bytes, in_place)
 
 
 def kernel_of_entries(

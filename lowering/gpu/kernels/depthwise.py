@@ -8,28 +8,33 @@ of several rows, whose windows overlap.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from xdsl.builder import Builder
 from xdsl.dialects import gpu
-from xdsl.ir import BlockArgument
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import Block, BlockArgument
+from xdsl.rewriter import InsertPoint
 
 from braid.analysis.storage.layout_choice import LayoutChoice
-from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.gpu.contraction.problem import bufferized_product
+from braid.lowering.common.element_types import compute_type, constant
+from braid.lowering.gpu.contraction.epilogue import Epilogue
+from braid.lowering.gpu.contraction.problem import ProductMatch
 from braid.lowering.gpu.fallback.contracted_sums import contract_sums
-from braid.lowering.gpu.fallback.emit_instead import emit_instead
 from braid.lowering.gpu.fallback.sums_with_epilogue import SumsWithEpilogue
 from braid.lowering.gpu.kernels.contraction_candidate import (
     ProductEntry,
-    ProductMatch,
+    kernel_of_entries,
     match_product,
-    product_kernel,
 )
 from braid.lowering.gpu.kernels.conv import CHANNELS_LAST, channels_last
 from braid.lowering.gpu.kernels.plain_candidate import PlainCandidate
 from braid.lowering.gpu.launch.entries import limit_blocks
 from braid.lowering.gpu.launch.launches import THREADS, blocks_for
+from braid.lowering.gpu.nests.placement import Placed, Placement
+from braid.lowering.gpu.nests.stage_nest import stage_nest
 from braid.targets.kernels.flexible_layouts import row_major_choice
 from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 from braid.targets.kernels.schedules import Schedule
@@ -91,12 +96,8 @@ class _Depthwise(PlainCandidate):
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """Emit one entry, whose threads take some channels of a point each."""
-        function = bufferized_product(self.group, symbol)
-        contract_sums(function)
-        results = tuple(function.body.block.args[:-2])[len(self.group.inputs) :]
-        sums = SumsWithEpilogue.of(function, results)
-        if sums is None or sums.wide is None:
-            return emit_instead(self.group, symbol, "sums over a window")
+        placement = Placement.of(self.group)
+        sums = self._sums(placement)
         entry = ProductEntry(
             blocks_for(sums.threads),
             THREADS,
@@ -104,7 +105,31 @@ class _Depthwise(PlainCandidate):
             sums.constants,
             lambda code, values, _, __: sums.emit(code, values),
         )
-        kernel = product_kernel([entry], function, symbol, self.group, self.machine)
+        buffers = placement.buffers
+        read = [placement.operands[operand].buffer for operand in self.found.op.operands]
+        in_place = sums.epilogue.in_place(buffers, read)
+        kernel = kernel_of_entries(
+            [entry], buffers, symbol, self.group, self.machine, in_place=in_place
+        )
         for made in [op for op in kernel.module.walk() if isinstance(op, gpu.FuncOp)]:
             limit_blocks(made, sums.blocks)
         return kernel
+
+    def _sums(self, placement: Placement) -> SumsWithEpilogue:
+        """Return the sums over windows, in the order of the first result, and what follows."""
+        op, (first, *_) = self.found.op, placement.results
+        (stage,) = op.structure().stages
+        types = [element_type_of(operand) for operand in op.operands]
+        held = compute_type(element_type_of(op.output))
+        shape = first.layout.storage_shape(shape_of(op.output))
+        made = Placed(Block(arg_types=[MemRefType(held, shape)]).args[0], first.layout)
+        reads = [
+            placement.operands[operand].access(read.map)
+            for operand, read in zip(op.operands, stage.reads, strict=True)
+        ]
+        nest = stage_nest(stage, types, reads, made.access(stage.result))
+        contract_sums([nest])
+        start = constant(Builder(InsertPoint.at_end(Block())), 0, held)
+        found = SumsWithEpilogue.of(nest, Epilogue.of(self.found, placement), start)
+        assert found is not None, "a window that is added up"
+        return found

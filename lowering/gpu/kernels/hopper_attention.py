@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from xdsl.ir import SSAValue
 
@@ -10,17 +11,17 @@ from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.contraction.code import Code
 from braid.lowering.gpu.contraction.schedules import shared_limit
-from braid.lowering.gpu.fallback.emit_instead import warn_of_another
 from braid.lowering.gpu.kernels.attention import (
     AttentionCandidate,
     AttentionFamily,
-    BlockAttention,
-    Inside,
 )
+from braid.lowering.gpu.kernels.attention_tiles.problem import AttentionPlaces
 from braid.lowering.gpu.kernels.contraction_candidate import ProductEntry
 from braid.lowering.gpu.kernels.hopper.attention import HopperAttention
+from braid.lowering.gpu.kernels.hopper.attention_ring import AttentionBoxes
 from braid.lowering.gpu.kernels.hopper.attention_tiles import LINE_ELEMENTS, AttentionTiles
 from braid.lowering.gpu.launch.gpu_kernel import BlockWork
+from braid.lowering.gpu.nests.placement import Placement
 from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 from braid.targets.kernels.schedules import Schedule
 from braid.targets.machines.machine import Machine
@@ -81,11 +82,16 @@ class HopperAttentionSchedule(Schedule):
 class _HopperAttention(AttentionCandidate[HopperAttentionSchedule]):
     @property
     def layouts(self) -> Sequence[LayoutChoice]:
-        """Layouts of the family without `wgmma` in which rows of keys begin at multiples of 16
-        bytes.
-        """
-        columns = shape_of(self.found.scores.output)[-1]
-        return super().layouts[1 if columns % _CHUNK else 0 :]
+        """Layouts of the family without `wgmma` that tensor maps can read."""
+        return self._readable
+
+    @cached_property
+    def _readable(self) -> list[LayoutChoice]:
+        return [choice for choice in super().layouts if self._has_maps(choice)]
+
+    def _has_maps(self, choice: LayoutChoice) -> bool:
+        places = AttentionPlaces(self.found, Placement.at(self.group, choice))
+        return AttentionBoxes.of(*places.contractions) is not None
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Return the seconds of the default tiles."""
@@ -122,16 +128,12 @@ class _HopperAttention(AttentionCandidate[HopperAttentionSchedule]):
         return AttentionTiles(*sizes, turns=schedule.turns, key_width=key, value_width=value)
 
     def emit(self, symbol: str, schedule: HopperAttentionSchedule) -> Kernel:
-        """Emit one persistent entry; if operands have no tensor maps, the `mma.sync` entry."""
+        """Emit one persistent entry; with masks, another before that finds ranges of keys."""
         tiles = self._tiles(schedule)
-        attention = self.attention(symbol, tiles.rows, tiles.keys, tiles.stages)
+        attention = self.attention(tiles.rows, tiles.keys, tiles.stages)
         processors = int(self.machine.fact("multiprocessors", 132))
-        made = None if attention is None else HopperAttention.of(attention, tiles, processors)
-        if attention is None or made is None:
-            warn_of_another("plain", self.group, symbol, "products that fit tiles of wgmma")
-            plain = BlockAttention(self.group, self.machine, self.found)
-            return plain.emit(symbol, next(plain.space(0)))
-        columns = attention.scores.product.columns
+        made = HopperAttention.of(attention, tiles, processors)
+        columns = attention.scores.columns
         each = -(-attention.blocks // made.order.blocks)
         tile, turns = tiles.key_bytes + tiles.value_bytes, -(-columns // tiles.keys)
         work = BlockWork(
@@ -141,21 +143,21 @@ class _HopperAttention(AttentionCandidate[HopperAttentionSchedule]):
             each * (tiles.query_bytes + turns * tile),
             (tiles.stages - 1) * tile,
         )
-        return self.kernel(symbol, attention, lambda inside: self._entry(made, inside), work)
+        return self.kernel(symbol, attention, self._entry(made), work)
 
-    def _entry(self, made: HopperAttention, inside: Inside) -> ProductEntry:
+    def _entry(self, made: HopperAttention) -> ProductEntry:
         def emit(
             code: Code, values: Mapping[SSAValue, SSAValue], name: str, rest: Sequence[SSAValue]
         ) -> None:
             scratch = rest[0] if made.plain.ranges is not None else None
             maps = rest[0 if scratch is None else 1 :]
-            made.emit(code, inside(values), name, maps, scratch)
+            made.emit(code, values, name, maps, scratch)
 
         constants = (
-            *made.plain.scores.product.constants,
-            *made.plain.weighted.product.constants,
+            *made.plain.scores.constants,
+            *made.plain.weighted.constants,
         )
-        maps = made.tensor_maps(self.outside)
+        maps = made.tensor_maps(self.placement.buffers)
         tiles = made.tiles
         return ProductEntry(
             made.order.blocks, tiles.threads, tiles.shared_bytes, constants, emit, maps

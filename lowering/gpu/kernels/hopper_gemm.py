@@ -11,21 +11,22 @@ from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.contraction.code import Code
 from braid.lowering.gpu.contraction.kernel import Product
-from braid.lowering.gpu.contraction.problem import ElementKind, bufferized_product
+from braid.lowering.gpu.contraction.problem import Contraction, ElementKind
 from braid.lowering.gpu.contraction.tiles import Tiles
-from braid.lowering.gpu.fallback.emit_instead import warn_of_another
 from braid.lowering.gpu.kernels.contraction_candidate import (
     ProductCandidate,
     ProductEntry,
     TiledProduct,
-    product_kernel,
+    kernel_of_entries,
     totals_entry,
 )
 from braid.lowering.gpu.kernels.gemm import GemmFamily
+from braid.lowering.gpu.kernels.hopper.maps import operand_boxes
 from braid.lowering.gpu.kernels.hopper.product import HopperProduct
 from braid.lowering.gpu.kernels.hopper.schedules import HopperCost
 from braid.lowering.gpu.kernels.hopper.tiles import LINE, HopperTiles
 from braid.lowering.gpu.launch.gpu_kernel import BlockWork
+from braid.lowering.gpu.nests.placement import Placement
 from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 from braid.targets.machines.machine import Machine
 
@@ -71,7 +72,8 @@ def hopper_candidate(plain: TiledProduct, least_rows: int) -> "HopperGemmCandida
     element = 1 if kind is ElementKind.S8 else 2
     if depth * element % _CHUNK or columns * element % _CHUNK:
         return None
-    return HopperGemmCandidate(plain.group, plain.machine, plain.found, plain)
+    made = HopperGemmCandidate(plain.group, plain.machine, plain.found, plain)
+    return made if made.layouts else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +84,19 @@ class HopperGemmCandidate(ProductCandidate[HopperTiles]):
 
     @property
     def layouts(self) -> Sequence[LayoutChoice]:
-        """Layouts of the family without `wgmma`; of 8-bit operands only those that can be read."""
-        return self.plain.layouts[: 1 if self.found.kind is ElementKind.S8 else None]
+        """Layouts of the family without `wgmma` that tensor maps can read, and `wgmma` if bytes."""
+        return self._readable
+
+    @cached_property
+    def _readable(self) -> list[LayoutChoice]:
+        offered = self.plain.layouts[: 1 if self.found.kind is ElementKind.S8 else None]
+        return [choice for choice in offered if self._has_maps(choice)]
+
+    def _has_maps(self, choice: LayoutChoice) -> bool:
+        placement = Placement.at(self.group, choice)
+        order = placement.results[0].layout
+        problem = Contraction.of(self.found.op, placement.operands, order)
+        return operand_boxes(problem, LINE) is not None
 
     def supports_strides(self, choice: LayoutChoice) -> bool:
         """Take no strides: tensor maps are of whole tensors."""
@@ -120,15 +133,12 @@ class HopperGemmCandidate(ProductCandidate[HopperTiles]):
         return self._cost.tiles()
 
     def emit(self, symbol: str, schedule: HopperTiles) -> Kernel:
-        """Emit one persistent entry; if operands have no tensor maps, the `mma.sync` entry."""
-        function = bufferized_product(self.group, symbol)
+        """Emit one persistent entry, and with split-K one that adds up parts."""
+        placement = Placement.of(self.group)
         split = replace(_PLAIN_TILES, splits=schedule.splits)
-        plain = Product.of(function, len(self.group.inputs), split)
+        plain = Product.of(self.found, placement, split)
         blocks = int(self.machine.fact("multiprocessors", 132))
-        product = None if plain is None else HopperProduct.of(plain, schedule, blocks)
-        if plain is None or product is None:
-            warn_of_another("plain", self.group, symbol, "product that fits tiles of wgmma")
-            return self.plain.emit(symbol, next(self.plain.space(0)))
+        product = HopperProduct.of(plain, schedule, blocks)
         partial = plain.partial
 
         def emit(
@@ -144,7 +154,7 @@ class HopperGemmCandidate(ProductCandidate[HopperTiles]):
                 schedule.shared_bytes,
                 plain.constants,
                 emit,
-                product.tensor_maps(function.body.block.args[:-2]),
+                product.tensor_maps(placement.buffers),
             )
         ]
         if partial is not None:
@@ -161,5 +171,8 @@ class HopperGemmCandidate(ProductCandidate[HopperTiles]):
             schedule.stage_bytes * (schedule.stages - 1),
         )
         scratch = 0 if partial is None else partial.bytes
-        kernel = product_kernel(entries, function, symbol, self.group, self.machine, scratch)
+        buffers = placement.buffers
+        kernel = kernel_of_entries(
+            entries, buffers, symbol, self.group, self.machine, scratch, plain.in_place(buffers)
+        )
         return replace(kernel, work=(work,))

@@ -100,9 +100,9 @@ def buffer_bytes(buffer: BlockArgument, outside: Attribute) -> int:
     return (last + 1) * bytes_of(type.element_type)
 
 
-def expand_magnitudes(function: FuncOp) -> None:
+def expand_magnitudes(code: FuncOp | Block) -> None:
     """Expand absolute values of integers: upstream lowers only those of i32 for GPUs."""
-    for op in [op for op in function.walk() if isinstance(op, math.AbsIOp)]:
+    for op in [op for op in code.walk() if isinstance(op, math.AbsIOp)]:
         builder = Builder(InsertPoint.before(op))
         negated = builder.insert(arith.SubiOp(constant(builder, 0, op.result.type), op.operands[0]))
         Rewriter.replace_op(op, arith.MaxSIOp(op.operands[0], negated.result))

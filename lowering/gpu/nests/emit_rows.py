@@ -118,7 +118,7 @@ class RowEmitter(RowElements):
                 own = {a: self._scalar(v, k, nest.terms[n]) for n, a, v, k in _inputs(nest, op)}
                 values = self.values | own | self._indices(nest, op, None, 0)
                 for output, result in zip(
-                    op.outputs, compute(self.builder, op, values), strict=True
+                    op.outputs, compute(self.builder, op.body.block, values), strict=True
                 ):
                     self.scalars[output] = result
 
@@ -133,7 +133,7 @@ class RowEmitter(RowElements):
         made: list[Held] = [[] for _ in op.outputs]
         for chunk in range(len(self.columns)):
             lanes = [self._lane(nest, op, chunk, lane) for lane in range(self.width)]
-            results = [compute(self.builder, op, values) for values in lanes]
+            results = [compute(self.builder, op.body.block, values) for values in lanes]
             for number, held in enumerate(made):
                 held.append([result[number] for result in results])
         for output, held in zip(op.outputs, made, strict=True):

@@ -244,7 +244,9 @@ class TransposedNest:
         argument = self.nest.body.block.args[self.number]
         for n in range(inner):
             column = [element_of(builder, row, n) for row in rows]
-            made = [compute(builder, self.nest, {argument: value})[0] for value in column]
+            made = [
+                compute(builder, self.nest.body.block, {argument: value})[0] for value in column
+            ]
             store_vector(builder, made, shared, self._in_line(builder, place, n))
 
     def _write_square(
@@ -292,7 +294,7 @@ class TransposedNest:
         place = self._place(inside, self.read, own)
         value = inside.insert(memref.LoadOp.get(source, [place])).res
         argument = self.nest.body.block.args[self.number]
-        (made,) = compute(inside, self.nest, {argument: value})
+        (made,) = compute(inside, self.nest.body.block, {argument: value})
         written = self._place(inside, self.written, own)
         inside.insert(memref.StoreOp.get(made, target, [written]))
 

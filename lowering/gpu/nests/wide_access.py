@@ -7,7 +7,7 @@ from xdsl.builder import Builder
 from xdsl.dialects import arith, memref, vector
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, UnregisteredOp, VectorType, i1, i64
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 
 from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.common.tensor_loops import index_constant
@@ -16,12 +16,10 @@ ACCESS_BYTES = 16
 """The widest access of a GPU."""
 
 
-def compute(
-    builder: Builder, nest: linalg.GenericOp, values: dict[SSAValue, SSAValue]
-) -> list[SSAValue]:
+def compute(builder: Builder, body: Block, values: dict[SSAValue, SSAValue]) -> list[SSAValue]:
     """Return the results of a nest's body for these values of its arguments, and of indices."""
     own = dict(values)
-    for op in nest.body.block.ops:
+    for op in body.ops:
         if isinstance(op, linalg.YieldOp):
             return [own.get(result, result) for result in op.arguments]
         if not isinstance(op, linalg.IndexOp) or op.result not in own:

@@ -126,7 +126,7 @@ class WideSums:
         lanes: list[SSAValue] = []
         for n in range(self.tile.width):
             own = {**values, **{argument: column[n] for argument, column in columns.items()}}
-            lanes += compute(builder, self.tile.nest, own)
+            lanes += compute(builder, self.tile.nest.body.block, own)
         return lanes
 
     def read(

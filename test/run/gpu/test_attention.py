@@ -239,6 +239,20 @@ def test_what_is_left_to_others() -> None:
     assert family.match(attention(bf16, (2,), (8, 8), (264, 64))) is None
 
 
+def test_products_of_other_batches_are_left_to_others() -> None:
+    """Heads would be rows of scores, and batches of weighted values."""
+
+    def build(q: Any, k: Any, v: Any) -> list[Any]:
+        scores = MatmulOp.on(q, k, accumulator=None)
+        weights = SoftmaxOp.get(scores, 2)
+        return [scores, weights, MatmulOp.on(weights, v, accumulator=None)]
+
+    for keys, values, is_taken in ((1, 1, True), (2, 2, True), (1, 2, False), (2, 1, False)):
+        types = [tensor(bf16, 2, 8, 64), tensor(bf16, keys, 64, 8), tensor(bf16, values, 8, 64)]
+        found = AttentionFamily(gpu("sm_80")).match(make_group(types, build, ()))
+        assert (found is not None) == is_taken
+
+
 @pytest.mark.parametrize(
     ("architecture", "width"),
     [

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import IntegerType, Signedness, TensorType, bf16, f16, f32, i8, i32
+from xdsl.dialects.builtin import IntegerType, Signedness, TensorType, bf16, f16, f32, i1, i8, i32
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.attributes import with_layout
@@ -186,6 +186,24 @@ def test_unaligned_buffers() -> None:
     """Rows of the operands' buffers begin anywhere: what is copied in 16 bytes is read singly."""
     group = product(bf16, (70, 72, 40), bias=(1, 72))
     check_group(group, emitter(SMALL), unaligned=True)
+
+
+@pytest.mark.parametrize("unaligned", [False, True])
+def test_a_square_has_one_operand(unaligned: bool) -> None:
+    square = make_group([tensor(f32, 24, 24)], lambda a: [MatmulOp.on(a, a, accumulator=None)], ())
+    check_group(square, emitter(PLAIN), unaligned=unaligned)
+
+
+def test_bools_around_a_product() -> None:
+    """They are bytes in memory, as operands of what follows and as results."""
+
+    def build(a: Any, b: Any, mask: Any, limit: Any) -> list[Any]:
+        sums = MatmulOp.on(a, b, accumulator=None)
+        kept = elementwise("select", mask, sums, limit)
+        return [sums, kept, elementwise("gt", kept, limit)]
+
+    types = [tensor(f32, 20, 12), tensor(f32, 12, 24), tensor(i1, 20, 24), tensor(f32, 1, 24)]
+    check_group(make_group(types, build, ()), emitter(PLAIN))
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,11 @@ from xdsl.ir import SSAValue
 
 from braid.lowering.gpu.contraction.code import SHARED, Code, Value
 from braid.lowering.gpu.contraction.copies import TileCopy
+from braid.lowering.gpu.contraction.kernel import Product
 from braid.lowering.gpu.contraction.problem import Operand
 from braid.lowering.gpu.contraction.tensor_cores import STEP_BYTES, TensorCores
 from braid.lowering.gpu.contraction.tiles import Place
 from braid.lowering.gpu.kernels.attention_tiles.key_ranges import KeyRanges
-from braid.lowering.gpu.kernels.attention_tiles.problem import Half
 from braid.lowering.gpu.kernels.attention_tiles.weights import (
     MINUS_INFINITY,
     RunningWeights,
@@ -41,51 +41,51 @@ _HALVES = 2
 class Attention:
     """`scores` and `weighted` are the products; their tiles have all columns of a head."""
 
-    scores: Half
-    weighted: Half
+    scores: Product
+    weighted: Product
     stages: int
 
     @cached_property
     def ranges(self) -> KeyRanges | None:
         """Return the ranges of tiles of keys that blocks go over, if a mask leaves out any."""
-        return KeyRanges.of(self.scores.product)
+        return KeyRanges.of(self.scores)
 
     @property
     def rows(self) -> int:
         """Queries of a block."""
-        return self.scores.product.tiles.rows
+        return self.scores.tiles.rows
 
     @property
     def keys(self) -> int:
         """Keys of a tile."""
-        return self.scores.product.tiles.columns
+        return self.scores.tiles.columns
 
     @property
     def threads(self) -> int:
         """Threads of a block."""
-        return self.scores.product.tiles.threads
+        return self.scores.tiles.threads
 
     @property
     def row_tiles(self) -> int:
         """The blocks of queries of a batch."""
-        return -(-self.scores.product.rows // self.rows)
+        return -(-self.scores.rows // self.rows)
 
     @property
     def blocks(self) -> int:
         """The blocks of the launch."""
-        problem = self.scores.product.problem
+        problem = self.scores.problem
         return problem.count(problem.batches) * self.row_tiles
 
     @property
     def shared_bytes(self) -> int:
         """Bytes of shared memory of a block."""
-        staged = self.rows * self.weighted.product.tiles.staged_pitch
+        staged = self.rows * self.weighted.tiles.staged_pitch
         return max(self._queries.bytes + self.stages * self._slot_bytes, staged)
 
     @cached_property
     def factor(self) -> float | None:
         """Return the factor that scores still need, if nothing else happens to them."""
-        return constant_factor(self.scores.product.epilogue)
+        return constant_factor(self.scores.epilogue)
 
     def place(self, code: Code) -> tuple[Value, Value]:
         """Return the batch and the first row of a block."""
@@ -95,18 +95,18 @@ class Attention:
 
     @cached_property
     def _queries(self) -> Place:
-        return Place(0, self.rows, self.scores.product.tiles.depth, True)
+        return Place(0, self.rows, self.scores.tiles.depth, True)
 
     @cached_property
     def _keys(self) -> "_Moving":
-        width = self.scores.product.tiles.depth // 2
-        return _Moving(self.scores.product.problem.b, self._queries.bytes, self.keys, width, True)
+        width = self.scores.tiles.depth // 2
+        return _Moving(self.scores.problem.b, self._queries.bytes, self.keys, width, True)
 
     @cached_property
     def _values(self) -> "_Moving":
         start = self._keys.place.start + self._keys.place.bytes
-        width = self.weighted.product.tiles.columns
-        return _Moving(self.weighted.product.problem.b, start, self.keys, width, False)
+        width = self.weighted.tiles.columns
+        return _Moving(self.weighted.problem.b, start, self.keys, width, False)
 
     @property
     def _slot_bytes(self) -> int:
@@ -114,13 +114,13 @@ class Attention:
 
     @cached_property
     def _score_cores(self) -> TensorCores:
-        own = self.scores.product
+        own = self.scores
         by_lines = self._keys.contiguous
         return TensorCores(own.problem, own.tiles, self._queries, self._keys.place, by_lines)
 
     @cached_property
     def _value_cores(self) -> TensorCores:
-        own = self.weighted.product
+        own = self.weighted
         by_lines = not self._values.contiguous
         return TensorCores(own.problem, own.tiles, self._queries, self._values.place, by_lines)
 
@@ -137,11 +137,11 @@ class Attention:
         `scratch` is where the ranges of keys are, where there are any.
         """
         thread, (batch, row) = code.thread(), self.place(code)
-        begin, end = code.number(0), code.number(-(-self.scores.product.columns // self.keys))
+        begin, end = code.number(0), code.number(-(-self.scores.columns // self.keys))
         if self.ranges is not None and scratch is not None:
             begin, end = self.ranges.load(code, scratch, batch, code.div(row, self.rows))
         shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
-        queries = self._copy(values, self.scores.product.problem.a, self._queries, self.rows)
+        queries = self._copy(values, self.scores.problem.a, self._queries, self.rows)
         moving = [
             own.copy(cast(Value, values[own.operand.value]), self.threads)
             for own in (self._keys, self._values)
@@ -164,7 +164,7 @@ class Attention:
         self._value_cores.stage(code, shared, sums)
         code.barrier()
         where = (thread, batch, row, code.number(0))
-        product = self.weighted.product
+        product = self.weighted
         product.write_staged(code, shared, product.whole_tile(where, values))
 
     def _copy(
@@ -191,7 +191,7 @@ class Attention:
         """
         begin, end = tiles
         held: list[list[Value]] = []
-        if self.stages > 1 and self.scores.product.depth <= _HELD_DEPTH:
+        if self.stages > 1 and self.scores.depth <= _HELD_DEPTH:
             _wait(code, 0)
             held = [self._score_cores.load_a(code, shared, n) for n in range(self._steps)]
 
@@ -225,7 +225,7 @@ class Attention:
 
     @property
     def _steps(self) -> int:
-        return self.scores.product.tiles.depth // STEP_BYTES
+        return self.scores.tiles.depth // STEP_BYTES
 
     def _scores(
         self,
@@ -244,7 +244,7 @@ class Attention:
         for step, own in enumerate(queries):
             sums = cores.multiply(code, sums, [*own, *cores.load_b(code, slot, step)])
         _, batch, row = where
-        product = self.scores.product
+        product = self.scores
         count = product.columns
         quad, eighth = code.rem(cores.lane, 4), code.div(cores.lane, 4)
         first = code.add(code.add(row, cores.row), eighth)
@@ -276,7 +276,7 @@ class Attention:
     ) -> list[Value]:
         """Return the sums and the weighted values of a tile: 16 keys at a time."""
         cores = self._value_cores
-        type = cast(MemRefType[Any], self.weighted.product.problem.b.value.type).element_type
+        type = cast(MemRefType[Any], self.weighted.problem.b.value.type).element_type
         for step in range(self.keys // 16):
             own = weights[8 * step : 8 * step + 8]
             a = [packed(code, own[n : n + 2], type) for n in range(0, 8, 2)]

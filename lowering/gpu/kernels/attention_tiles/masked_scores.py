@@ -16,10 +16,9 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from braid.dialects.braid.dtypes import is_float
-from braid.lowering.common.loop_nest import loops_of
-from braid.lowering.common.tensor_loops import apply_map
+from braid.lowering.common.loop_nest import index_at
 from braid.lowering.gpu.contraction.code import Code, Value
-from braid.lowering.gpu.contraction.epilogue import Epilogue, EpilogueNest, Point
+from braid.lowering.gpu.contraction.epilogue import Epilogue, Point
 
 MINUS_INFINITY = float("-inf")
 LeftOut = Value | None
@@ -43,14 +42,8 @@ class MaskedScores:
     @property
     def dims(self) -> set[int]:
         """The dims of the product along which operands of the epilogue differ."""
-        found: set[int] = set()
-        for step in self.epilogue.steps:
-            maps = loops_of(step.nest).maps
-            for value, map in zip(step.nest.inputs, maps, strict=False):
-                if value not in self.epilogue.dims:
-                    used = (dim for expr in map.results for dim in expr.used_dims())
-                    found.update(step.dims[dim] for dim in used)
-        return found
+        maps = (leaf.map for leaf in self.epilogue.leaves)
+        return {dim for map in maps for expr in map.results for dim in expr.used_dims()}
 
     def left_out(self, code: Code, point: Point, values: Mapping[SSAValue, SSAValue]) -> Value:
         """Return whether the score at a point is; `values` are the entry's buffers."""
@@ -59,51 +52,26 @@ class MaskedScores:
         return found
 
     def _found(self, code: Code, point: Point, values: Mapping[SSAValue, SSAValue]) -> LeftOut:
-        (product,) = list(self.epilogue.dims)[:1]
-        scores: dict[SSAValue, LeftOut] = {product: None}
-        made: dict[SSAValue, SSAValue] = {}
-        for step in self.epilogue.steps:
-            _walk(code, step, _place(code, step, point), values, made, scores)
-        return scores.get(self.epilogue.results[0])
-
-
-def _place(code: Code, step: EpilogueNest, point: Point) -> list[SSAValue]:
-    zero = code.index(code.number(0))
-    return [code.index(point[dim]) if dim in point else zero for dim in step.dims]
-
-
-def _walk(
-    code: Code,
-    step: EpilogueNest,
-    place: Sequence[SSAValue],
-    buffers: Mapping[SSAValue, SSAValue],
-    made: dict[SSAValue, SSAValue],
-    scores: dict[SSAValue, LeftOut],
-) -> None:
-    """Add what a nest makes to the numbers that are `made` of operands, or to the scores."""
-    nest = step.nest
-    own, left = dict(buffers), dict(scores)
-    for value, argument, map in zip(
-        nest.inputs, nest.body.block.args, loops_of(nest).maps, strict=False
-    ):
-        if value in scores:
-            left[argument] = scores[value]
-        elif value in made:
-            own[argument] = made[value]
-        elif argument.uses:
-            index = [apply_map(code.builder, expr, place) for expr in map.results]
-            own[argument] = code.insert(memref.LoadOp.get(buffers.get(value, value), index))
-    for op in nest.body.block.ops:
-        if isinstance(op, linalg.YieldOp):
-            for output, result in zip(nest.outputs, op.arguments, strict=True):
-                if result in left:
-                    scores[output] = left[result]
-                else:
-                    made[output] = own.get(result, result)
-        elif left.keys().isdisjoint(op.operands):
-            code.builder.insert(op.clone(own))
-        else:
-            left.update(dict.fromkeys(op.results, _after(code, op, own, left)))
+        """Walk the body: what leaves alone give is computed, scores are only followed."""
+        body = self.epilogue.body
+        left: dict[SSAValue, LeftOut] = {body.args[0]: None}
+        zero = code.index(code.number(0))
+        place = [
+            code.index(point[dim]) if dim in point else zero for dim in range(self.epilogue.rank)
+        ]
+        own = dict(values)
+        for leaf, argument in zip(self.epilogue.leaves, body.args[1:], strict=True):
+            buffer = values.get(leaf.buffer, leaf.buffer)
+            index = index_at(code.builder, leaf.map, place)
+            own[argument] = code.insert(memref.LoadOp.get(buffer, index))
+        for op in body.ops:
+            if isinstance(op, linalg.YieldOp):
+                continue
+            if left.keys().isdisjoint(op.operands):
+                code.builder.insert(op.clone(own))
+            else:
+                left.update(dict.fromkeys(op.results, _after(code, op, own, left)))
+        return left.get(self.epilogue.stored[0])
 
 
 def _after(

@@ -2,42 +2,56 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.normalization import SoftmaxOp
-from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.dialects.braid.regions import FusedOp
+from braid.lowering.common.pointwise_body import has_one_value
 from braid.lowering.gpu.contraction.kernel import Product
-from braid.lowering.gpu.contraction.problem import bufferized_product
+from braid.lowering.gpu.contraction.problem import (
+    Contraction,
+    ElementKind,
+    ProductMatch,
+    element_kinds,
+)
 from braid.lowering.gpu.contraction.tiles import Tiles
+from braid.lowering.gpu.nests.placement import Placed, Placement, stored_type
+
+_KINDS = (ElementKind.BF16, ElementKind.F16)
 
 
 @dataclass(frozen=True)
 class AttentionMatch:
-    """The ops of a group: a product, elementwise ops on it, softmax, a product, and elementwise
-    ops."""
+    """The ops of a group: a product, what is elementwise on it, softmax, a product, and so on.
 
+    All that is multiplied is of one `kind`, of 16 bits.
+    """
+
+    kind: ElementKind
     scores: MatmulOp
     softmax: SoftmaxOp
     values: MatmulOp
     before: tuple[Operation, ...]
     after: tuple[Operation, ...]
+    results: tuple[SSAValue, ...]
 
 
 def match_attention(group: FusedOp) -> AttentionMatch | None:
     """Match two products of block arguments with a softmax of the last dim between, all else
     elementwise.
 
-    None for other groups, and for tensors that are empty or have open dims.
+    None for other groups, for products that do not have the same batches, and for tensors that
+    are empty or have open dims.
     """
     members = [op for op in group.body.block.ops if op is not group.terminator]
     products = [op for op in members if isinstance(op, MatmulOp)]
@@ -60,14 +74,36 @@ def match_attention(group: FusedOp) -> AttentionMatch | None:
         return None
     made = {scores.output, *(result for op in before for result in op.results)}
     later = {result for op in after for result in op.results}
-    if softmax.input not in made or not later >= set(group.terminator.arguments):
+    results = tuple(group.terminator.arguments)
+    if softmax.input not in made or not later >= set(results):
         return None
     if softmax.output.uses.get_length() != 1 or any(
         value in made for op in after for value in op.operands if not _is_constant(value)
     ):
         return None
+    kinds = [*(element_kinds(scores) or ()), *(element_kinds(values) or ())]
+    if len(kinds) < 4 or not _share_batches(scores, values):
+        return None
+    if any(kind is not kinds[0] or kind not in _KINDS for kind in kinds):
+        return None
     constants = [op for op in before if isinstance(op, ConstantOp)]
-    return AttentionMatch(scores, softmax, values, tuple(before), (*constants, *after))
+    before.remove(scores)
+    after.remove(values)
+    later_ops = (*constants, *after)
+    return AttentionMatch(kinds[0], scores, softmax, values, tuple(before), later_ops, results)
+
+
+def _share_batches(scores: MatmulOp, values: MatmulOp) -> bool:
+    """Return whether dims of batches are those of rows, or of batches, in both products.
+
+    Queries have all of them; keys and values have the same ones.
+    """
+    batches = shape_of(scores.output)[:-2]
+    queries, keys = (shape_of(operand)[:-2] for operand in scores.operands)
+    return (
+        batches == shape_of(values.output)[:-2] == queries
+        and keys == (shape_of(values.operands[1])[:-2])
+    )
 
 
 def _elementwise(ops: Sequence[Operation], product: MatmulOp) -> bool:
@@ -75,7 +111,7 @@ def _elementwise(ops: Sequence[Operation], product: MatmulOp) -> bool:
     shape = shape_of(product.output)
     return all(
         op is product
-        or isinstance(op, ConstantOp)
+        or has_one_value(op)
         or (isinstance(op, ElementwiseOp) and shape_of(op.results[0]) == shape)
         for op in ops
     )
@@ -86,58 +122,47 @@ def _is_constant(value: SSAValue) -> bool:
 
 
 @dataclass(frozen=True)
-class Half:
-    """One of the products as a kernel of its own, and the group's values of its arguments."""
+class AttentionPlaces:
+    """Where both products have their operands and results.
 
-    product: Product
-    function: FuncOp
-    outside: tuple[SSAValue, ...]
+    Scores, which are never stored, are numbered as results are: both have the same rows and
+    batches.
+    """
 
-    def values(self, known: Mapping[SSAValue, SSAValue]) -> dict[SSAValue, SSAValue]:
-        """Return the entry's values for the arguments of this half, those that it has."""
-        arguments = self.function.body.block.args[: len(self.outside)]
-        pairs = zip(arguments, self.outside, strict=True)
-        return {argument: known[value] for argument, value in pairs if value in known}
+    match: AttentionMatch
+    placement: Placement
 
-    def outside_of(self, argument: SSAValue) -> SSAValue:
-        """Return the group's value of an argument."""
-        arguments: list[SSAValue] = list(self.function.body.block.args)
-        return self.outside[arguments.index(argument)]
+    @cached_property
+    def operands(self) -> Mapping[SSAValue, Placed]:
+        """The places of the group's operands, and of weights."""
+        return {**self.placement.operands, self.match.softmax.output: self._scores}
 
+    @cached_property
+    def _scores(self) -> Placed:
+        layout = self.placement.results[0].layout
+        type = stored_type(self.match.softmax.input, layout)
+        return Placed(Block(arg_types=[type]).args[0], layout)
 
-def half(
-    ops: Sequence[Operation], results: Sequence[SSAValue], symbol: str, tiles: Tiles
-) -> Half | None:
-    """Return the product of a group's ops; None if it cannot be made by tiles."""
-    inside = {result for op in ops for result in op.results}
-    inputs = list(dict.fromkeys(v for op in ops for v in op.operands if v not in inside))
-    block = Block(arg_types=[value.type for value in inputs])
-    known: dict[SSAValue, SSAValue] = dict(zip(inputs, block.args, strict=True))
-    for op in ops:
-        block.add_op(op.clone(known))
-    block.add_op(YieldOp(*(known[value] for value in results)))
-    outside = Block(arg_types=[value.type for value in inputs])
-    group = FusedOp(outside.args, [value.type for value in results], block)
-    function = bufferized_product(group, symbol)
-    product = Product.of(function, len(inputs), tiles)
-    if product is None:
-        return None
-    return Half(product, function, (*inputs, *results))
+    @property
+    def contractions(self) -> tuple[Contraction, Contraction]:
+        """The products of scores and of weighted values, without what is elementwise on them."""
+        match, order = self.match, self._scores.layout
+        return (
+            Contraction.of(match.scores, self.operands, order),
+            Contraction.of(match.values, self.operands, order),
+        )
 
-
-def fits(scores: Product, weighted: Product) -> bool:
-    """Return whether the rows and batches of one product are those of the other."""
-    first, second = scores.problem, weighted.problem
-    kinds = ((first.batches, second.batches), (first.rows, second.rows))
-    same = all([p.extent for p in a] == [p.extent for p in b] for a, b in kinds)
-    return same and scores.columns == weighted.depth
-
-
-def element_bits(match: AttentionMatch) -> int | None:
-    """Return the bits of all operands of the products, if they have the same 16-bit type."""
-    values = (*match.scores.operands, *match.values.operands)
-    types = {str(element_type_of(value)) for value in values}
-    return 16 if types in ({"bf16"}, {"f16"}) else None
+    def products(self, tiles: tuple[Tiles, Tiles]) -> tuple[Product, Product]:
+        """Return the products by these tiles. Raises UnsupportedError for an op without code."""
+        match = self.match
+        scores, results = match.softmax.input, self.placement.results
+        first = ProductMatch(match.scores, match.kind, match.before, (scores,))
+        second = ProductMatch(match.values, match.kind, match.after, match.results)
+        stored = list(zip(match.results, results, strict=True))
+        return (
+            Product.at(first, self.operands, [(scores, self._scores)], tiles[0]),
+            Product.at(second, self.operands, stored, tiles[1]),
+        )
 
 
 def without_roundings(module: ModuleOp) -> None:

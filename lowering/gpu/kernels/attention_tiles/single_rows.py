@@ -35,9 +35,9 @@ def emit_single_rows(
     batch, row = where
     thread = code.thread()
     shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
-    weighted = replace(attention.weighted.product, narrow=True)
+    weighted = replace(attention.weighted, narrow=True)
     own = code.at(shared, code.mul(thread, weighted.tiles.staged_pitch))
-    m = code.least(code.add(row, thread), attention.scores.product.rows - 1)
+    m = code.least(code.add(row, thread), attention.scores.rows - 1)
     code.choose(
         code.below(thread, attention.rows),
         lambda at: _emit_row(at, attention, values, (batch, m), own),
@@ -59,7 +59,7 @@ def _emit_row(
 ) -> None:
     """Compute one query, whose results begin at `own`."""
     batch, row = where
-    scores, weighted = attention.scores.product, attention.weighted.product
+    scores, weighted = attention.scores, attention.weighted
     zero, one = code.number(0, Float32Type()), code.number(1, Float32Type())
     _clear(code, own, weighted)
     a, b = scores.problem.a, scores.problem.b
@@ -68,7 +68,7 @@ def _emit_row(
     def turn(at: Code, key: Value, carried: Sequence[Value]) -> Sequence[Value]:
         before, total = carried
         lines = [query, line_of(at, values[b.value], b, batch, key)]
-        sums = [dot(at, scores.problem, lines, values)]
+        sums = [dot(at, scores.problem, lines)]
         score = _after(at, scores, sums, (batch, row, key), values)
         most = at.insert(arith.MaximumfOp(before, score))
         log2_e, base = exponents(at, most)
@@ -104,8 +104,7 @@ def _after(
     problem = product.problem
     parts = (problem.batches, problem.rows, problem.columns)
     points = [point_of(code, p, v) for p, v in zip(parts, place, strict=True)]
-    held = product.epilogue.compute(code, sums, merge_points(code, *points), None, values)
-    (value,) = held[product.epilogue.results[0]]
+    ((value,),) = product.epilogue.compute(code, sums, merge_points(code, *points), None, values)
     return single(code, value)
 
 

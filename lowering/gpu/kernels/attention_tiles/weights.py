@@ -11,7 +11,6 @@ from typing import Any, cast
 
 from xdsl.dialects import arith, llvm, math
 from xdsl.dialects.builtin import Float32Type, FloatAttr, VectorType, i32
-from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, SSAValue
 
 from braid.lowering.gpu.contraction.code import Code, Value
@@ -130,15 +129,14 @@ def elementwise_scores(
     batch, row, column = place
     width = 2 if count % 2 == 0 else 1
     lane = problem.columns[-1].dim if problem.columns else None
-    (result,) = product.epilogue.results
     found: list[Value] = []
     for first in range(0, 2, width):
         n = code.least(code.add(column, first), count - width)
         parts = (problem.batches, problem.rows, problem.columns)
         points = [point_of(code, p, v) for p, v in zip(parts, (batch, row, n), strict=True)]
         own = list(sums[first : first + width])
-        held = product.epilogue.compute(code, own, merge_points(code, *points), lane, values)
-        found += [single(code, cast(Value, value)) for value in held[result]]
+        (held,) = product.epilogue.compute(code, own, merge_points(code, *points), lane, values)
+        found += [single(code, cast(Value, value)) for value in held]
     return found
 
 
@@ -146,21 +144,11 @@ def constant_factor(epilogue: Epilogue) -> float | None:
     """Return the positive number by which scores are multiplied, if nothing else happens to
     them.
     """
-    factors: dict[SSAValue, float] = {next(iter(epilogue.dims)): 1.0}
-    for step in epilogue.steps:
-        block = step.nest.body.block
-        found: dict[SSAValue, float] = {
-            argument: factors[value]
-            for value, argument in zip(step.nest.inputs, block.args, strict=False)
-            if value in factors
-        }
-        for op in block.ops:
-            if isinstance(op, linalg.YieldOp):
-                outputs = zip(step.nest.outputs, op.arguments, strict=True)
-                factors |= {own: found[value] for own, value in outputs if value in found}
-            elif (factor := _factor_of(op, found)) is not None:
-                found[op.results[0]] = factor
-    whole = factors.get(epilogue.results[0])
+    factors: dict[SSAValue, float] = {epilogue.body.args[0]: 1.0}
+    for op in epilogue.body.ops:
+        if (factor := _factor_of(op, factors)) is not None:
+            factors[op.results[0]] = factor
+    whole = factors.get(epilogue.stored[0])
     return whole if whole is not None and 0 < whole < float("inf") else None
 
 

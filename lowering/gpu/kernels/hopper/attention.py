@@ -35,7 +35,6 @@ from braid.lowering.gpu.kernels.hopper.instructions import (
     wait,
     wait_for_products,
 )
-from braid.lowering.gpu.kernels.hopper.maps import Boxes
 from braid.lowering.gpu.kernels.hopper.order import Order, Tile
 from braid.lowering.gpu.kernels.hopper.results import Results, result_boxes
 from braid.lowering.gpu.kernels.hopper.roles import emit_roles
@@ -63,26 +62,19 @@ class HopperAttention:
     most_blocks: int
 
     @staticmethod
-    def of(plain: Attention, tiles: AttentionTiles, most_blocks: int) -> "HopperAttention | None":
-        """Return the kernel; None where operands have no tensor maps."""
-        scores, weighted = plain.scores.product.problem, plain.weighted.product
-        queries = Boxes.of_operand(scores.a, True)
-        rows = Boxes.of_operand(scores.b, True)
-        keys = rows or Boxes.of_operand(scores.b, False)
-        values = Boxes.of_operand(weighted.problem.b, False)
-        if queries is None or keys is None or values is None:
-            return None
-        if rows is None and tiles.keys % keys.elements:
-            return None
+    def of(plain: Attention, tiles: AttentionTiles, most_blocks: int) -> "HopperAttention":
+        """Return the kernel of an attention whose operands have tensor maps."""
+        weighted = plain.weighted
+        boxes = AttentionBoxes.of(plain.scores.problem, weighted.problem)
+        assert boxes is not None, "layouts that tensor maps can read"
         stored = result_boxes(weighted.problem, weighted.epilogue, tiles.columns)
         results = Results(weighted.problem, weighted.epilogue, tiles, stored)
-        boxes = AttentionBoxes(queries, keys, values, rows is not None)
         return HopperAttention(plain, tiles, boxes, results, most_blocks)
 
     @property
     def order(self) -> Order:
         """Order of tiles of queries."""
-        problem = self.plain.scores.product.problem
+        problem = self.plain.scores.problem
         batches = problem.count(problem.batches)
         rows = self.tiles.rows
         return Order(batches, self.plain.row_tiles, 1, rows, self.tiles.columns, self.most_blocks)
@@ -94,13 +86,13 @@ class HopperAttention:
         boxes, scores, weighted = self.boxes, self.plain.scores, self.plain.weighted
         lines = self.tiles.keys if boxes.keys_by_elements else self.tiles.key_width
         found = [
-            (scores.outside_of(scores.product.problem.a.value), boxes.queries, self.tiles.rows),
-            (scores.outside_of(scores.product.problem.b.value), boxes.keys, lines),
-            (weighted.outside_of(weighted.product.problem.b.value), boxes.values, self.tiles.keys),
+            (scores.problem.a.value, boxes.queries, self.tiles.rows),
+            (scores.problem.b.value, boxes.keys, lines),
+            (weighted.problem.b.value, boxes.values, self.tiles.keys),
         ]
         if self.results.boxes is not None:
-            (result,) = weighted.product.epilogue.results
-            found.append((weighted.outside_of(result), self.results.boxes, STORE_ROWS))
+            (result,) = weighted.epilogue.results
+            found.append((result.buffer, self.results.boxes, STORE_ROWS))
         return tuple(own.map(list(buffers).index(value), n) for value, own, n in found)
 
     def emit(
@@ -141,7 +133,7 @@ class HopperAttention:
         scratch: Value | None,
     ) -> None:
         shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
-        scores = self.plain.scores.product
+        scores = self.plain.scores
         ring = AttentionRing(shared, self.tiles, self.boxes, scores.problem.a.kind, scores.depth)
         emit_roles(
             code,
@@ -178,7 +170,7 @@ class HopperAttention:
         """
         ranges = self.plain.ranges
         if ranges is None or scratch is None:
-            count = -(-self.plain.scores.product.columns // self.tiles.keys)
+            count = -(-self.plain.scores.columns // self.tiles.keys)
             return code.number(0), code.number(count)
         batch, row, *_ = place
         begin, end = ranges.load(code, scratch, batch, code.div(row, self.tiles.rows))
@@ -350,7 +342,7 @@ class _Group:
     ) -> list[Value]:
         """Apply the elementwise ops to scores; -∞ beyond the last key, in the last tile."""
         batch, row, *_ = place
-        product = self.whole.plain.scores.product
+        product = self.whole.plain.scores
         first, key = code.add(row, self.row), code.mul(tile, self.tiles.keys)
         least = code.number(float("-inf"), Float32Type())
         scores: list[Value] = []
@@ -369,7 +361,7 @@ class _Group:
 
     def _packed(self, code: Code, weights: Sequence[Value]) -> list[Value]:
         """Return the weights in pairs, as fragments hold them."""
-        operand = self.whole.plain.weighted.product.problem.b.value
+        operand = self.whole.plain.weighted.problem.b.value
         type = cast(MemRefType[Any], operand.type).element_type
         return [packed(code, weights[n : n + 2], type) for n in range(0, len(weights), 2)]
 

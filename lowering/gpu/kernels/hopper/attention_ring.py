@@ -7,7 +7,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type
 
 from braid.lowering.gpu.contraction.code import Code, Value
-from braid.lowering.gpu.contraction.problem import ElementKind
+from braid.lowering.gpu.contraction.problem import Contraction, ElementKind
 from braid.lowering.gpu.kernels.hopper.attention_tiles import LINE_ELEMENTS, AttentionTiles
 from braid.lowering.gpu.kernels.hopper.instructions import (
     BLOCK_ROWS,
@@ -40,6 +40,17 @@ class AttentionBoxes:
     keys: Boxes
     values: Boxes
     keys_by_elements: bool
+
+    @staticmethod
+    def of(scores: Contraction, weighted: Contraction) -> "AttentionBoxes | None":
+        """Return the boxes of the operands of both products; None where one has no tensor map."""
+        queries = Boxes.of_operand(scores.a, True)
+        rows = Boxes.of_operand(scores.b, True)
+        keys = rows or Boxes.of_operand(scores.b, False)
+        values = Boxes.of_operand(weighted.b, False)
+        if queries is None or keys is None or values is None:
+            return None
+        return AttentionBoxes(queries, keys, values, rows is not None)
 
 
 @dataclass(frozen=True)

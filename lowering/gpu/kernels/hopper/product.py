@@ -41,12 +41,11 @@ class HopperProduct:
     most_blocks: int
 
     @staticmethod
-    def of(plain: Product, tiles: HopperTiles, most_blocks: int) -> "HopperProduct | None":
-        """Return the kernel; None where operands have no tensor maps."""
+    def of(plain: Product, tiles: HopperTiles, most_blocks: int) -> "HopperProduct":
+        """Return the kernel of a product whose operands have tensor maps."""
         assert not tiles.filled or plain.rows <= tiles.filled, "rows that are not copied"
         boxes = operand_boxes(plain.problem, tiles.b_line)
-        if boxes is None:
-            return None
+        assert boxes is not None, "layouts and tiles that tensor maps can read"
         stored = None
         if tiles.copies_results:
             stored = result_boxes(plain.problem, plain.epilogue, tiles.columns)
@@ -74,7 +73,7 @@ class HopperProduct:
         b_lines = self.tiles.b_columns if along_depth else a.elements
         found = [(problem.a.value, a, self.tiles.a_rows), (problem.b.value, b, b_lines)]
         if self.results.boxes is not None:
-            found.append((self.plain.epilogue.results[0], self.results.boxes, STORE_ROWS))
+            found.append((self.plain.epilogue.results[0].buffer, self.results.boxes, STORE_ROWS))
         return tuple(own.map(list(buffers).index(value), n) for value, own, n in found)
 
     def emit(

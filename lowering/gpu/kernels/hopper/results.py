@@ -12,10 +12,11 @@ from typing import Protocol
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
+from braid.analysis.nests.stage_steps import Part
 from braid.lowering.gpu.contraction.code import Code, Value
 from braid.lowering.gpu.contraction.epilogue import Epilogue, merge_points, point_of
 from braid.lowering.gpu.contraction.partial_sums import PartialSums
-from braid.lowering.gpu.contraction.problem import Contraction, Part, merged
+from braid.lowering.gpu.contraction.problem import Contraction, merged
 from braid.lowering.gpu.kernels.hopper.instructions import (
     BLOCK_ROWS,
     publish_to_copies,
@@ -165,7 +166,6 @@ class Results:
         """Write results to shared memory, in lines whose chunks of 16 bytes are swizzled."""
         assert self.boxes is not None
         batch, row, column = place
-        (result,) = self.epilogue.results
         bytes_, line = self.boxes.bytes, self.boxes.line
         quad, eighth = code.rem(lane, 4), code.div(lane, 4)
         turn = code.bits(code.div(eighth, LINE // line), line // 16 - 1)
@@ -174,7 +174,7 @@ class Results:
             m = code.least(code.add(row, code.add(eighth, 8 * half)), self._rows - 1)
             own = code.add(code.mul(quad, _PAIR), 8 * number)
             n = code.least(code.add(column, own), self._columns - _PAIR)
-            lanes = self._results(
+            (lanes,) = self._results(
                 code, sums[_PAIR * pair : _PAIR * pair + _PAIR], (batch, m, n), values
             )
             byte = code.mul(own, bytes_)
@@ -182,7 +182,7 @@ class Results:
             offset = code.add(code.mul(eighth, line), code.mul(chunk, 16))
             offset = code.add(offset, code.rem(byte, 16))
             target = code.at(code.at(slot, offset), 8 * half * line)
-            code.store(code.vector(lanes[result]), target, _PAIR * bytes_)
+            code.store(code.vector(lanes), target, _PAIR * bytes_)
 
     def _write(
         self,
@@ -235,7 +235,7 @@ class Results:
         sums: Sequence[Value],
         place: Place,
         values: Mapping[SSAValue, SSAValue],
-    ) -> Mapping[SSAValue, list[SSAValue]]:
+    ) -> list[list[SSAValue]]:
         point, lane = self._point(code, place)
         return self.epilogue.compute(code, list(sums), point, lane, values)
 

@@ -12,10 +12,8 @@ from braid.driver.compile_source import emit_model
 from braid.driver.options import CompileOptions
 from braid.lowering.gpu.codegen import machine_code
 from braid.lowering.gpu.codegen.machine_code import assemble, cubin_of, find_tool, joined_ptx
-from braid.lowering.gpu.contraction.kernel import Product
 from braid.lowering.gpu.fallback import emit_fallback
 from braid.runtime.artifact import read_artifact
-from braid.support.diagnostics import Diagnostic, handle_diagnostics
 from braid.support.errors import BraidError
 from braid.targets.machines.gpus import ARCHITECTURES, for_each_architecture, ptx_version
 from braid.targets.machines.identity import machine_text
@@ -55,19 +53,6 @@ def test_every_entry_passes_the_assembler(architecture: str) -> None:
     assert set(code.resources) == entries and len(entries) >= 3
     assert {own.spilled_bytes for own in code.resources.values()} == {0}
     assert code.code[:4] == b"\x7fELF"
-
-
-def test_a_family_that_makes_no_kernel_of_what_it_took_is_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The generic kernel computes the same, and the warning says that it is not the chosen one."""
-    monkeypatch.setattr(Product, "of", lambda *_: None)
-    emitted: list[Diagnostic] = []
-    with handle_diagnostics(emitted.append):
-        ptx = emit_model(MODEL, "ptx", CompileOptions(target=TARGET, gpu_arch="sm_80"))
-    assert isinstance(ptx, str) and ".entry" in ptx
-    (warning,) = (own for own in emitted if "generic kernel" in own.message)
-    assert warning.severity == "warning" and "multiply-add" in warning.message
 
 
 @pytest.mark.parametrize(("extent", "wgmma"), [(2048, True), (1024, True), (24, False)])
