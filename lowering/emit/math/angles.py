@@ -15,9 +15,6 @@ from braid.lowering.emit.emitter import Emitter, Value
 from braid.lowering.emit.math import coefficients
 from braid.lowering.emit.math.vector_math import VectorMath
 
-_HALF_PI = 1.5707963267948966
-_HALF_PI_HIGH, _HALF_PI_LOW = 1.5707963267341256, 6.077100506506192e-11
-"""Their sum is π/2; the first has 33 bits, so that its products with counts to 2^20 are exact."""
 _LARGEST = 2.0**20
 _LEAST_EXPONENT = 127 + 20
 """The largest angle that is reduced in f64, and the f32 exponent of larger ones."""
@@ -90,9 +87,9 @@ class Angles:
         """
         f, d = self._single, self._double
         angle = f.converted(arith.ExtFOp, size, Float64Type())
-        count = d.rounded(d.mul(angle, d.number(1.0 / _HALF_PI)))
-        rest = d.fma(count, d.number(-_HALF_PI_HIGH), angle)
-        rest = d.fma(count, d.number(-_HALF_PI_LOW), rest)
+        count = d.rounded(d.mul(angle, d.number(1.0 / coefficients.HALF_PI)))
+        rest = d.fma(count, d.number(-coefficients.HALF_PI_F64[0]), angle)
+        rest = d.fma(count, d.number(-coefficients.HALF_PI_REST_F64), rest)
         quarters = d.converted(arith.FPToSIOp, count, i32)
         large = f.compare("ugt", size, f.number(_LARGEST))
         some = {"kind": vector.CombiningKindAttr(vector.CombiningKindFlag.OR)}
@@ -125,8 +122,8 @@ class Angles:
         lower = d.converted(arith.TruncIOp, d.integers(arith.ShRUIOp, fraction, 1), i32)
         lower = f.integers(arith.AndIOp, lower, 0x7FFFFFFF)
         upper, lower = (f.converted(arith.SIToFPOp, v, Float64Type()) for v in (upper, lower))
-        small = d.mul(lower, d.number(_HALF_PI * 2.0**-63))
-        return quarters, d.fma(upper, d.number(_HALF_PI * 2.0**-32), small)
+        small = d.mul(lower, d.number(coefficients.HALF_PI * 2.0**-63))
+        return quarters, d.fma(upper, d.number(coefficients.HALF_PI * 2.0**-32), small)
 
     def _digits(self, first: Value) -> list[Value]:
         """Return three words of 2/π, from the digit `first` on, 0 ≤ first < 128."""

@@ -14,6 +14,18 @@ polynomials the coefficient of the highest power comes first.
 """
 
 LOG2_E = 1.4426950408889634
+LN2 = 0.6931471805599453
+HALF_PI = 1.5707963267948966
+LN2_F64 = (6.93147180369123816490e-1, 1.90821492927058770002e-10)
+"""Their sum is ln 2; products of the first, in f64, with exponents are exact."""
+HALF_PI_F64 = (1.5707963267341256, 6.0771005063039660e-11, 2.0222662487959506e-21)
+"""Their sum is π/2; the first two have 33 bits: their multiples by up to 2^20 are exact in f64."""
+HALF_PI_REST_F64 = 6.077100506506192e-11
+"""π/2 less the first of these, as f64 holds it."""
+HALF_PI_F32 = (1.5707963705062866, -4.371138828673793e-08, -1.7151245100059e-15)
+"""Their sum is π/2; multiples of the first by up to 2^22 less an f32 near them are exact in f32."""
+LOG2_E_LOW = 1.925963033500519e-8
+"""log2 e less what f32 holds of it."""
 LN2_HIGH, LN2_LOW = 0.693359375, -2.12194440e-4
 """Their sum is ln 2; the first has few bits, so that its products with exponents are exact."""
 

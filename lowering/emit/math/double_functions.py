@@ -18,8 +18,6 @@ from braid.lowering.emit.math import coefficients
 from braid.lowering.emit.math.vector_math import VectorMath
 
 _INFINITY = float("inf")
-_LN2 = (6.93147180369123816490e-1, 1.90821492927058770002e-10)
-"""ln 2 in two parts: products of the first with exponents are exact."""
 _UNDERFLOWS, _OVERFLOWS = -746.0, 710.0
 """The x from which on exp is 0, and infinite."""
 _ONE_FROM = 22.0
@@ -30,8 +28,6 @@ _BIAS, MANTISSA_BITS = 1023, 52
 _ABOVE_ROOT_HALF = 0x3FF0000000000000 - 0x3FE6A09E667F3BCD
 """Added to the bits of √½ it gives those of 1."""
 _LEAST_NORMAL = 2.0**-1022
-_HALF_PI = (1.5707963267341256, 6.0771005063039660e-11, 2.0222662487959506e-21)
-"""π/2 in parts of 33 bits: multiples of the first two by up to 2^20 are exact."""
 _LARGEST = 2.0**20
 """The largest angle that is reduced so; others are left to the C library."""
 
@@ -97,9 +93,9 @@ class DoubleFunctions(VectorMath):
         square, half = self.mul(s, s), self.mul(self.mul(rest, rest), self.number(0.5))
         # 2 s = rest - s · rest, whose first term is exact.
         series = self.fma(square, self.polynomial(_LOGARITHM, square), half)
-        low = self.fma(exponent, self.number(_LN2[1]), self.mul(s, series))
+        low = self.fma(exponent, self.number(coefficients.LN2_F64[1]), self.mul(s, series))
         value = self.sub(rest, self.sub(half, low))
-        value = self.fma(exponent, self.number(_LN2[0]), value)
+        value = self.fma(exponent, self.number(coefficients.LN2_F64[0]), value)
         value = self.choose(self.compare("oeq", x, self.number(_INFINITY)), x, value)
         value = self.choose(self.compare("oeq", x, zero), self.number(-_INFINITY), value)
         return self.choose(self.compare("oge", x, zero), value, self.number(float("nan")))
@@ -115,7 +111,7 @@ class DoubleFunctions(VectorMath):
     def _reduced_power(self, x: Value) -> tuple[Value, Value]:
         """Return n and e^rest - 1 with x = n · ln 2 + rest."""
         exponent = self.rounded(self.mul(x, self.number(coefficients.LOG2_E)))
-        rest, low = self._without(x, exponent, _LN2)
+        rest, low = self._without(x, exponent, coefficients.LN2_F64)
         series = self.polynomial(_POWERS, rest)
         return exponent, self.add(rest, self.fma(self.mul(rest, rest), series, low))
 
@@ -154,8 +150,8 @@ class DoubleFunctions(VectorMath):
         NaN.
         """
         size = self.size(x)
-        count = self.rounded(self.mul(size, self.number(1 / sum(_HALF_PI))))
-        rest, low = self._without(size, count, _HALF_PI)
+        count = self.rounded(self.mul(size, self.number(1 / coefficients.HALF_PI)))
+        rest, low = self._without(size, count, coefficients.HALF_PI_F64)
         square = self.mul(rest, rest)
         sine = self.odd(_SINE, rest, square)
         near = self.fma(square, self.number(-0.5), self.number(1.0))

@@ -17,7 +17,7 @@ _EXP_HIGHEST = 88.72283173
 """The largest x whose exp is finite; below `EXP_LOWEST` it is 0."""
 _EXP_UNDERFLOWS, _EXP_OVERFLOWS = -104.0, 89.0
 """The x from which on scaling, which makes subnormal numbers too, gives 0 and infinity."""
-_HALF_PI, _HALF_PI_LOW = 1.57079637, -4.37113883e-8
+_HALF_PI, _HALF_PI_LOW, _ = coefficients.HALF_PI_F32
 """π/2 as f32, and its rounding error."""
 _CURRENT_ROUNDING = 4
 """The rounding mode that the processor is set to, usually to nearest."""

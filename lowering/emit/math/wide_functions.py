@@ -16,7 +16,6 @@ from braid.lowering.emit.math.double_functions import MANTISSA_BITS, mantissa_an
 from braid.lowering.emit.math.vector_math import VectorMath
 
 _INFINITY = float("inf")
-_LN2 = 0.6931471805599453
 _OVERFLOWS = 200.0
 """e to the power of this is infinite in f32, of its negative 0; in f64 both are normal numbers."""
 _LINEAR_BELOW = 2.0**-14
@@ -101,7 +100,7 @@ class WideFunctions:
         """Return e to the power of f64, |x| ≤ `_OVERFLOWS`, or NaN."""
         d = self._double
         exponent = d.rounded(d.mul(x, d.number(coefficients.LOG2_E)))
-        rest = d.fma(exponent, d.number(-_LN2), x)
+        rest = d.fma(exponent, d.number(-coefficients.LN2), x)
         mantissa = d.bits(d.polynomial(coefficients.EXP_F64, rest))
         shifted = d.integers(arith.ShLIOp, d.bits(d.add(exponent, d.number(_WHOLE))), MANTISSA_BITS)
         value = d.float_of(d.integers(arith.AddiOp, mantissa, shifted))
@@ -115,7 +114,7 @@ class WideFunctions:
         s = d.div(d.sub(mantissa, one), d.add(mantissa, one))
         square = d.mul(s, s)
         tail = d.fma(d.mul(s, square), d.polynomial(coefficients.LOG_F64, square), d.add(s, s))
-        value = d.fma(exponent, d.number(_LN2), tail)
+        value = d.fma(exponent, d.number(coefficients.LN2), tail)
         value = d.choose(d.compare("oeq", x, d.number(_INFINITY)), x, value)
         value = d.choose(d.compare("oeq", x, zero), d.number(-_INFINITY), value)
         return d.choose(d.compare("oge", x, zero), value, d.number(float("nan")))

@@ -1,7 +1,9 @@
 """Elementary functions of f64 in LLVM IR: see `device_math`."""
 
+import math
 from collections.abc import Callable, Sequence
 
+from braid.lowering.emit.math import coefficients
 from braid.lowering.gpu.codegen.ir_writer import (
     INFINITY,
     Bits,
@@ -11,12 +13,7 @@ from braid.lowering.gpu.codegen.ir_writer import (
     split,
 )
 
-_LOG2_E = 1.4426950408889634
-_LN2 = 0.6931471805599453
-_LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
-_PI_2 = (1.5707963267341256, 6.0771005063039660e-11, 2.0222662487959506e-21)
-"""π/2 in parts of 33 bits: multiples of the first two by up to 2^20 are exact."""
-_PI = 3.141592653589793
+_LN2_HIGH, _LN2_LOW = coefficients.LN2_F64
 _ERF64_STEPS = 120
 """Terms of the series of erf at 6, where it is 1 in f64."""
 
@@ -44,7 +41,7 @@ def _exp(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
     (x,) = arguments
     inside = w.clamp(x, -746.0, 710.0)
     inside = w.select(w.compare("uno", x, x), w.number(0.0), inside)
-    exponent = w.intrinsic("rint", w.mul(inside, w.number(_LOG2_E)))
+    exponent = w.intrinsic("rint", w.mul(inside, w.number(coefficients.LOG2_E)))
     rest = w.fma(exponent, w.number(-_LN2_HIGH), inside)
     rest = w.fma(exponent, w.number(-_LN2_LOW), rest)
     series = w.polynomial(_factorials(13), rest)
@@ -91,9 +88,9 @@ def _log1p(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
 
 def _sine_cosine(w: FunctionWriter, x: Value, quarter: int) -> Value:
     """Return sin(x + quarter · π/2)."""
-    count = w.intrinsic("rint", w.mul(x, w.number(2 / _PI)))
+    count = w.intrinsic("rint", w.mul(x, w.number(1 / coefficients.HALF_PI)))
     rest = x
-    for part in _PI_2:
+    for part in coefficients.HALF_PI_F64:
         rest = w.fma(count, w.number(-part), rest)
     # Of angles beyond some 10^15 nothing is left, but a sine has its bounds.
     rest = w.intrinsic("minnum", w.intrinsic("maxnum", rest, w.number(-1.0)), w.number(1.0))
@@ -132,8 +129,8 @@ def _atan(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
     square = w.mul(t, t)
     series = w.polynomial([(-1) ** n / (2 * n + 1) for n in range(15, -1, -1)], square)
     value = w.mul(series, t)
-    value = w.select(wide, w.add(value, w.number(_PI / 6)), value)
-    value = w.select(above, w.sub(w.number(_PI / 2), value), value)
+    value = w.select(wide, w.add(value, w.number(math.pi / 6)), value)
+    value = w.select(above, w.sub(w.number(coefficients.HALF_PI), value), value)
     return w.intrinsic("copysign", value, x)
 
 
@@ -189,7 +186,7 @@ def _asinh(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
     square = w.mul(size, size)
     root = w.intrinsic("sqrt", w.add(square, one))
     near = w.call("__nv_log1p", "double", w.add(size, w.div(square, w.add(root, one))))
-    far = w.add(w.call("__nv_log", "double", size), w.number(_LN2))
+    far = w.add(w.call("__nv_log", "double", size), w.number(coefficients.LN2))
     value = w.select(w.compare("olt", size, w.number(1e8)), near, far)
     return w.intrinsic("copysign", value, x)
 
@@ -199,7 +196,7 @@ def _acosh(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
     t = w.sub(x, w.number(1.0))
     root = w.intrinsic("sqrt", w.mul(t, w.add(t, w.number(2.0))))
     near = w.call("__nv_log1p", "double", w.add(t, root))
-    far = w.add(w.call("__nv_log", "double", x), w.number(_LN2))
+    far = w.add(w.call("__nv_log", "double", x), w.number(coefficients.LN2))
     return w.select(w.compare("ogt", x, w.number(1e8)), far, near)
 
 
@@ -220,7 +217,7 @@ def _erf(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
     total = w.number(1.0)
     for n in range(_ERF64_STEPS, 0, -1):
         total = w.fma(w.mul(square, w.number(2 / (2 * n + 1))), total, w.number(1.0))
-    scale = w.mul(w.call("__nv_exp", "double", w.negate(square)), w.number(2 / _PI**0.5))
+    scale = w.mul(w.call("__nv_exp", "double", w.negate(square)), w.number(2 / math.pi**0.5))
     value = w.mul(w.mul(scale, inside), total)
     return w.intrinsic("copysign", value, x)
 
@@ -251,12 +248,16 @@ def _scaled(body: Callable[[FunctionWriter, Value], Value]) -> Body:
     return lambda w, x: body(w, x[0])
 
 
+def _scaled_log(w: FunctionWriter, x: Value, factor: float) -> Value:
+    return w.mul(w.call("__nv_log", "double", x), w.number(factor))
+
+
 def _exp2(w: FunctionWriter, x: Value) -> Value:
     """Return 2^n · e^(r · ln 2) with n and r the whole and the rest of x."""
     inside = w.clamp(x, -1080.0, 1030.0)
     inside = w.select(w.compare("uno", x, x), w.number(0.0), inside)
     exponent = w.intrinsic("rint", inside)
-    rest = w.mul(w.sub(inside, exponent), w.number(_LN2))
+    rest = w.mul(w.sub(inside, exponent), w.number(coefficients.LN2))
     first = w.intrinsic("rint", w.mul(exponent, w.number(0.5)))
     second = w.sub(exponent, first)
     value = w.mul(w.call("__nv_exp", "double", rest), _power_of_two(w, first))
@@ -279,11 +280,8 @@ DOUBLE: dict[str, tuple[int, Body]] = {
     "exp2": (1, _scaled(_exp2)),
     "expm1": (1, _expm1),
     "log": (1, _log),
-    "log2": (1, _scaled(lambda w, x: w.mul(w.call("__nv_log", "double", x), w.number(1 / _LN2)))),
-    "log10": (
-        1,
-        _scaled(lambda w, x: w.mul(w.call("__nv_log", "double", x), w.number(0.4342944819032518))),
-    ),
+    "log2": (1, _scaled(lambda w, x: _scaled_log(w, x, 1 / coefficients.LN2))),
+    "log10": (1, _scaled(lambda w, x: _scaled_log(w, x, 0.4342944819032518))),
     "log1p": (1, _log1p),
     "sin": (1, _scaled(lambda w, x: _sine_cosine(w, x, 0))),
     "cos": (1, _scaled(lambda w, x: _sine_cosine(w, x, 1))),

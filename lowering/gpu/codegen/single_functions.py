@@ -9,16 +9,12 @@ from collections.abc import Callable, Sequence
 from braid.lowering.emit.math import coefficients
 from braid.lowering.gpu.codegen.ir_writer import INFINITY, FunctionWriter, Value
 
-_LOG2_E_LOW = 1.925963033500519e-8
-"""The rounding error of log2 e in f32."""
 _SHIFT = 1.5 * 2.0**23
 """Adding it to a small number leaves the integer part in the last bits."""
 _MOST_EXPONENT = 126.0
 _LEAST_NORMAL_BITS, _INFINITY_BITS = 0x00800000, 0x7F800000
 _ROOT_HALF_BITS = 0x3F3504F3
 _EXPONENT_BITS = 0xFF800000
-_PI_2 = (1.5707963705062866, -4.371138828673793e-08, -1.7151245100059e-15)
-"""π/2 in parts of f32: multiples of the first by up to 2^22 less an f32 near them are exact."""
 _SINE = (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
 _COSINE = (2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
 """On [-π/4, π/4]: Cephes (sinf.c)."""
@@ -39,7 +35,7 @@ def exp32(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
     shifted = w.instruction("fma.rm.f", inside, w.number(range), w.number(shift))
     whole = w.sub(shifted, w.number(shift + _MOST_EXPONENT))
     rest = w.fma(x, log2_e, w.negate(whole))
-    rest = w.fma(x, w.number(_LOG2_E_LOW), rest)
+    rest = w.fma(x, w.number(coefficients.LOG2_E_LOW), rest)
     bits = w.binary("shl", w.cast("bitcast", shifted, "i32"), w.integer(23, "i32"))
     return w.mul(w.instruction("ex2.approx.ftz.f32", rest), w.cast("bitcast", bits, "float"))
 
@@ -104,10 +100,10 @@ def erf32(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
 def _sine_cosine32(w: FunctionWriter, x: Value, quarter: int) -> Value:
     """Return sin(x + quarter · π/2) for |x| up to 1e6."""
     shift = w.number(_SHIFT)
-    shifted = w.fma(x, w.number(2 / 3.141592653589793), shift)
+    shifted = w.fma(x, w.number(1 / coefficients.HALF_PI), shift)
     count = w.sub(shifted, shift)
     rest = x
-    for part in _PI_2:
+    for part in coefficients.HALF_PI_F32:
         rest = w.fma(count, w.number(-part), rest)
     square = w.mul(rest, rest)
     sine = w.fma(w.mul(w.polynomial(_SINE, square), square), rest, rest)
