@@ -1,6 +1,6 @@
 """The compiler as a function: from a model in any form to one that can be called.
 
-What was compiled before is loaded, and nothing of the compiler imported for it.
+An artifact in the compilation cache is loaded, without importing the compiler.
 """
 
 from typing import TYPE_CHECKING

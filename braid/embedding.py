@@ -28,8 +28,8 @@ def run_passes(module: AnyModule, pipeline: str | Sequence[ModulePass]) -> AnyMo
     that allows unregistered dialects, or has braid's IRDL loaded.
 
     Raises:
-        BraidError: the pipeline is malformed, the module is not valid or a pass finds fault with
-            it, or `module` is none. An upstream module is then as it was, a module of xDSL in an
+        BraidError: the pipeline is malformed, the module is invalid or a pass rejects it, or
+        `module` is no module. An upstream module is then as it was, a module of xDSL in an
             unspecified state.
 
     """

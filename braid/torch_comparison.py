@@ -22,7 +22,8 @@ Array = NDArray[Any]
 _TOLERANCES = {"float16": 2e-2, "bfloat16": 6e-2, "float64": 1e-6, "complex128": 1e-6}
 _MOST_NAMED = 4
 _TOLERANCE = 1e-3
-"""Of f32: relative to an element, and a tenth of it to the largest one of the tensor."""
+"""The tolerance for f32, relative to an element; a tenth of it is relative to the largest element
+of the tensor."""
 
 
 class DifferenceError(BraidError):
@@ -87,7 +88,7 @@ def check_export(
     raise DifferenceError(
         f"what PyTorch exports computes something else than PyTorch: {difference}"
         + (f"; the first op that differs is {culprit}" if culprit else ""),
-        hint="express the op by others, or take the model as it is with verify=False",
+        hint="express the op by others, or skip the comparison with verify=False",
     )
 
 
@@ -125,9 +126,8 @@ def first_difference(
 ) -> str | None:
     """Name the first result that differs from the expected one, None if all agree.
 
-    All are arrays, tensors or numbers. Floats may differ by what rounding explains, also where a
-    result is what is left of `operands` that cancel; where the expected number is not finite, it
-    must be found.
+    All are arrays, tensors or numbers. Floats may differ by rounding errors, also of `operands`
+    that cancel in a result. Where the expected number is not finite, it must be equal.
     """
     magnitude = max(map(_magnitude, operands), default=0.0)
     if len(found) != len(expected):

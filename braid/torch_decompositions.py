@@ -38,7 +38,8 @@ def _attention(
 ) -> Any:
     """Compute attention `[batch, heads, rows, width]`, and the logarithms of its sums.
 
-    The exporter makes zeros of these logarithms, of which the backward graph computes gradients.
+    The exporter turns these logarithms, from which the backward graph computes gradients, into
+    zeros.
     """
     if dropout_p != 0:
         return NotImplemented

@@ -40,10 +40,10 @@ def from_torch(
     model = braid.compile(net, shape_bounds={"batch": 8})
     ```
 
-    `args` and `kwargs` are inputs to trace the module with: it is exported as it is in evaluation
-    mode, for their types and shapes. `dynamic_shapes` names the dims that stay open, as that of
-    `torch.onnx.export` does; `opset` is by default PyTorch's. A program of `torch.export.export`
-    has its shapes and, unless others are given, its example inputs already.
+    `args` and `kwargs` are example inputs: the module is exported in evaluation mode, for their
+    types and shapes. `dynamic_shapes` names the dims that stay open, as that of `torch.onnx.export`
+    does; `opset` is by default PyTorch's. A program of `torch.export.export` has its shapes and,
+    unless others are given, its example inputs already.
 
     Unless `verify` is False, the model is interpreted once on these inputs, and compared with what
     PyTorch computes: `torch.onnx` exports several ops to something else. Nothing is compared if
@@ -136,7 +136,8 @@ _OPEN_DIMS = "such as dynamic_shapes=({0: 'batch'},), which opens the first dim 
 
 
 def _check_model(proto: onnx.ModelProto, opset: int | None) -> None:
-    """Raise BraidError for a model that computes nothing, or of another opset than asked for."""
+    """Raise BraidError for a model that computes nothing, or that has another opset than
+    requested."""
     if not proto.graph.output:
         raise BraidError(
             "no result is a tensor, so that a model would compute nothing",
@@ -192,7 +193,7 @@ def _of_module(
 
 
 def _no_tensor(name: str, path: str, value: object) -> BraidError:
-    """Return what is wrong with a result that is no tensor."""
+    """Return the error about a result that is no tensor."""
     is_number = isinstance(value, bool | int | float | complex)
     more = "; an int is computed where it is a size that dynamic_shapes opens"
     return BraidError(
@@ -206,7 +207,7 @@ def _no_tensor(name: str, path: str, value: object) -> BraidError:
 def _check_open_dims(
     module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any
 ) -> None:
-    """Raise BraidError for open dims of inputs or of dims that there are not."""
+    """Raise BraidError for open dims of unknown inputs, or of dims that do not exist."""
     try:
         bound = inspect.signature(module.forward).bind(*args, **kwargs).arguments
     except (TypeError, ValueError):
@@ -250,7 +251,7 @@ def _with_dims(path: str, value: Any, dims: Any) -> Iterator[tuple[str, Any, Any
 
 
 def _check_dims_of(path: str, tensor: Any, dims: Any) -> None:
-    """Raise BraidError for dims that a tensor has not, or that are given as something else."""
+    """Raise BraidError for dims that a tensor does not have, or that have another form."""
     if isinstance(dims, tuple | list):
         count = len(cast(Sequence[Any], dims))
         if count != tensor.ndim:
@@ -285,7 +286,7 @@ def _of_program(
     """Export a program; return that with the inputs to compare it on. Raises BraidError."""
     if dynamic_shapes is not None:
         raise BraidError(
-            "dynamic_shapes is given for an ExportedProgram, which has open dims of its own",
+            "dynamic_shapes is given for an ExportedProgram, which already has open dims",
             hint="give dynamic_shapes to torch.export.export",
         )
     if not args and not kwargs and program.example_inputs is not None:
@@ -351,7 +352,7 @@ def _check_inputs(program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 
 def _other_constant(value: Any, expected: Any) -> str | None:
-    """Say how a value differs from one that a program was traced with, None where it does not."""
+    """Describe how a value differs from the traced one, None if it does not."""
     if type(value) is type(expected) and (value == expected or value != value):
         return None
     return f"is {said(value)}, expected {said(expected)}, which the program was exported with"
@@ -360,7 +361,7 @@ def _other_constant(value: Any, expected: Any) -> str | None:
 def _other_tensor(
     path: str, value: Any, expected: Any, ranges: Mapping[Any, Any], sizes: dict[Any, Any]
 ) -> str | None:
-    """Say how a tensor differs from what a program takes, None where it does not.
+    """Describe how a tensor differs from the one that a program takes, None if it does not.
 
     `ranges` are those of open dims; `sizes` holds where each was found first, and its size.
     """

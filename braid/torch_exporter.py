@@ -251,7 +251,7 @@ def said(value: object) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """Return what is wrong, without the exporter's advice; the cause of all causes says it best.
+    """Return the error, without the exporter's advice; the innermost cause is the best message.
 
     A line that ends in a colon only announces the next.
     """

@@ -67,7 +67,7 @@ def tensor_graph(
     """Return a graph of AOTAutograd's as one that can be exported, None if it computes nothing.
 
     `fakes` are the inputs without data, whose sizes are open where they are symbols; `inputs` are
-    some with data, of which those at `frozen` become constants.
+    some with data; those at `frozen` become constants.
 
     Raises:
         BraidError: something else than a tensor is computed.
@@ -125,7 +125,7 @@ def _tail_of(whole: Any) -> tuple[Any, list[Any]]:
 
 
 def _is_tail(node: Any) -> bool:
-    """Return whether a node is a constant, a size, or a view of what is an operand of it."""
+    """Return whether a node is a constant, a size, or a view of an operand of it."""
     if node.op != "call_function":
         return node.op == "get_attr"
     if node.target is getitem:
@@ -232,7 +232,7 @@ def _as_complex(value: Any) -> Any:
 def _in_order(value: Any, order: Sequence[int]) -> Any:
     """Return the tensor with its dims in this order in memory, the outermost first.
 
-    What comes after the graph counts on the strides that PyTorch foresaw.
+    Code after the graph relies on the strides that PyTorch predicted.
     """
     inverse = [order.index(dim) for dim in range(len(order))]
     return value.permute(*order).contiguous().permute(*inverse)

@@ -17,15 +17,15 @@ from braid.support.errors import BraidError
 from braid.support.installation import stamped_packages
 
 Compile = Callable[[str | os.PathLike[str] | bytes, CompileOptions], Model]
-"""Compiles a model as options say, and keeps nothing of it."""
+"""Compiles a model as options say, without caching the result."""
 
 
 def slot_of(source: object, options: CompileOptions) -> "ArtifactSlot | None":
     """Return the place of the artifact of `source`; None if it must not be cached.
 
-    That is where nothing says what it is compiled to: a model that is neither a file nor bytes, or
-    has no key, or where code of this process adds to the compiler, or looks on. Raises BraidError
-    where `$BRAID_CACHE_LIMIT` is no size.
+    It is used if the result does not follow from a key: for a model that is neither a file nor
+    bytes, or has no key, or if code of this process extends or observes the compiler. Raises
+    BraidError where `$BRAID_CACHE_LIMIT` is no size.
     """
     if not default_artifacts().limit or not is_default_scope():
         return None
@@ -68,8 +68,8 @@ class ArtifactSlot:
     def keep(self, write: Callable[[Path], Package], weights_bytes: int) -> KeptArtifact | None:
         """Keep the artifact that `write` writes, unless its weights are larger than the cache.
 
-        Nor is it kept where other records, or another file, have come while it was compiled, or
-        where the cache cannot be written.
+        Nor is it kept if records or the file changed during the compilation, or if the cache cannot
+        be written.
         """
         artifacts = default_artifacts()
         now = self.source.now(self.options)
@@ -80,7 +80,7 @@ class ArtifactSlot:
         packages: list[Package] = []
         if not artifacts.put(self.key, lambda path: packages.append(write(path))):
             return None
-        with suppress(BraidError):  # another process may need the place at once, or replace it
+        with suppress(BraidError):  # another process may need the space, or replace the entry
             artifact = artifacts.opened(self.key)
             artifact.check()
             # The weights that were written are mapped once more, with a descriptor that stays open.
@@ -98,7 +98,7 @@ class ArtifactSlot:
                 hint="compile the model again",
             )
         options = replace(self.options, load=False)
-        # The settings around may be others than those with which it was compiled: the default ones.
+        # The present settings may differ from those with which it was compiled: the default ones.
         model = Context().run(compile, self.source.source, options)
         package = model.packaged()
         assert isinstance(package, Package)

@@ -35,7 +35,7 @@ _WITHOUT_EFFECT = ("BRAID_CACHE_DIR", "BRAID_RTL_TRACE", "BRAID_TOKEN", LIMIT)
 _OTHER_FILES = {
     # A key in `TensorProto.external_data`, behind its length, which may end in a zero.
     ".onnx": (b"\x08location", b"\x00location"),
-    # Files of parameters, and targets that are files; what is escaped might say so.
+    # Files of parameters, and targets that are files; escapes in the text might hide some.
     ".mlir": (b"braid.parameters", b".toml", b"\\"),
 }
 """The bytes of a model that show that it may read other files, by the model's suffix."""
@@ -197,7 +197,7 @@ def _plain(value: object) -> Any:
 
 
 def _stamps(files: Mapping[str, Any]) -> Mapping[str, tuple[int, ...]] | None:
-    """Return the system's status of each file; None where one is no file that has a status."""
+    """Return the system's status of each file; None if one is no file."""
     try:
         return {name: _stamp(path) for name, path in files.items()}
     except (OSError, ValueError, TypeError):  # weights may be given as arrays

@@ -44,7 +44,7 @@ from braid.targets.machines.target import Target
 
 @dataclass(frozen=True)
 class Lowering:
-    """Lowers what `read` gives by `options`; a crash among the passes leaves a reproducer."""
+    """Lowers the result of `read` by `options`; a crash in a pass leaves a reproducer."""
 
     context: Context
     read: Callable[[], SourceModel]

@@ -40,7 +40,7 @@ from braid.targets.machines.target import Target
 
 @dataclass(frozen=True)
 class LoweredModel:
-    """A lowered model, its target and code, and what the plan of each function takes.
+    """A lowered model, its target and code, and the memory plan of each function.
 
     `kernels` counts those that have records.
     """
@@ -64,7 +64,7 @@ def package_of(lowered: LoweredModel) -> Package:
 
 
 def write_lowered(lowered: LoweredModel, path: Path) -> Package:
-    """Write compiled code and its weights, which are filled where they lie in the file.
+    """Write compiled code and its weights, which are filled in place in the file.
 
     The weights of what is returned are those in the file, mapped to memory.
 

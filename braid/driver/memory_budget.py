@@ -12,7 +12,7 @@ from braid.support.memory_report import MemoryReport
 from braid.support.option_names import option_text
 
 _FUSION = "select-fusion"
-"""Ops are still on their own then, and what is recomputed may be fused with its reader."""
+"""Ops are still unfused then, and a recomputed op may be fused with its reader."""
 
 _BEFORE = "select-storage"
 """Groups, layouts and the order with the least peak are decided then, and groups still stand."""
@@ -36,10 +36,10 @@ def parse_budget(budget: int | str) -> int:
 def with_thresholds(passes: Sequence[ModulePass], thresholds: str | None) -> tuple[ModulePass, ...]:
     """Return `passes` with those that recompute what is above `thresholds`.
 
-    They stand where ops are fused with their readers.
+    They come before ops are fused with their readers.
 
     The text is that of the options of `select-rematerialization`: `tensor-threshold=64MiB`. Raises
-    BraidError for a budget, and for options that the pass has not.
+    BraidError for an invalid budget, and for options that the pass does not have.
     """
     if thresholds is None:
         return tuple(passes)
@@ -57,7 +57,7 @@ def with_thresholds(passes: Sequence[ModulePass], thresholds: str | None) -> tup
 def report_thresholds(with_them: Sequence[MemoryReport], without: Sequence[MemoryReport]) -> bool:
     """Report the effect of thresholds on the memory plans; return whether one became larger.
 
-    Both are of the whole pipeline: what is fused or laid out otherwise counts.
+    Both measure the whole pipeline: differences in fusion and layouts count.
     """
     is_larger = False
     for more, plain in zip(with_them, without, strict=True):

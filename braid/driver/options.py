@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class Option:
     """The meaning of an option, and its form on a command line: `kind` is the type of its value.
 
-    Commands have no option without a `kind`. `metavar` stands for the value, which is at least
-    `least` and at most `most`. One that `repeats` is given once for each entry. Its name on a
+    Commands have no option without a `kind`. `metavar` names the value in help texts; it is at
+    least `least` and at most `most`. One that `repeats` is given once for each entry. Its name on a
     command line is defined by `braid.support.option_names`.
     """
 
@@ -411,7 +411,7 @@ def takes_keywords(
 def _check_keywords(
     called: str, given: Sequence[object], keywords: Iterable[str], known: Collection[str]
 ) -> None:
-    """Raise WrongArgumentError for arguments by position and for keywords that there are not."""
+    """Raise WrongArgumentError for positional arguments and unknown keywords."""
     if given:
         raise WrongArgumentError(
             f"{called} takes a model, and options by keyword; it was given {len(given)} "

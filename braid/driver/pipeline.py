@@ -175,7 +175,8 @@ def with_ordering(
         raise BraidError(f"there are {streams} inter-op threads, expected at least 1")
     if seconds is None and streams == 1:
         return tuple(passes)
-    # Looked up in the registry, as in any pipeline: what measures stands above the driver.
+    # It is looked up in the registry, as in any pipeline, since measuring passes are above the
+    # driver.
     (ordering,) = parse_pipeline("assign-inter-op-streams" if seconds is None else "measure-order")
     limit = {} if seconds is None else {"time_limit": float(seconds)}
     ordering = replace(ordering, streams=streams, **limit)

@@ -68,12 +68,11 @@ def read_source(
     default those that the module has.
 
     `shapes` fixes the open dims of inputs of an ONNX model, `dims` dims by name, and `constants`
-    values of inputs; `buckets` and `bounds` make variants for sizes of the dims that stay open
-    (see `buckets.read_bucketed`). Dims that nothing fixes are sizes with a name. `parameters`, a
-    mapping or the path of a safetensors file, add to those of the model and win over them. Passes
-    find them in `context`. With `settings`, however few, the module says how it is compiled
-    (`write_settings`): by these, by its own, or as the environment asks. None are for models that
-    are only read.
+    values of inputs; `buckets` and `bounds` make variants for sizes of the dims that stay open (see
+    `buckets.read_bucketed`). Dims that nothing fixes are sizes with a name. `parameters`, a mapping
+    or the path of a safetensors file, add to those of the model and win over them. Passes find them
+    in `context`. With `settings`, however few, the module holds its settings (`write_settings`):
+    these, its own, or those of the environment. None are for models that are only read.
 
     Raises:
         BraidError: the model cannot be read, or is not valid, or there is no such target, CPU or
@@ -178,7 +177,7 @@ def _opened_parameters(parameters: object) -> Parameters:
             f"parameters is {parameters!r:.200}, expected arrays by key, or a safetensors file"
         )
     given = cast(Mapping[str, object], parameters)
-    for key in given if isinstance(given, dict) else ():  # others may read when they are asked
+    for key in given if isinstance(given, dict) else ():  # other mappings may read their keys
         if not isinstance(given[key], np.ndarray):
             raise BraidError(
                 f"parameter {key!r} is a {type(given[key]).__name__}, expected a numpy array"
@@ -187,7 +186,7 @@ def _opened_parameters(parameters: object) -> Parameters:
 
 
 def _checked_shapes(shapes: object) -> Shapes:
-    """Raise BraidError unless `shapes` gives sizes by the names of inputs, or is None."""
+    """Raise BraidError unless `shapes` maps names of inputs to sizes, or is None."""
     checked: dict[str, Sequence[int]] = {}
     example = {"x": (1, 3, 224, 224)}
     for name, shape in _entries("shapes", shapes, "a shape by each input's name", example).items():
@@ -202,7 +201,7 @@ def _checked_shapes(shapes: object) -> Shapes:
 
 
 def _checked_dims(dims: object) -> Dims:
-    """Raise BraidError unless `dims` gives sizes, or names, by the names of dims, or is None."""
+    """Raise BraidError unless `dims` maps names of dims to sizes or names, or is None."""
     checked: dict[str, int | str] = {}
     example = {"batch": 4}
     for name, size in _entries("dims", dims, "a size by the name of each dim", example).items():
@@ -218,7 +217,7 @@ def _checked_dims(dims: object) -> Dims:
 
 
 def _checked_constants(constants: object) -> Constants:
-    """Raise BraidError unless `constants` has values by the names of inputs, or is None."""
+    """Raise BraidError unless `constants` maps names of inputs to values, or is None."""
     expected = "a value by the name of each input"
     return _entries("constants", constants, expected, {"length": 128})
 
@@ -364,7 +363,7 @@ def _imported(source: Path | onnx.ModelProto, fixed: Fixed) -> ImportedModel:
 def _kept_open(
     source: Path | onnx.ModelProto, fixed: Fixed, likely: Mapping[str, int]
 ) -> ImportedModel:
-    """Import a model whose open dims are sizes, of which some values are likely."""
+    """Import a model whose open dims are sizes; some sizes are likely."""
     try:
         imported = import_onnx(
             source,

@@ -70,7 +70,7 @@ class UntunedPolicy:
     ) -> tuple[ModulePass, ...]:
         """Return `passes` that search what has no record, where that is the rule.
 
-        Raises BraidError where none of them looks up records.
+        Raises BraidError if none of them looks up records.
         """
         if self.untuned not in (Untuned.PROBE, Untuned.TUNE):
             return tuple(passes)
@@ -83,7 +83,7 @@ class UntunedPolicy:
         )
 
     def _searching(self, selecting: str, jobs: int | None) -> ModulePass:
-        """Return what searches in the place of a pass that selects.
+        """Return the pass that searches in place of a pass that selects.
 
         Its pass is looked up in the registry, as in any pipeline: the driver imports no tuning.
         """

@@ -1,6 +1,6 @@
 """Classes and functions of ONNX Runtime that have no meaning here.
 
-Programs import them, and ask whether a value is of one; what makes or calls one is refused.
+Programs may import them and use them in isinstance; creating or calling one is refused.
 """
 
 from typing import NoReturn

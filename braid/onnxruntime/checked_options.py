@@ -1,4 +1,4 @@
-"""Options as attributes, of which only those that exist may be set."""
+"""Options as attributes; only existing ones may be set."""
 
 import operator
 from collections.abc import Iterator
@@ -42,8 +42,8 @@ class ExecutionOrder(NamedNumber):
 class CheckedOptions:
     """Attributes with defaults, which alone may be set, to values of the same type; and entries.
 
-    Values that ONNX Runtime converts are converted: numbers of numpy, what is true or false, and
-    bytes as text.
+    Values that ONNX Runtime converts are converted: numpy's numbers, truth values, and bytes as
+    text.
     """
 
     def __init__(self) -> None:

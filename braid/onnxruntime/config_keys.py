@@ -1,4 +1,4 @@
-"""The keys of configurations that ONNX Runtime knows, by what stands before the last dot.
+"""The keys of configurations that ONNX Runtime knows, by the part before the last dot.
 
 They steer its kernels, its threads and its memory. braid takes all without effect but those that
 are named below.

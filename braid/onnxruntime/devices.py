@@ -203,7 +203,7 @@ class OrtEpDevice:
     device: OrtHardwareDevice
 
     def memory_info(self, memory_type: OrtDeviceMemoryType) -> OrtMemoryInfo | None:
-        """Return its memory, None of a kind that it has not."""
+        """Return its memory, None for a kind that it does not have."""
         return CPU_MEMORY if memory_type is OrtDeviceMemoryType.DEFAULT else None
 
     def create_sync_stream(self) -> NoReturn:
@@ -220,7 +220,7 @@ def get_ep_devices() -> list[OrtEpDevice]:
 
 
 class OrtArenaCfg:
-    """The way an arena grows; braid's sessions plan their memory, and have none."""
+    """The growth strategy of an arena; braid's sessions plan their memory, and have none."""
 
     _NAMES = (
         *("max_mem", "arena_extend_strategy", "initial_chunk_size_bytes"),

@@ -45,7 +45,7 @@ def check_elements(dtype: "np.dtype[Any]") -> None:
 
 
 def element_dtype(element_type: object) -> np.dtype[Any]:
-    """Return the dtype of what stands for it: a type or dtype of numpy, or a number of ONNX.
+    """Return the dtype of a type or dtype of numpy, or of ONNX's number of a type.
 
     Raises:
         RuntimeError: it stands for none, or for texts.

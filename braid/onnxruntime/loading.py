@@ -35,7 +35,7 @@ class Opened:
 
 
 def open_model(given: object, options: SessionOptions) -> Opened:
-    """Compile an ONNX model, or load what was compiled of it before, or an artifact.
+    """Compile an ONNX model, or load its cached artifact, or an artifact.
 
     Raises:
         OrtError: as `InferenceSession`.

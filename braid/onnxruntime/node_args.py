@@ -155,7 +155,8 @@ def described(
     *,
     is_output: bool = False,
 ) -> list[NodeArg]:
-    """Return what is known of the inputs or outputs of a compiled model, and of what it says."""
+    """Return facts about the inputs or outputs of a compiled model, with the model's
+    descriptions."""
     declared: Mapping[str, ValueInfoProto] = {value.name: value for value in values}
     found: list[NodeArg] = []
     for spec in specs:

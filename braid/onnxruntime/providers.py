@@ -39,10 +39,10 @@ def get_available_providers() -> list[str]:
 
 
 def check_providers(providers: object, provider_options: object) -> None:
-    """Check what a session is given as its providers, and warn of those that are not there.
+    """Check the providers given to a session, and warn of those that do not exist.
 
     Raises:
-        ValueError: it is none that ONNX Runtime would take, or a name is unknown.
+        ValueError: ONNX Runtime would not accept it, or a name is unknown.
 
     """
     names: list[str] = []

@@ -57,7 +57,7 @@ def refused_name(what: str, name: object, known: Collection[str]) -> InvalidArgu
 
 
 def _wrong_input(spec: TensorSpec, value: object) -> InvalidArgument | None:
-    """Return what is wrong with an input; None where its type and shape fit, or it is no array."""
+    """Return the error in an input; None if its type and shape fit, or it is no array."""
     if value is None:
         return None
     if isinstance(value, DeviceArray):

@@ -22,7 +22,7 @@ Run = Callable[[object], Sequence[NDArray[Any]]]
 
 
 def without_dims(spec: TensorSpec, value: object) -> object:
-    """Return what an input without dims takes of arrays of one element, as ONNX Runtime does."""
+    """Return the element of a one-element array for an input without dims, as ONNX Runtime does."""
     if spec.shape:
         return value
     try:

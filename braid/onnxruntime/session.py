@@ -145,7 +145,7 @@ class InferenceSession(Session):
         """Run the model on values by name, and append the outputs, or write to values there are.
 
         Raises:
-            InvalidArgument: there are not as many values as names, or a name is unknown.
+            InvalidArgument: the numbers of values and names differ, or a name is unknown.
             ValueError: an input is missing.
             Fail: the run failed, or was ended by `run_options.terminate`.
 
@@ -181,7 +181,7 @@ class InferenceSession(Session):
         user_data: object = None,
         run_options: RunOptions | None = None,
     ) -> None:
-        """Run the model on a thread of its own, which calls `callback(results, user_data, error)`.
+        """Run the model on a new thread, which calls `callback(results, user_data, error)`.
 
         `error` is empty text where the run did not fail. Raises as `run` for names and missing
         inputs.
@@ -209,7 +209,7 @@ class InferenceSession(Session):
     def run_with_iobinding(
         self, iobinding: IOBinding, run_options: RunOptions | None = None
     ) -> None:
-        """Run the model on what is bound; outputs are written to where they are bound.
+        """Run the model on the bound inputs; outputs are written where they are bound.
 
         Raises:
             ValueError: the binding is another session's.

@@ -40,7 +40,7 @@ class Session:
         return list(self._opened.overridable)
 
     def get_modelmeta(self) -> ModelMetadata:
-        """Return what the author says of the model; empty of a `.braid` file."""
+        """Return the author's metadata of the model; empty for a `.braid` file."""
         return self._opened.metadata
 
     def get_session_options(self) -> SessionOptions:

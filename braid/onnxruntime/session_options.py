@@ -72,10 +72,10 @@ class SessionOptions(CheckedOptions):
         return self.entry(key)
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
-        """Fix an open dim, wherever its name stands. A model without such a dim is left as it is.
+        """Fix an open dim, wherever its name stands. A model without such a dim does not change.
 
         Raises:
-            TypeError: the name is no text, or the size no whole number.
+            TypeError: the name is no text, or the size no integer.
 
         """
         _give_size(vars(self)["_sizes"], name, size)
@@ -121,7 +121,7 @@ class SessionOptions(CheckedOptions):
         """Return what `braid.compile` is to do with a model that has these open dims.
 
         Raises:
-            NotImplemented: an attribute is set that would have an effect which braid has not.
+            NotImplemented: an attribute is set whose effect braid does not support.
             InvalidArgument: an entry has a value of the wrong kind.
 
         """

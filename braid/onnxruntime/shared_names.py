@@ -1,4 +1,4 @@
-"""The names that ONNX Runtime has both at its top and among those of its bindings."""
+"""The names that ONNX Runtime has both at its top level and in its bindings."""
 
 from braid.onnxruntime.absent import (
     LoraAdapter,

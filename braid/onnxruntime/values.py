@@ -64,7 +64,7 @@ class OrtValue:
     def ortvalue_from_numpy_with_onnx_type(
         cls, data: Array, /, onnx_element_type: int
     ) -> "OrtValue":
-        """Return a value that has the bytes of the array as elements of another type."""
+        """Return a value with the bytes of the array as elements of another type."""
         dtype = element_dtype(onnx_element_type)
         if dtype.itemsize != data.dtype.itemsize:
             raise WrongUseError(

@@ -1,8 +1,8 @@
 """Find the option of a session that is to blame where its model is not compiled.
 
-The compiler reports the error wherever it finds it. An option is wrong if a model that does
-nothing is not compiled with it either; of those that are about the model, if the model can be read
-without them, or is refused for another reason then.
+The compiler reports the error wherever it finds it. An option is wrong if an empty model cannot be
+compiled with it either. An option about the model is wrong if the model can be read without it, or
+is then refused for another reason.
 """
 
 from collections.abc import Mapping

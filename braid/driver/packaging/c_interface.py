@@ -142,7 +142,7 @@ def identifiers(names: Iterable[str]) -> list[str]:
 class CInterface:
     """Functions and types whose names start with `prefix`, for a model with these ports.
 
-    Where data decide sizes, a run sets the pointers of its outputs, which the context owns.
+    If data decide sizes, a run sets the pointers of its outputs, which the context owns.
     """
 
     prefix: str

@@ -34,7 +34,7 @@ def fill_weights(
     where, in the order of the offsets.
 
     Raises:
-        BraidError: a parameter has no value, or one of another shape or dtype.
+        BraidError: a parameter has no value, or a value of another shape or dtype.
 
     """
     placed: dict[int, ConstantOp | ParameterOp] = {}

@@ -27,7 +27,7 @@ def missing_ops(context: Context, ops: Iterable[Operation]) -> UnsupportedNodesE
 
 
 def unregistered(context: Context, error: BraidError) -> BraidError:
-    """Return what to say instead of an error of the parser that is about an op it does not know."""
+    """Return the message that replaces a parser's error about an op that it does not know."""
     op = error.op if isinstance(error, MLIRSyntaxError) else ""
     if not op:
         return error

@@ -55,7 +55,7 @@ class OpenModel:
         return self._inputs.sizes
 
     def with_equal(self, dims: Mapping[str, str]) -> "OpenModel":
-        """Return the model in which each of `dims` always has the size of another."""
+        """Return the model in which each of `dims` always has the size of another dim."""
         return OpenModel(self._source, replace(self._fixed, dims={**dims, **self._fixed.dims}))
 
     def initializers(self) -> frozenset[str]:

@@ -1,9 +1,9 @@
 """Find the sizes of open dims that may be padded up to sizes that a model is compiled for.
 
-Inputs are padded with zeros at their ends, and of the outputs the first elements are taken. That
-is right where the model at the smaller size provably computes these elements of what it computes
-at the larger size. There are finitely many sizes, so each is imported and compared: nothing is
-concluded from one size about another.
+Inputs are padded with zeros at their ends, and of the outputs the first elements are taken. This is
+right if the model at the smaller size provably computes the same elements as at the larger size.
+There are finitely many sizes, so each is imported and compared, without conclusions from one size
+about another.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,8 @@ _MOST_COMPARISONS = 1024
 
 @dataclass
 class Paddings:
-    """`least` sizes by open dim from which on sizes may be padded, and why other dims have none.
+    """`least` has, by open dim, the size from which on sizes may be padded, with reasons why other
+    dims have none.
 
     `observed` are the shapes of the outputs at every size that was looked at.
     """
@@ -67,8 +68,7 @@ class _PaddingSearch:
     def decide(self, dim: str) -> None:
         """Go down from the largest size until there is no proof, or no valid model.
 
-        Sizes below one at which the model is not valid are not padded; a valid one among them is
-        then without a variant.
+        Sizes below an invalid one are not padded; valid ones among them then have no variant.
         """
         invalid: int | None = None
         sizes = [s for s in range(max(self._buckets[dim]), 0, -1) if s not in self._buckets[dim]]
@@ -89,7 +89,7 @@ class _PaddingSearch:
             self._served[dim].append(size)
 
     def _prove(self, served: Mapping[str, Sequence[int]]) -> None:
-        """Prove all combinations; raises _Invalid where the model is valid at none of them."""
+        """Prove all combinations; raises _Invalid if the model is valid at none of them."""
         errors: list[BraidError] = []
         valid = 0
         for sizes in combinations(served):

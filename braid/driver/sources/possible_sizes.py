@@ -1,4 +1,4 @@
-"""At which of the sizes that a user names a model is valid, and which of its dims are one."""
+"""Find the requested sizes at which a model is valid, and the dims that are equal."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -83,7 +83,7 @@ def one_for_equal(
     for dim, *others in _equal_dims(model, sizes):
         equal.update(dict.fromkeys(others, dim))
         listed = ", ".join(f"'{name}'" for name in (dim, *others))
-        message = f"dims {listed} are one: where they differ, and none is 1, the model is not valid"
+        message = f"dims {listed} are equal: if they differ, and none is 1, the model is invalid"
         emit(Diagnostic("remark", message))
     left = {dim: sizes[dim] for dim in sizes if dim not in equal}
     return (model.with_equal(equal) if equal else model), left

@@ -127,7 +127,7 @@ def _is_about_same_op(found: MLIRSyntaxError, error: BraidError) -> bool:
 
 
 def _drop_default_visibility(module: ModuleOp) -> None:
-    """Leave out what functions have for a visibility by default, as others do."""
+    """Remove the default visibility of functions, which others leave out."""
     for op in module.ops:
         if isinstance(op, FuncOp) and op.sym_visibility == _PUBLIC:
             op.sym_visibility = None

@@ -34,7 +34,7 @@ def inline_resources(context: Context, module: ModuleOp) -> None:
     The resources are those of the text that was parsed in the same `own_resources` block.
 
     Raises:
-        MLIRSyntaxError: the file has no such resource, or one of another size than its type.
+        MLIRSyntaxError: the file has no such resource, or its size differs from its type.
         UnsupportedError: the type has a dynamic shape, or elements that braid does not store.
 
     """

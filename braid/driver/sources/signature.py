@@ -1,4 +1,4 @@
-"""The inputs and outputs of a module: what its one public function takes and returns."""
+"""The inputs and outputs of a module: operands and results of its only public function."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -61,8 +61,8 @@ def signature_of(module: ModuleOp) -> tuple[tuple[TensorSpec, ...], tuple[Tensor
     """Return specs of the inputs and of the outputs.
 
     Raises:
-        BraidError: there is no entry, or it takes or returns something else than tensors, or
-            two of one name.
+        BraidError: there is no entry, or it takes or returns other values than tensors, or two of
+        the same name.
 
     """
     return signature_of_function(entry_of(module))

@@ -68,8 +68,8 @@ def merge_variants(
 ) -> ImportedModel:
     """Put the functions of all variants into one module, whose parameters they share.
 
-    `initializers` are keys of parameters that are equal in all variants; what an import has
-    computed gets a key of its own where it differs. The modules of `variants` are used up.
+    `initializers` are keys of parameters that are equal in all variants; a parameter that an import
+    has computed gets a separate key if it differs. The modules of `variants` are used up.
     """
     parameters = _Parameters(initializers)
     functions: list[FuncOp] = []

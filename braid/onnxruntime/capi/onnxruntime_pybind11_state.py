@@ -1,4 +1,4 @@
-"""ONNX Runtime's exceptions, and what else programs take from the module of this name."""
+"""ONNX Runtime's exceptions, and other names that programs import from this module."""
 
 from braid.onnxruntime import shared_names
 from braid.onnxruntime.errors import (
