@@ -46,7 +46,7 @@ def read_inputs(texts: Sequence[str] | None) -> dict[str, Array]:
         name, file = split_pair("inputs", text)
         if name in inputs:
             raise BraidError(
-                f"{option_text('inputs')} is given twice for '{name}'", hint="leave one of them out"
+                f"{option_text('inputs')} is given twice for '{name}'", hint="omit one of them"
             )
         inputs[name] = read_npy(Path(file))
     return inputs
@@ -161,7 +161,7 @@ def _sized(spec: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
         raise BraidError(
             f"input '{spec.name}' cannot have shape {list(shape)}: the model takes "
             f"[{describe_shape(spec)}]",
-            hint="what is compiled for some shapes does not run with others",
+            hint="code for some shapes does not run with others",
         )
     return replace(
         spec, shape=tuple(-1 if size == UNBOUNDED else size for size in shape), bound=shape

@@ -1,4 +1,4 @@
-"""`braid cache`: what is kept from earlier compilations, whether it holds, and its removal."""
+"""`braid cache`: the contents of the caches, their verification and their removal."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -18,7 +18,7 @@ _OLDER = ("objects/??/*.o", "rtl/*.so", "rtl/*.o", "measurements.jsonl")
 
 
 def _with_errors(command: Callable[[], Answer]) -> Callable[[], Answer]:
-    """Return the command, which says it where the directory of the cache cannot be read."""
+    """Return the command, with a diagnostic if the directory of the cache cannot be read."""
 
     @wraps(command)
     def checked() -> Answer:
@@ -150,7 +150,7 @@ def _files() -> Iterator[tuple[str, list[Path]]]:
 
 
 def _verdicts() -> Iterator[tuple[str, str | None]]:
-    """Yield every entry and measurement, and what is wrong with it; None for what is valid."""
+    """Yield every entry and measurement, with its defect; None for valid ones."""
     from braid.runtime.artifact_cache import default_artifacts
     from braid.support.object_cache import Kind, default_cache
     from braid.support.records.record_store import default_store

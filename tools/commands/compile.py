@@ -109,7 +109,7 @@ def _size(path: Path) -> int | None:
 
 
 def _measure_layouts(model: Path, seconds: float, options: CompileOptions) -> None:
-    """Time kernels in all layouts, and say on standard error what was measured."""
+    """Time kernels in all layouts, and print the measurements on standard error."""
     from braid.tools.commands.diagnostics import compiling
     from braid.tuning.tune_model import measure_model
 
@@ -142,7 +142,7 @@ def _emit_stage(model: Path, stage: str, output: Path | None, options: CompileOp
 
 
 def _save(compiled: "Model", emit: str, output: Path, memory_json: Path | None) -> None:
-    """Write what was compiled, and what `plan-memory` decided: both or neither."""
+    """Write the artifact and the memory plan: both or neither."""
     from braid.support.atomic_file import atomic_file
 
     report = json.dumps([report.to_json() for report in compiled.memory], indent=1).encode()

@@ -1,4 +1,4 @@
-"""Options of `braid compile` alone, what it can write, and which options go together."""
+"""Options of `braid compile` only: its outputs, and which options may be combined."""
 
 import os
 from pathlib import Path
@@ -164,7 +164,7 @@ def check_options(given: frozenset[str], emit: str) -> None:
     """Refuse options that do not go together.
 
     Raises:
-        BraidError: one of those `given` means nothing for what is written.
+        BraidError: one of those `given` has no meaning for this output.
 
     """
     if is_stage(emit) and not given.isdisjoint(MEMORY_OPTIONS):

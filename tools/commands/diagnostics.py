@@ -10,7 +10,7 @@ from braid.tools.terminal.reporter import reporter
 
 @contextmanager
 def compiling(model: Path, what: str = "compiling") -> Generator[list[Diagnostic]]:
-    """Show how far a model is compiled, and what passes warn of; the list grows by that."""
+    """Show the progress of a compilation, and the warnings of passes, which it appends."""
     to, shown = reporter(), list[Diagnostic]()
 
     def show(diagnostic: Diagnostic) -> None:

@@ -85,7 +85,7 @@ def diff(
         bool, typer.Option("--exit-code", help="The status is 1 if they differ, as of git diff.")
     ] = False,
 ) -> Answer:
-    """Compare two models as they are compiled.
+    """Compare two models as compiled.
 
     They are models, artifacts, or one model with two sets of options: 'braid diff model.onnx --b
     "--numerics strict"'. Shown are settings, bytes and kernels that differ: their ops, layouts,
@@ -101,7 +101,7 @@ def diff(
     if html is not None and any(side.is_artifact for side in sides):
         raise BraidError(
             "kernels of artifacts are not known, so that there is nothing to draw",
-            hint="give the models that they are made of",
+            hint="give the models from which they are made",
         )
 
     with TemporaryDirectory(prefix="braid-diff-") as directory:
@@ -122,7 +122,7 @@ def diff(
 def _sides(
     model: Path, other: Path | None, shared: CompileOptions, a: str, b: str
 ) -> "tuple[_Side, _Side]":
-    """Return both sides. Raises BraidError for one thing that would be compared with itself."""
+    """Return both sides. Raises BraidError if both sides are the same."""
     if other is None and a == b:
         raise BraidError(
             f"'{model}' would be compared with itself",
@@ -147,7 +147,7 @@ def _sides(
 
 
 def _merged(side: str, shared: CompileOptions, text: str) -> CompileOptions:
-    """Return the shared options with those of a side, which win.
+    """Return the shared options, overridden by those of a side.
 
     Raises:
         BraidError: the text is no list of options of compilations.

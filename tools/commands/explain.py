@@ -154,11 +154,11 @@ def explain(
 ) -> Answer:
     """Explain the decisions of the default pipeline about a model.
 
-    Without options, the kernels that take most time, with why they are as they are and what would
-    be next best, and a line per decision: its cost, a lower bound that nothing could beat by the
-    cost model, and the gap. With --memory-budget, the plan for it is compared with the one without.
-    The page of --html needs no network. Decisions about a model with open dims are made at likely
-    sizes; kernels and the plan of memory are those at the sizes of --at.
+    Without options, it shows the slowest kernels with the reasons for their choice and the next
+    best alternatives, and a line per decision: its cost, a lower bound by the cost model, and the
+    gap. With --memory-budget, the plan for it is compared with the one without. The page of --html
+    needs no network. Decisions about a model with open dims are made at likely sizes; kernels and
+    the plan of memory are those at the sizes of --at.
     """
     from braid.tools.terminal.outputs import check_outputs
 
@@ -326,7 +326,7 @@ def _read(context: "Context", model: Path, options: CompileOptions) -> "ModuleOp
 def _read_at_sizes(
     context: "Context", model: Path, options: CompileOptions, sizes: Mapping[str, int]
 ) -> "ModuleOp":
-    """Read a model at the sizes that are asked for, others likely: each has a plan of its own."""
+    """Read a model at the requested sizes, and likely ones for the rest: each has its own plan."""
     from braid.driver.sources.decision_sizes import bind_decision_sizes
 
     module = _read(context, model, options)

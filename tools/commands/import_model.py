@@ -71,7 +71,7 @@ def import_model(
 
 
 def _weights_beside(output: Path | None) -> Path | None:
-    """Return the file for the weights; standard output, devices and pipes have none."""
+    """Return the file for the weights; None for standard output, devices and pipes."""
     from braid.tools.terminal.outputs import STANDARD_OUTPUT
 
     if output is None or output == STANDARD_OUTPUT or (output.exists() and not output.is_file()):

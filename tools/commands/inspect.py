@@ -177,7 +177,7 @@ def _op_rows(summary: "ModelSummary") -> list[tuple[str, ...]]:
 
 
 def _kind_rows(summary: "ModelSummary") -> list[tuple[str, ...]]:
-    """Return a row per kind of op, what computes most first."""
+    """Return a row per kind of op, the one that computes most first."""
     kinds: dict[str, list[OpSummary]] = {}
     for op in summary.ops:
         kinds.setdefault(op.kind, []).append(op)

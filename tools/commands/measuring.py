@@ -16,7 +16,7 @@ from braid.tools.commands.resident_memory import reset_peak, resident_memory
 class Figures:
     """Seconds of one of `runs` runs, and by how many bytes the resident memory grew at most.
 
-    Of these, `mapped_bytes` are pages of files, such as weights that are read for the first time;
+    `mapped_bytes` of these are pages of files, such as weights that are read for the first time;
     `output_bytes` is the memory of the results of one run.
     """
 
@@ -87,7 +87,7 @@ def measure_runs(
         results = run()
         seconds.append(time.perf_counter() - start)
         outputs = sum(array.nbytes for array in results)
-        del results  # else the next run has two sets of them in memory
+        del results  # otherwise two sets of them are in memory during the next run
     after = resident_memory()
     return Figures(
         runs,

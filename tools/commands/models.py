@@ -68,7 +68,8 @@ def open_model(path: Path, options: CompileOptions, *, interpret: bool) -> Model
 
 
 def open_dims(path: Path, options: CompileOptions) -> Mapping[str, int | str]:
-    """Return the sizes of dims of what is compiled; those of a source model are fixed by it."""
+    """Return the sizes of dims that are fixed in the artifact; those of a source model are
+    options."""
     return (options.dims or {}) if path.suffix.lower() == ARTIFACT_SUFFIX else {}
 
 

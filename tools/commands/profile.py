@@ -50,12 +50,12 @@ def record(
 ) -> Answer:
     """Run a model, and write what each kernel took.
 
-    Inputs that are not given are random. The file says how often each kernel ran, for how long in
-    all, and the quartiles over the runs; the same of the model as a whole, by the clock, so that
-    what is between kernels is known too. Later runs are observed: the file has the times and
-    threads of the kernels of one of them, and hardware counters if this machine permits it.
-    --use-profile of braid compile and braid explain takes the file. A run of a model with a state
-    is a step, as in braid bench.
+    Inputs that are not given are random. The file has the number of runs of each kernel, its total
+    time, and the quartiles over the runs. It has the same for the whole model, by the clock, which
+    includes the time between kernels. Later runs are observed: the file has the times and threads
+    of the kernels of one of them, and hardware counters if this machine permits it. --use-profile
+    of braid compile and braid explain takes the file. A run of a model with a state is a step, as
+    in braid bench.
     """
     import numpy as np
 

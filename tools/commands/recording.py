@@ -141,7 +141,7 @@ def table_of(profile: ProfileRecord) -> Table:
 
 
 def kernel_rows(profile: ProfileRecord) -> list[dict[str, object]]:
-    """Return all kernels and what is between them, by their mean seconds in one run of the model.
+    """Return all kernels and the time between them, by their mean seconds in one run of the model.
 
     The seconds add up to those of a run; nothing is scaled to fit.
     """

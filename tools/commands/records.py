@@ -1,4 +1,4 @@
-"""`braid records`: what was measured on this machine, and moving it to others."""
+"""`braid records`: measurements of this machine, and moving them to others."""
 
 import json
 import sys
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from braid.targets.costs.schedule_records import TunedKernel
 
 records = CommandGroup(
-    name="records", help="Look into what was measured on this machine, and move it to others."
+    name="records", help="Inspect the measurements of this machine, and move them to others."
 )
 
 KindOption = Annotated[
@@ -60,7 +60,7 @@ def best(
         bool, typer.Option("--steps", help="Print the search of each, with refused schedules.")
     ] = False,
 ) -> Answer:
-    """Print what each kernel is best made by, those with the largest gain first, then models."""
+    """Print the best schedule of each kernel, the largest gain first, then models."""
     from braid.support.records.record_store import default_store
     from braid.targets.costs.schedule_records import TunedKernel, load_tuned
     from braid.tuning.model_verdict import MODEL_KIND, Verdict
@@ -192,7 +192,7 @@ def import_records(file: FileArgument) -> Answer:
         text = sys.stdin.read() if is_given else read_regular(file).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise BraidError(f"cannot read '{file}': {reason(error)}") from error
-    lines = enumerate(text.split("\n"), 1)  # other ends of lines may stand in texts
+    lines = enumerate(text.split("\n"), 1)  # texts may contain other line ends
     read = [_read(file, number, line) for number, line in lines if line.strip()]
     known = set(map(_identity, _all()))
     distinct = {_identity(record): record for record in read}

@@ -15,7 +15,7 @@ def reduce(
         str,
         typer.Option(
             metavar="COMMAND",
-            help="What fails: a command line in which {} is the model; by default it comes last.",
+            help="The failing command: a command line in which {} is the model, by default at its end.",
         ),
     ],
     output: Annotated[

@@ -58,7 +58,7 @@ class OnnxReference:
                 if node.domain not in _DOMAINS | own
             )
         )
-        """Ops of domains that ONNX Runtime has none of, once each."""
+        """Ops of domains that ONNX Runtime does not have, once each."""
 
     def run(self, inputs: Mapping[str, Array], names: Sequence[str]) -> dict[str, Array]:
         """Run the model and return the values of these names.

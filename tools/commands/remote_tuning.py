@@ -25,7 +25,7 @@ def tune_on_server(
     output: Path | None,
     say: "Callable[[str], None]",
 ) -> Answer:
-    """Submit a model, say what happens, pass on what the user says, and keep the artifact.
+    """Submit a model, print the events, forward the user's orders, and keep the artifact.
 
     An interrupt cancels the task.
 
@@ -59,7 +59,7 @@ def tune_on_server(
 
 
 def _answer(client: "Client", task: str) -> None:
-    """Pass on what the user says; that it came too late, as after ten minutes, ends nothing."""
+    """Forward the user's order; a late one, as after ten minutes, is ignored."""
     try:
         client.order(task, order_of(sys.stdin.readline()))
     except BraidError as error:

@@ -94,12 +94,12 @@ def run(
 ) -> Answer:
     """Run a model and show its outputs.
 
-    What is compiled is kept, and loaded by the next run with the same options.
+    The artifact is cached, and loaded by the next run with the same options.
 
     A profile is of all runs but the one that warms up; waveforms are of the last one.
 
     Runs of a model with a state (--state, or that with which it was compiled) are steps of a
-    session: each goes on from the state that the one before it left. The state begins empty where
+    session: each continues from the state of the previous one. The state begins empty where
     no --input gives it and --random is not given. Outputs are those of the last step, and the state
     after it.
     """
@@ -197,7 +197,7 @@ def _run(
 ) -> "Mapping[str, NDArray[Any]]":
     """Return the outputs of the last of several runs; of more than one, one more warms up first.
 
-    Text is the numbers that stand for it, which files hold.
+    Text is represented by its numbers, which files hold.
     """
     from braid.runtime.binding import bind_inputs
 

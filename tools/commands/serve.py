@@ -27,7 +27,7 @@ serve.add_typer(token)
 
 _MOST_CONNECTIONS = 512
 _LARGEST_HEAD = 1 << 18
-"""Bytes of the head of a request, in which the options of a task are, a space among them."""
+"""Bytes of the head of a request, including the options of a task."""
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the token.")]
 
 
@@ -45,8 +45,8 @@ class AddressOptions:
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="A name by which it is asked, beside localhost and that of this machine, such as "
-            "a proxy's. May be given several times.",
+            help="A further name of the server, besides localhost and this machine's, such as a "
+            "proxy's. May be given several times.",
         ),
     ] = None
     client_seconds: Annotated[
@@ -160,7 +160,7 @@ def _serve(where: AddressOptions, most: LimitOptions) -> None:
 
 
 def _announce(url: str, first_token: str | None) -> None:
-    """Say that the server listens, as text or, since it goes on, as a document of its own."""
+    """Report that the server listens, as text or, since it continues, as a separate document."""
     to = reporter()
     if to.is_json:
         result = {"url": url, "token": first_token}

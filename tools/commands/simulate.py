@@ -1,4 +1,4 @@
-"""`braid simulate`: how long an instruction stream takes on a chip, and what its units wait for."""
+"""`braid simulate`: the time of an instruction stream on a chip, and the waits of its units."""
 
 from dataclasses import asdict, replace
 from pathlib import Path

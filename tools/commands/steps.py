@@ -108,7 +108,7 @@ def runs_of(
 
 
 def session_of(model: Model, state: Mapping[str, str] | None) -> StateSession | None:
-    """Return a session with the state that is given, or else that of the model; None without one.
+    """Return a session with the given state, or else the model's state; None without one.
 
     Raises:
         BraidError: the model has no such state.

@@ -57,7 +57,7 @@ def measure_stream(
 ) -> StreamFigures:
     """Stream requests, of which there are enough; time passes from the last result of the warm-up.
 
-    Of a session, each request is a step that goes on from the one before it.
+    In a session, each request is a step that continues from the previous one.
     Behind the requests that are measured come as many as may be under way, so that the pipeline is
     full from the first to the last of them.
     """

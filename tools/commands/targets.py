@@ -1,4 +1,4 @@
-"""`braid targets`: what is known of machines, and measuring the one braid runs on."""
+"""`braid targets`: facts about machines, and measuring this machine."""
 
 import os
 from collections.abc import Sequence
@@ -109,8 +109,8 @@ def calibrate(
 ) -> Answer:
     """Measure this machine: operations, bandwidths, starting kernels, joining threads.
 
-    It takes less than a minute, best while the machine does nothing else. All later costs are made
-    of what was measured, for this processor and version of the code generator.
+    It takes less than a minute, best while the machine does nothing else. All later costs are based
+    on these measurements, for this processor and version of the code generator.
 
     With --model, a machine that was measured before is not measured again. Each distinct op of the
     model is compiled and run on each device that is there, in a process that may crash or hang, and
@@ -283,7 +283,7 @@ def _figures(figures: "Sequence[Figure]") -> "Table":
 
 
 def _table(words: Sequence[str], numbers: Sequence[str], rows: Sequence[Sequence[str]]) -> "Table":
-    """Return a table whose columns of numbers, the last ones, stand to the right."""
+    """Return a table whose last columns, numbers, are right-aligned."""
     from rich.table import Table
 
     table = Table(*words, *numbers)

@@ -90,8 +90,8 @@ ModelClassOption = Annotated[
     str,
     typer.Option(
         metavar="CLASS",
-        help="Search first what suits models of this class: cnn | transformer | rnn | mlp | auto, "
-        "which is by the model's ops.",
+        help="Search first the schedules for models of this class: cnn | transformer | rnn | mlp | "
+        "auto, by the model's ops.",
     ),
 ]
 SearchOption = Annotated[
@@ -170,7 +170,7 @@ class SearchOptions:
             raise BraidError("--interactive asks of one kernel at a time; --ray searches several")
 
     def tuning(self, jobs: int | None) -> "Tuning":
-        """Return the same for a search on this machine, which prints what it does."""
+        """Return the same for a search on this machine, which prints its progress."""
         from braid.tools.terminal.steering import steering
         from braid.tuning.budget import PausedClock
         from braid.tuning.search import Final, Rule

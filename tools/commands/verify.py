@@ -107,7 +107,7 @@ def verify(
     """Compare a model, op by op, with a reference.
 
     The reference is ONNX Runtime for ONNX models where it is installed, and else the interpreter;
-    it is the interpreter for ops inside branches and loops, of which the last iteration counts, and
+    it is the interpreter for ops inside branches and loops, where the last iteration counts, and
     for models that ONNX Runtime does not load. What is verified is the code that this model gets: a
     kernel family hides the structure of the ops that it computes. With --per-cluster, clusters are
     those that the model has without this option. The reference is the interpreter on the results of
@@ -260,7 +260,7 @@ def _check_options(
     if per_cluster and options.state:
         raise BraidError(
             "--per-cluster compares single runs, and --state is for steps",
-            hint="leave one of them out",
+            hint="omit one of them",
         )
     if not per_cluster and (options.partition is not None or options.pin):
         raise BraidError("--partition and --pin are for --per-cluster")
@@ -293,10 +293,10 @@ def _check_reference(interpret: bool, onnx_runtime: "OnnxReference | None") -> N
 def _onnx_runtime(
     model: Path, options: CompileOptions, module: "ModuleOp", per_cluster: bool
 ) -> "OnnxReference | None":
-    """Return ONNX Runtime with this model, if that is ONNX, and it is installed and loads it.
+    """Return ONNX Runtime with this model, if the model is ONNX, and it is installed and loads it.
 
-    Ops of models with text are compared by the numbers that stand for it, of which ONNX Runtime
-    knows nothing, so that the module loses its text, and ONNX Runtime is not asked.
+    Text is compared by its numbers, which ONNX Runtime does not know: so the module loses its text,
+    and ONNX Runtime is not used.
     """
     from braid.dialects.braid.attribute_names import BOUNDARY
     from braid.tools.commands.reference import OnnxReference, onnxruntime_is_installed
@@ -379,7 +379,7 @@ def _report(
     clusters: "Mapping[str, Placement]",
     declared: Mapping[str, float],
 ) -> Answer:
-    """Say what differs by more than `tolerance`, or what its cluster declares if that is more."""
+    """Report differences above `tolerance`, or above the tolerance that a cluster declares."""
     wrong = [d for d in found if not d.error <= max(tolerance, declared.get(d.name, 0.0))]
     largest = max(found, key=lambda difference: difference.error, default=None)
     data = {

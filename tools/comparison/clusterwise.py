@@ -26,7 +26,7 @@ from braid.tools.comparison.layerwise import expose_results
 
 @dataclass(frozen=True)
 class ExposedClusters:
-    """A model of which what leaves each cluster is an output.
+    """A model whose outputs are the values that leave each cluster.
 
     `order` are the names of all outputs in the order of the ops, `placements` the clusters of those
     that a cluster computes.
@@ -43,7 +43,7 @@ class ExposedClusters:
 
 @dataclass(frozen=True)
 class SingleClusters:
-    """A model whose clusters read what others should have computed as further inputs.
+    """A model whose clusters read the results that others should have computed as further inputs.
 
     So the error of one cluster does not include that of earlier ones. `given` are the names of
     these inputs by the output that each stands for, `tolerances` those that the ops behind an

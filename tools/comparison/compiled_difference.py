@@ -31,8 +31,8 @@ class Change(Generic[_T]):
 class CompiledDifference:
     """The differences, and `kernels_alike`, the number of kernels with all decisions alike.
 
-    `kernels` is None if the kernels of one model are unknown, as for artifacts. `seconds` are
-    those of one run: measured, or else the sum over kernels.
+    `kernels` is None if the kernels of one model are unknown, as for artifacts. `seconds` is the
+    time of one run: measured, or else the sum over kernels.
     """
 
     settings: Sequence[Change[str]]
@@ -120,7 +120,7 @@ def _by_name(kernels: Sequence[DecidedKernel]) -> dict[str, DecidedKernel]:
 
 
 def _paired(a: Mapping[str, _T], b: Mapping[str, _T]) -> Iterator[Change[_T]]:
-    """Yield what stands under each name, in the order of `a` and then of `b`."""
+    """Yield the items under each name, in the order of `a` and then of `b`."""
     for name in dict.fromkeys((*a, *b)):
         yield Change(name, a.get(name), b.get(name))
 

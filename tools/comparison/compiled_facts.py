@@ -33,7 +33,7 @@ class CompiledFacts:
 
     @staticmethod
     def of_source(model: Path, options: CompileOptions, artifact: Artifact) -> "CompiledFacts":
-        """Return what was decided about a model, and what came out. Raises BraidError as above."""
+        """Return the decisions about a model, and their results. Raises BraidError as above."""
         return replace(CompiledFacts.of_artifact(artifact), kernels=decided_kernels(model, options))
 
 

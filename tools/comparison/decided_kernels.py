@@ -65,7 +65,7 @@ def decided_kernels(model: Path, options: CompileOptions) -> list[DecidedKernel]
     target = target_of(module)
     passes = passes_within(options, passes_for(module), target)
     outlines = [isinstance(pass_, OutlineKernelsPass) for pass_ in passes]
-    # Groups are in their places until they become functions of their own.
+    # Groups are in place until they become separate functions.
     run_pipeline(context, module, passes[: outlines.index(True)] if True in outlines else passes)
     return list(_kernels(module, target))
 
@@ -86,7 +86,7 @@ def _kernels(module: ModuleOp, target: Target) -> Iterator[DecidedKernel]:
     for function in program_functions(module):
         for op in function.walk():
             if not isinstance(op, FusedOp) or is_only_storage(op):
-                continue  # what moves nothing is no kernel
+                continue  # a group that moves nothing is no kernel
             device = device_of(op, target)
             chosen = choices[device.name].choose(op)
             schedule = (

@@ -31,10 +31,10 @@ def expose_results(module: ModuleOp, names: Iterable[str] | None = None) -> tupl
     """Make the results of the named ops of `@main` further outputs of the model, in place.
 
     Only ops with one tensor result count. If `names` is given, ops outside of control flow count
-    only if their name is among them. Of an op inside control flow, the output is what the last
-    iteration gave; `nested_results.has_run` tells whether the op ran in it. Returns the names of
-    all outputs in the order in which the ops stand, which is the order in which to look for the
-    first difference.
+    only if their name is among them. The output of an op inside control flow is that of the last
+    iteration; `nested_results.has_run` tells whether the op ran in it. Returns the names of all
+    outputs in the order in which the ops stand, which is the order in which to look for the first
+    difference.
     """
     function = entry_of(module)
     nested = dict(map(hand_out_results, list(function.body.block.ops)))

@@ -1,4 +1,4 @@
-"""What moved between two compilations of a model, kernel by kernel, and why."""
+"""The changes between two compilations of a model, kernel by kernel, with the reasons."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -16,8 +16,8 @@ _LISTED = 6
 class Moved:
     """Kernels of A and of B that compute the same ops, the fewest that can be compared.
 
-    `what` says which decisions differ, `why` the reason, as far as the candidates of each side tell
-    it; both are empty where only times differ.
+    `what` names the decisions that differ, `why` the reason, as far as the candidates of each side
+    show it; both are empty if only times differ.
     """
 
     name: str

@@ -29,10 +29,10 @@ _HOST = -1
 class ClusterView:
     """A cluster, or with number -1 the host between them: predicted, in one run of the model.
 
-    `seconds` are those of its ops, `moved` of its transfers, `begin` when it could begin at the
-    earliest, where a device runs one cluster at a time; `received` and `sent` are bytes. In a
-    stream, `replicas` take turns with `device`; a single call runs on `device`. `function` is the
-    function of the cluster, `measured` the seconds of one run, None for unknown.
+    `seconds` is the time of its ops, `moved` the time of its transfers, and `begin` its earliest
+    begin if a device runs one cluster at a time; `received` and `sent` are bytes. In a stream,
+    `replicas` take turns with `device`; a single call runs on `device`. `function` is the function
+    of the cluster, `measured` the seconds of one run, None for unknown.
     """
 
     number: int
@@ -69,7 +69,7 @@ class DeviceExplanation:
     clusters: str
     """A sentence on clusters and devices."""
     host: HostOps | None = None
-    """The ops that run on the host because no other device can, None where there are none."""
+    """The ops that run on the host because no other device supports them, None without any."""
 
     @staticmethod
     def of(function: FuncOp, target: Target, counts: ExecutionCounts) -> "DeviceExplanation":
@@ -107,7 +107,7 @@ class DeviceExplanation:
     def table(self) -> Table:
         """Return a row for each cluster, with the bottleneck marked and measured times if any.
 
-        What only the host can run has a last row, with the reason.
+        Ops that only the host can run have a last row, with the reason.
         """
         knows = any(stage.measured is not None for stage in self.stages)
         loads = _loads(self.stages)
@@ -223,7 +223,7 @@ def _stages(graph: PartitionGraph, target: Target) -> list[ClusterView]:
 def _count(
     stage: ClusterView | None, graph: PartitionGraph, node: int, target: Target, *, away: bool
 ) -> None:
-    """Add a transfer of the value of `node` to a stage; the host has none."""
+    """Add a transfer of the value of `node` to a stage, unless it is the host's."""
     size = graph.sizes[node]
     if stage is None or not size:
         return

@@ -22,10 +22,10 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Decided:
-    """A model whose decisions are explained, with what is known of it.
+    """A model whose decisions are explained, with the facts about it.
 
-    `free` are ops without a kernel, with the reason; `history` are texts of kernels by number, and
-    `no_history` why there are none.
+    `free` are ops without a kernel, with the reason; `history` has texts of kernels by number,
+    `no_history` the reason why there are none.
     """
 
     model: str
@@ -42,7 +42,7 @@ class Decided:
     history: Mapping[int, Sequence[Change]] = field(default_factory=dict[int, Sequence[Change]])
     no_history: str = ""
     missing_counters: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The counters of the hardware that a profile has not, with the reason."""
+    """The hardware counters that a profile lacks, with the reason."""
     code: KernelCode = field(default_factory=KernelCode)
 
 
@@ -104,7 +104,7 @@ def _kernels(decided: Decided) -> list[dict[str, Any]]:
 
 
 def kernel_data(row: KernelRow, seconds: float) -> dict[str, Any]:
-    """Return a row with what follows from it; shares are those of `seconds`."""
+    """Return a row with derived values; shares are relative to `seconds`."""
     best = row.next_best
     return {
         **asdict(row),

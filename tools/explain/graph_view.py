@@ -103,7 +103,7 @@ class _GraphBuilder:
         """Add the ops of control flow; return whether there are any."""
         before = len(self.nodes)
         kind = op.name.partition(".")[2]
-        # Of two without a name, each is a group of its own.
+        # Each op without a name is a separate group.
         own = ", ".join(names_of(op)) or f"{kind} {before}"
         carried = [value for value in op.operands if _is_tensor(value)]
         results: list[frozenset[int]] = [frozenset()] * len(op.results)

@@ -18,7 +18,7 @@ AS_READ = "as read"
 
 @dataclass(frozen=True)
 class Change:
-    """The text of an op, or of those with its name, after a pass; empty where it is gone.
+    """The text of an op, or of the ops with its name, after a pass; empty if it is gone.
 
     Between the texts of several ops is a form feed.
 
@@ -98,7 +98,8 @@ def _is_within_group(op: Operation) -> bool:
 
 
 def _state(op: Operation) -> Hashable:
-    """Return what is equal for ops that would be printed alike, but for the names of values."""
+    """Return a key that is equal for ops that would be printed alike except for the names of
+    values."""
     return (
         op.name,
         frozenset(op.attributes.items()),

@@ -11,8 +11,8 @@ from braid.tools.explain.model_names import joined
 class Candidate:
     """One way to make a kernel that was weighed: layouts, and the family that makes it.
 
-    `seconds` is the time of one run without the start, from `source`; `extra` are the seconds that
-    the whole model would take longer with it, None where nothing fits with it. They are exact
+    `seconds` is the time of one run without the start, from `source`; `extra` is the additional
+    time of the whole model with it, None if no choice of the others is compatible. They are exact
     where all other choices could be made anew for it, else an upper bound.
     """
 
@@ -43,11 +43,11 @@ class Roofline:
 
 @dataclass(frozen=True)
 class Measured:
-    """Seconds of all runs in one run of the model, the mean of those that a profile has.
+    """Seconds of all runs in one run of the model, the mean over those that a profile has.
 
     `low` and `high` are the quartiles over the profiled runs of the model, `median` is between
-    them; None where the profile has sums alone. `counters` are what the hardware counted in one run
-    of the model, by the counter's name, without those that it did not count.
+    them; None where the profile has sums alone. `counters` has the hardware counters of one run of
+    the model, by name, without missing ones.
     """
 
     seconds: float

@@ -177,7 +177,7 @@ class KernelTable:
 
 
 def kernel_ops(module: ModuleOp) -> Iterator[Operation]:
-    """Yield what becomes a kernel, in one variant of a model."""
+    """Yield the groups that become kernels, in one variant of a model."""
     for op in _ops(module):
         is_kernel = not is_only_storage(op) if isinstance(op, FusedOp) else is_compute(op)
         if is_kernel:

@@ -1,4 +1,4 @@
-"""Layouts: what was decided for every op, and what it decided against."""
+"""Layouts: the decision for every op, and the rejected alternatives."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class LayoutExplanation:
     def table(self) -> Table:
         """Return a row per op.
 
-        It has the op's layouts, who makes its kernel, its cost, and what was next best.
+        It has the op's layouts, the family of its kernel, its cost, and the next best choice.
         """
         columns = ("op", "runs", "layouts", "kernel", "cost of a run", "next best", "in all")
         return Table(columns, tuple(map(self._row, self.report.ops)))

@@ -83,7 +83,7 @@ class MemoryExplanation:
 
     @property
     def summary(self) -> str:
-        """Describe what the arena takes, and what was recomputed for it and why."""
+        """Describe the use of the arena, and recomputations for it with reasons."""
         lines = [_sentence(plan) for plan in self._plans()]
         if self.after is not None:
             again = self._recomputed()
@@ -135,7 +135,8 @@ def fullest_step(blocks: Sequence[tuple[int, int, int]]) -> int:
 
 
 def _why(live: LiveTensor, steps: Sequence[str], peak: int) -> str:
-    """Return why a buffer lives from its first step to its last, and what recomputation saves."""
+    """Return why a buffer lives from its first step to its last, and the saving by
+    recomputation."""
     readers = [step for step in live.readers if live.first <= step <= live.last]
     if not readers:
         return "nothing reads it: it is scratch of its kernel, or what a loop carries"

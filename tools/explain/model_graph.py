@@ -125,7 +125,7 @@ def _join_repeated(tree: _Tree, nodes: Sequence[GraphNode]) -> None:
 
 
 def _signature(part: "_Tree | int", nodes: Sequence[GraphNode]) -> tuple[object, ...]:
-    """Return what equal blocks have in common; that of a single op is its own."""
+    """Return the common part of equal blocks; for a single op it is its own."""
     if isinstance(part, int):
         return ("op", part)
     return ("group", *_kinds(part, nodes))

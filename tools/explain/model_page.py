@@ -99,7 +99,7 @@ def explain_model(
 def _memory(
     context: Context, read: Callable[[], ModuleOp], whole: Whole, asked: Questions
 ) -> MemoryExplanation:
-    """Return the plan that was made, beside the one that keeps to a budget."""
+    """Return the plan that was made, next to the one that keeps to a budget."""
     if asked.budget is None:
         return MemoryExplanation(whole.plan)
     found = plan_memory(context, read, profile=asked.profile, budget=asked.budget)

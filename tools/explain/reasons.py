@@ -1,4 +1,4 @@
-"""Explain in a sentence why a kernel is as it is, from what was weighed."""
+"""Explain in a sentence why a kernel was chosen, from its alternatives."""
 
 from collections.abc import Sequence
 

@@ -27,7 +27,7 @@ def render(data: Mapping[str, Any]) -> str:
         # A "</script>" in a name must not end the script that holds the data.
         parts |= {"@KIND@": "application/json", "@DATA@": text.replace("<", "\\u003c")}
     before, *marked = _source("page.html").split("@")
-    # In one pass: what is put in may hold marks as well.
+    # In one pass, since the inserted text may contain marks as well.
     return before + "".join(
         parts[f"@{piece}@"] if index % 2 == 0 else piece for index, piece in enumerate(marked)
     )

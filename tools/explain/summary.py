@@ -24,7 +24,7 @@ class KindShare:
 
 @dataclass(frozen=True)
 class Times:
-    """The seconds of one run by kinds, the most expensive first, which add up to `seconds`.
+    """The seconds of one run by kinds, the most expensive first; they add up to `seconds`.
 
     `is_measured` says whether `seconds` were measured; otherwise they are the sum of the kernels'
     times, measured or predicted, and of predicted starts. What is between kernels may be negative:

@@ -1,4 +1,5 @@
-"""Define what pages show beside kernels and the graph, as data; nothing here knows IR or HTML."""
+"""Define the parts of pages other than kernels and the graph, as data, independent of IR and
+HTML."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ class TimelineView:
 
 @dataclass(frozen=True)
 class SizePoint:
-    """A size that one symbol has while others are as is likely, and the seconds of one run."""
+    """A size of one symbol while others have likely values, and the seconds of one run."""
 
     symbol: str
     size: int

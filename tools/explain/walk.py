@@ -209,7 +209,7 @@ def plan_memory(
     profile: Path | None = None,
     budget: str | None = None,
 ) -> MemoryExplanation:
-    """Compile what `read` gives, and again with what keeps to `budget` if there is one.
+    """Compile the result of `read`, and again within `budget` if there is one.
 
     Raises:
         BraidError: as `walk_through`; InfeasibleError where the budget cannot be met.

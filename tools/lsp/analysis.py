@@ -90,7 +90,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Analysis:
-    """One version of a text, its parts in order, and all that is wrong with it."""
+    """One version of a text, its parts in order, and all errors in it."""
 
     text: str
     positions: TextPositions
@@ -115,7 +115,7 @@ def analyze(
     encoding: PositionEncodingKind | str = PositionEncodingKind.Utf16,
     stop: Stop = lambda: False,
 ) -> Analysis:
-    """Return all that one parse and the verifier tell of `text`, which may be anything.
+    """Return all that one parse and the verifier find in `text`, which may be anything.
 
     `make_context` takes whether ops that no dialect has are allowed, which they are where a comment
     of the text runs `braid-opt` so.

@@ -20,7 +20,7 @@ def diagnostics_of(analysis: Analysis, uri: str) -> list[Diagnostic]:
 
 
 def diagnostic_of(problem: Problem, analysis: Analysis, uri: str) -> Diagnostic:
-    """Return one of them."""
+    """Return one item."""
     hint = f"\nhint: {problem.hint}" if problem.hint else ""
     return Diagnostic(
         range=analysis.positions.range(problem.place),

@@ -13,7 +13,8 @@ from braid.tools.lsp.analysis import Analysis
 PAUSE = 0.15
 """Seconds without a change after which a small text is analyzed."""
 _PAUSE_OF_A_CHARACTER = 2e-7
-"""What a text adds to that for each of its characters: 1 MB takes a second or more to parse."""
+"""The additional time of a text for each of its characters: 1 MB takes a second or more to
+parse."""
 _LONGEST_PAUSE = 1.0
 
 P = ParamSpec("P")

@@ -1,4 +1,4 @@
-"""What is shown of a value, an op, a symbol or an attribute: types, bytes, costs, decisions."""
+"""The hover text of a value, an op, a symbol or an attribute: types, bytes, costs, decisions."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -38,7 +38,7 @@ _TIMES = {SECONDS, STAGE_SECONDS}
 
 
 def hover_at(part: Part, position: int) -> tuple[TextRange, str] | None:
-    """Return what stands at `position` of the part, and Markdown about it; None if nothing does."""
+    """Return the item at `position` of the part, and Markdown about it; None if there is none."""
     if (key := _attribute_at(part.text, position)) is not None:
         return key
     if (use := part.names.use_at(position)) is not None:
@@ -51,7 +51,7 @@ def hover_at(part: Part, position: int) -> tuple[TextRange, str] | None:
 
 
 def _cost_of(part: Part, op: Operation) -> Iterator[str]:
-    """Yield what a run of `op` costs on its device, where that can be said."""
+    """Yield the cost of a run of `op` on its device, if it is known."""
     if not part.is_valid:
         return  # what costs are computed of may be missing
     try:
@@ -140,7 +140,7 @@ def _of_op(op: Operation) -> Iterator[str]:
 
 
 def _decisions(op: Operation) -> Iterator[str]:
-    """Yield what attributes say of cost and decisions, each with what it means."""
+    """Yield the attributes about cost and decisions, each with its meaning."""
     rows = list(_rows(op.attributes.items()))
     if rows:
         yield "\n".join(rows)

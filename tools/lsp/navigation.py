@@ -31,7 +31,7 @@ def definition_at(analysis: Analysis, uri: str, position: int) -> Location | Non
 def references_at(
     analysis: Analysis, uri: str, position: int, *, with_definition: bool
 ) -> list[Location]:
-    """Return where that of which the name is at `position` is used, in textual order."""
+    """Return the uses of the value whose name is at `position`, in textual order."""
     found = _definition(analysis, position)
     if found is None:
         return []

@@ -38,7 +38,7 @@ _FLAG = re.compile(r"\s(?P<word>--?[\w-]*)$")
 
 
 def pipeline_problems(text: str) -> Iterator[Problem]:
-    """Yield what is wrong with pipelines in comments; one that is run by `not` may be wrong."""
+    """Yield errors in pipelines in comments; one that is run by `not` may be wrong."""
     for comment in _COMMENT.finditer(text):
         if re.search(r"\bnot\b", comment["command"]) is not None:
             continue
@@ -61,7 +61,7 @@ def _end_of_word(text: str, start: int) -> int:
 
 
 def completions_in_comment(prefix: str) -> list[Completion] | None:
-    """Return what may stand after `prefix`, a line up to the cursor.
+    """Return the completions after `prefix`, a line up to the cursor.
 
     The result is None if that is no comment that runs `braid-opt`.
     """
@@ -102,7 +102,7 @@ def passes() -> list[CompletionItem]:
 
 
 def documentation_of_pass(name: str) -> str | None:
-    """Return what a pass does and its options, as Markdown; None where there is no such pass."""
+    """Return the description of a pass and its options, as Markdown; None if it does not exist."""
     factory = available_passes().get(name)
     if factory is None:
         return None
@@ -111,7 +111,8 @@ def documentation_of_pass(name: str) -> str | None:
 
 
 def pass_at(text: str, position: int) -> tuple[TextRange, str] | None:
-    """Return the name of a pass in a comment at `position`, and what it does; None if none is."""
+    """Return the name of a pass in a comment at `position`, with its description; None without
+    one."""
     start = text.rfind("\n", 0, position) + 1
     comment = _COMMENT.match(text, start)
     if comment is None or position > comment.end():

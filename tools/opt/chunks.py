@@ -109,7 +109,7 @@ class ChunkProcessor:
             if source_location(op) == location:
                 try:
                     text = printed(op, PrintFormat(generic=True))
-                except Exception:  # what is wrong with it may keep it from being printed
+                except Exception:  # the error may keep it from being printed
                     text = f'"{op.name}", which cannot be printed'
                 return Note(f"see current operation: {text}", location)
         return None

@@ -98,13 +98,13 @@ class OptDriver:
         )
 
     def _process_chunks(self, processor: ChunkProcessor, text: str) -> tuple[bool, str | None]:
-        """Return whether all went well, and what is to be written."""
+        """Return whether all went well, and the output."""
         marker = self.options.split_marker
         chunks = split_chunks(text, marker) if marker else [Chunk(text, 0)]
         results = [self._process(processor, chunk) for chunk in chunks]
         ok = all(success for success, _ in results)
         outputs = [output for _, output in results if output is not None]
-        # A file is written only as a whole; what goes to a terminal is worth seeing in part.
+        # A file is written only as a whole; output to a terminal is useful in parts.
         if not outputs or not (ok or self.options.output_file is None):
             return ok, None
         return ok, f"{self.options.output_split_marker}\n".join(outputs)

@@ -81,7 +81,7 @@ def add_flags_of_checks(parser: argparse.ArgumentParser) -> None:
     )
     flag(
         "--mlir-disable-threading",
-        help="accepted: passes run one after the other on the whole module in any case",
+        help="accepted: passes run in sequence on the whole module in any case",
     )
 
 

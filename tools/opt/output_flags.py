@@ -1,4 +1,4 @@
-"""The flags of `braid-opt` that say what is printed, and how."""
+"""The flags of `braid-opt` about what is printed, and how."""
 
 import argparse
 from pathlib import Path
@@ -50,7 +50,7 @@ def add_flags_of_printing(parser: argparse.ArgumentParser) -> None:
     flag(
         "--mlir-use-nameloc-as-prefix",
         dest="location_names",
-        help='name values by the loc("name") of what defines them',
+        help='name values by the loc("name") of their definition',
     )
     flag(
         "--mlir-print-value-users",

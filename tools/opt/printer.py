@@ -28,7 +28,7 @@ class PrintFormat:
     unique_ids: bool = False
     """No two values of the text have one name, also in different functions."""
     location_names: bool = False
-    """Values are named by the `loc("name")` of what defines them."""
+    """Values are named by the `loc("name")` of their definition."""
     value_users: bool = False
     most_elements: int | None = None
     """Elements of a dense attribute beyond which only its type is printed."""

@@ -1,4 +1,4 @@
-"""Print what `braid-opt` reports beside the IR: passes, diagnostics, timing and remarks."""
+"""Print the reports of `braid-opt` next to the IR: passes, diagnostics, timing and remarks."""
 
 import inspect
 import json

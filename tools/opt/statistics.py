@@ -14,7 +14,7 @@ _RULE = "===" + "-" * 73 + "==="
 
 @dataclass
 class PassCounts:
-    """The counts of what one pass, or all of one name, did."""
+    """The counts of one pass, or of all passes of one name."""
 
     title: str
     found: int = 0

@@ -20,8 +20,8 @@ def removable(module: ModuleOp) -> list[int]:
 def subset(module: ModuleOp, kept: Sequence[int]) -> ModuleOp:
     """Return a copy of `module` with only the removable ops numbered in `kept`.
 
-    The results of an op that is left out become arguments of its function; functions return what
-    is left without a reader, and weights nobody reads disappear.
+    The results of a removed op become arguments of its function. Functions return values without a
+    reader, and unused weights disappear.
     """
     copy = module.clone()
     wanted = set(kept)
@@ -118,7 +118,7 @@ def _close(function: FuncOp) -> None:
 
 
 def _unwrap(op: Operation, index: int) -> None:
-    """Put the ops of a region where its op stands; what the region is given becomes inputs."""
+    """Replace an op by the ops of its region; the region's arguments become inputs."""
     function = _function_of(op)
     assert function is not None
     block = op.regions[index].block

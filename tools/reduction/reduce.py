@@ -1,4 +1,4 @@
-"""From a model file on which a command fails to the smallest one on which it fails alike."""
+"""Reduce a model file on which a command fails to the smallest one with the same failure."""
 
 import os
 import shutil
@@ -108,7 +108,7 @@ def _reduce_module(path: Path, oracle: _Oracle) -> Reduction:
 
 
 def _bring(weights: Path, to: Path) -> None:
-    """Place weights beside the candidates, by a hard link where possible."""
+    """Place weights next to the candidates, by a hard link where possible."""
     to.parent.mkdir(parents=True, exist_ok=True)
     try:
         os.link(os.path.realpath(weights), to)
@@ -135,6 +135,6 @@ def _content(context: Context, module: ModuleOp) -> bytes:
 def _check(fails: bool, path: Path) -> None:
     if not fails:
         raise BraidError(
-            f"'{path}' fails as it is written, but not once it is read and written again",
+            f"'{path}' fails as written, but not after it is read and written again",
             hint="the failure depends on how the file is written, not on its ops",
         )

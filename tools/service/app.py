@@ -315,7 +315,7 @@ def _file(service: Service, task: Task, name: str, is_there: bool) -> Path:
 
 
 class Health(BaseModel):
-    """What a load balancer or a supervisor asks: whether tasks can be queued."""
+    """The readiness check of a load balancer or a supervisor: whether tasks can be queued."""
 
     status: Literal["ok"] = "ok"
     version: str = braid.__version__

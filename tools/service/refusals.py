@@ -18,7 +18,7 @@ class Problem(BaseModel):
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the OpenAPI descriptions of answers with these statuses."""
     what = {
-        400: "The body cannot be read, or a run of it fails, or uses more than it may.",
+        400: "The body cannot be read, or a run of it fails, or exceeds its resources.",
         401: "No valid token.",
         404: "There is no such task, or it has no such file.",
         409: "The task is in another state.",
@@ -33,7 +33,7 @@ def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
 async def refuse(request: Request, error: Exception) -> Response:
     """Answer an HTTPException, and count it."""
     assert isinstance(error, StarletteHTTPException)
-    if error.status_code == 405:  # the router says the methods of one route of the path alone
+    if error.status_code == 405:  # the router reports only the methods of one route of the path
         error.headers = {"Allow": ", ".join(_methods(request))}
     request.app.state.service.metrics.refused.labels(str(error.status_code)).inc()
     return await http_exception_handler(request, error)

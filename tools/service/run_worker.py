@@ -22,7 +22,7 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """Return the arrays of a `.npz` file without pickled objects.
 
     Raises:
-        BraidError: it is none, has objects, or is too large once unpacked.
+        BraidError: it is no array file, has objects, or is too large once unpacked.
 
     """
     try:

@@ -1,4 +1,5 @@
-"""Open what a server needs before it answers: the one queue of this user, and a socket."""
+"""Open the resources that a server needs before it answers: the only queue of this user, and a
+socket."""
 
 import fcntl
 import os
@@ -71,7 +72,7 @@ def listening(host: str, port: int) -> Generator[socket.socket]:
             f"cannot listen at {host}:{port}: {error.strerror or error}",
             hint="--port 0 takes one that is free",
         ) from error
-    with found:  # each connection has these from it: one whose other end is gone ends
+    with found:  # every connection inherits these options: one whose peer is gone ends
         found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for option, value in _ALIVE.items():
             found.setsockopt(socket.IPPROTO_TCP, option, value)

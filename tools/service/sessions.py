@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _SESSION_FIELD = 3
-"""Of /proc/PID/stat, counted behind the name, which may hold blanks and brackets."""
+"""A field of /proc/PID/stat, counted after the name, which may hold blanks and brackets."""
 
 
 def end_session(session: int, seconds: float = 0.5) -> bool:
-    """Kill the processes of a session, those in other process groups too; whether all are gone.
+    """Kill the processes of a session, also in other process groups; return whether all are gone.
 
     Processes that are started meanwhile are found as well, within `seconds`.
     """

@@ -1,4 +1,4 @@
-"""The queue of the service in the database of the records: tasks, what happened, and tokens."""
+"""The queue of the service in the database of the records: tasks, their events, and tokens."""
 
 import hashlib
 import hmac
@@ -29,7 +29,7 @@ _OWNER = "owner"
 def open_database() -> Engine:
     """Open the file of this user's records, which has the tables of the service.
 
-    Where the records are on a server for many machines, the queue is in a file of this one, as the
+    If the records are on a server for many machines, the queue is in a file of this machine, as the
     models are.
 
     Raises:
@@ -189,7 +189,8 @@ class TaskQueue:
     def finish(
         self, identity: str, state: State, *, was: State, facts: Mapping[str, Any] | None = None
     ) -> bool:
-        """Make a task that `was` in one state end in another; False where it is in a third."""
+        """Change a task from the state `was` to another one, which ends it; False where it is in a
+        third."""
         with Session(self.engine) as session, session.begin():
             row = _held(session, identity)
             if row is None or row.state != was:
@@ -255,9 +256,9 @@ def _fresh(row: TaskRow) -> dict[str, Any]:
 
 
 def _held(session: Session, identity: str) -> TaskRow | None:
-    """Return the row of a task, which nobody else changes before the transaction ends.
+    """Return the row of a task, locked until the transaction ends.
 
-    One that is only read could be another by the time it is written.
+    A row that is only read could change before it is written.
     """
     held = (
         sql_update(TaskRow)

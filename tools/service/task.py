@@ -1,4 +1,4 @@
-"""The task: a model, what is to be done with it, and how far that is."""
+"""The task: a model, the work to do on it, and its progress."""
 
 import re
 from collections.abc import Callable
@@ -49,7 +49,7 @@ _PATTERNS = {
     "shape_bounds": rf"^{_NAME}={_SIZE}$",
     "at": rf"^{_NAME}={_SIZE}$",
 }
-"""The patterns of texts in the schema; what is wrong with one is told in other words."""
+"""The patterns of texts in the schema; the message about an error is written in plain words."""
 
 
 def _texts(option: str, description: str) -> Any:
@@ -104,7 +104,7 @@ class TaskOptions(BaseModel):
 
     name: str = Field(
         pattern=r"^[^\x00-\x1f\x7f/\\<>&\"']{1,200}\.(onnx|mlir)$",
-        description="Name of the model's file; its end says what the body is.",
+        description="Name of the model's file; its suffix says what the body is.",
     )
     target: str | None = Field(
         None,
@@ -147,7 +147,7 @@ class TaskOptions(BaseModel):
     )
     space_format: SpaceFormat = "toml"
     shapes: SizeTexts = _texts("shapes", "Shapes of inputs with open dims: x=1,3,224,224.")
-    dims: SizeTexts = _texts("dims", "Sizes of open dims wherever they stand: batch=4.")
+    dims: SizeTexts = _texts("dims", "Sizes of open dims by name: batch=4.")
     constants: SizeTexts = _texts("constants", "Values of inputs that never change: rate=16000.")
     shape_buckets: SizeTexts = _texts(
         "shape_buckets", "Sizes of open dims to compile for: batch=1,2,4."

@@ -149,7 +149,7 @@ def _tune(
     report: Report,
     orders: "queue.SimpleQueue[str]",
 ) -> None:
-    """Search the kernels, or only list them where there is no time."""
+    """Search the kernels, or only list them if there is no time."""
     from braid.tools.terminal.steering import steering
     from braid.tuning.budget import PausedClock
     from braid.tuning.search import Final, Rule

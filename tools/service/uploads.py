@@ -14,8 +14,8 @@ async def receive(request: Request, path: Path, limit: int) -> int:
     """Write the body of a request to a new file; its size in bytes.
 
     Raises:
-        HTTPException: 400 for a client that goes away, 413 for more than `limit` bytes, of which
-            no more are read; no file is left.
+        HTTPException: 400 for a client that disconnects, 413 for more than `limit` bytes, where
+        reading stops; no file is left.
 
     """
     declared = request.headers.get("content-length", "")

@@ -52,7 +52,7 @@ def over_limit(error: BaseException, memory: int, output: int) -> str | None:
 async def exceeded(session: int, directory: Path, usage: Usage) -> str:
     """Wait until the processes of a session exceed a limit; return a message that names it.
 
-    The growth of `directory` counts as what they write.
+    The growth of `directory` counts as their output.
     """
     begin, before = time.monotonic(), await asyncio.to_thread(_bytes_in, directory)
     while time.monotonic() - begin <= usage.seconds:

@@ -1,1 +1,1 @@
-"""Share what commands need: files they write, standard output, interrupts, lines typed."""
+"""Share parts of commands: written files, standard output, interrupts, typed lines."""

@@ -62,7 +62,7 @@ def plain(diagnostic: Diagnostic) -> dict[str, object]:
 
 
 def _place(location: SourceLocation | None) -> dict[str, object]:
-    """Return the place of a message; what is unknown is null."""
+    """Return the place of a message; unknown parts are null."""
     if location is None:
         return {"file": None, "line": None, "column": None}
     return {

@@ -54,8 +54,8 @@ _COMMON: dict[str, tuple[Any, object]] = {
                 is_eager=True,
                 callback=_set_verbose,
                 show_default=False,
-                help="Say on standard error what is decided, and how long each phase takes; -vv "
-                "says every step.",
+                help="Print decisions, and the time of each phase, on standard error; -vv prints "
+                "every step.",
             ),
         ],
         0,
@@ -122,7 +122,7 @@ class CommandGroup(typer.Typer):
     def callback(
         self, *args: Any, **how: Any
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Register what is called before a command of the group, or without one."""
+        """Register a function that is called before a command of the group, or without one."""
         register = super().callback(*args, **how)
         return _registering(register)
 

@@ -42,7 +42,7 @@ def exhausted(error: BaseException) -> BraidError | None:
     if isinstance(error, OSError) and error.errno in _LIMITS:
         name = f": '{error.filename}'" if error.filename else ""
         return BraidError(f"the system refuses: {error.strerror}{name}", hint=_LIMITS[error.errno])
-    if isinstance(error, BraidError):  # such as that of a compiler's process, which has the limit
+    if isinstance(error, BraidError):  # such as a compiler's process, which has the limit
         says_so = error.message.startswith("out of memory")
         if says_so or not (_is_memory_limited() and _is_of_memory(error.message)):
             return None

@@ -1,4 +1,4 @@
-"""The way out of errors that name a file, where nobody else has said one."""
+"""Hints for errors that name a file, where the error has none."""
 
 import errno
 import os
@@ -62,7 +62,7 @@ def _line(location: SourceLocation) -> tuple[Note, ...]:
 
 
 def _hint_of_file(path: Path) -> str | None:
-    """Return what to do with a file that is not what its name says."""
+    """Return the hint for a file whose content does not match its name."""
     try:
         with open_regular(path) as file:
             start = file.read(512)

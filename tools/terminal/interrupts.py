@@ -1,4 +1,4 @@
-"""Ctrl-C where a tool cannot answer it: while it starts, and when all is said."""
+"""Ctrl-C while a tool cannot handle it: at its start, and after its output."""
 
 import os
 import signal
@@ -16,7 +16,8 @@ _DOCUMENT = (
     '"error", "message": "interrupted", "hint": null, "file": null, "line": null, "column": null, '
     '"notes": []}]}\n'
 )
-"""That of `--json`, as text: nothing that writes JSON may be imported when Ctrl-C comes."""
+"""The document of `--json`, as text: no module that writes JSON may be imported when Ctrl-C
+comes."""
 
 
 def asks_for_json(arguments: list[str]) -> bool:
@@ -32,7 +33,7 @@ def _end(*_: object) -> None:
 
 
 def _is_pythons() -> bool:
-    """Return whether Ctrl-C does what Python has it do; background jobs ignore it."""
+    """Return whether Ctrl-C has Python's default effect; background jobs ignore it."""
     return signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 

@@ -44,7 +44,7 @@ def _pairs(
         name, value = split_pair(option, text, example)
         if name in names:
             raise BraidError(
-                f"{option_text(option)} is given twice for '{name}'", hint="leave one of them out"
+                f"{option_text(option)} is given twice for '{name}'", hint="omit one of them"
             )
         names.add(name)
         yield name, value

@@ -56,10 +56,11 @@ def _is_same(target: Path, model: Path) -> bool:
 
 
 def check_directory(path: Path) -> None:
-    """Find what will keep a directory, which need not be there yet, from getting files.
+    """Find what would keep files from being written to a directory, which need not exist yet.
 
     Raises:
-        BraidError: there is a file of that name or one above, or no permission.
+        BraidError: a file has that name or the name of a parent directory, or there is no
+        permission.
 
     """
     try:
@@ -75,7 +76,7 @@ def check_directory(path: Path) -> None:
 
 
 def make_directory(path: Path) -> None:
-    """Make a directory, and those above it, unless it is there.
+    """Make a directory and its parents, unless they exist.
 
     Raises:
         BraidError: there is a file of that name, or no permission.
@@ -99,7 +100,7 @@ def write_files(contents: Mapping[Path, bytes | memoryview]) -> None:
             if path != STANDARD_OUTPUT:
                 file = files.enter_context(atomic_file(path))
                 file.write(content)
-                file.flush()  # a full disk is found before the first of them takes its place
+                file.flush()  # a full disk is found before the first of them replaces a file
     if STANDARD_OUTPUT in contents:
         write_standard_output(contents[STANDARD_OUTPUT])
 

@@ -27,7 +27,7 @@ def step_text(event: Progress) -> str:
 
 
 class Phases:
-    """Says how long each phase takes that has ended, or every step of it."""
+    """Reports the time of each phase that has ended, or of every step."""
 
     def __init__(self, say: Callable[[str], None], *, every_step: bool) -> None:
         """Begin before the first phase; `say` gets each line."""

@@ -110,7 +110,7 @@ def reporting(to: Reporter) -> Generator[None]:
 
 @contextmanager
 def explaining_verbosely() -> Generator[None]:
-    """Say on standard error what is logged and decided in the block, where the user wants that."""
+    """Print log messages and decisions of the block on standard error, if the user wants that."""
     to = reporter()
     if to.verbosity < VERBOSE:
         yield
@@ -131,7 +131,7 @@ def explaining_verbosely() -> Generator[None]:
 
 
 def log(text: str) -> None:
-    """Write a line of what `-v` explains, also beside the document of `--json`."""
+    """Write a line of the explanations of `-v`, also next to the document of `--json`."""
     print(f"braid: {text}", file=sys.stderr, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Standard output: what is wrong with it is said, unless its reader has only seen enough.
+"""Standard output: errors are reported, unless its reader has closed it early.
 
 A process may begin without any of its three standard files. The next files that it opens would then
 get these numbers, and output of libraries and compilers would be written into them.

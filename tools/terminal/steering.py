@@ -31,7 +31,7 @@ def steering(
 ) -> "Callable[[KernelTask, Turn[KernelSchedule]], Order[KernelSchedule]]":
     """Return a function that shows where a search stands, and asks until it gets a command.
 
-    Where nothing is to be searched any more, as at the end of what is read, `end` is called.
+    When nothing is left to search, as at the end of the input, `end` is called.
     """
 
     def steer(task: "KernelTask", turn: "Turn[KernelSchedule]") -> "Order[KernelSchedule]":

@@ -69,7 +69,7 @@ def _command(error: Exception, arguments: Sequence[str]) -> str:
 
 
 def _value_of(parameter: Any, arguments: Sequence[str]) -> str | None:
-    """Return what stands for an option on the command line; None where that is not clear."""
+    """Return the command line's form of an option; None if that is ambiguous."""
     flags = [*getattr(parameter, "opts", ()), *getattr(parameter, "secondary_opts", ())]
     for place, argument in enumerate(arguments):
         name, separator, value = argument.partition("=")
