@@ -11,7 +11,7 @@ R = TypeVar("R")
 _ALL = 1e9
 """Seconds that are more than any budget."""
 LEAST = 5.0
-"""Seconds for a kernel however little it takes: what compiling its default and few others does."""
+"""Seconds for each kernel at least: the time to compile its default and a few others."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Measures this machine: what a core computes and moves in a second, and what starts cost.
+"""Measures this machine: the operations and bytes of a core per second, and the cost of starts.
 
 What is measured are facts of `Machine` and those that `targets/machines/calibration.py` names.
 Figures of one core come from kernels in a separate process, which run in turns in several rounds.
@@ -99,7 +99,7 @@ def _timed(kernels: Sequence[tuple[str, RateKernel]]) -> Iterator[tuple[str, Rat
 
 
 def _requests(kernels: Sequence[RateKernel]) -> list[TimingRequest | None]:
-    """Return requests for compiled kernels; None for one that no code can be made of."""
+    """Return requests for compiled kernels; None for one without code."""
     try:
         objects: list[bytes | None] = [*compile_kernels([each.kernel for each in kernels])]
     except BraidError:
@@ -166,16 +166,14 @@ def _free_bytes() -> int:
 
 
 def _launch_seconds() -> float:
-    """Return the median of differences between neighbouring runs: what disturbs one
-    disturbs both.
-    """
+    """Return the median of differences between neighbouring runs: a disturbance affects both."""
     empty, full = (launching_program(count, _LAUNCHES) for count in (0, _LAUNCHES))
     differences = [_seconds(full) - _seconds(empty) for _ in range(_LAUNCHING_RUNS)]
     return max(median(differences), 0.0) / _LAUNCHES
 
 
 def _joining(threads: int) -> tuple[float, float]:
-    """Return what joining takes, and the part of a thread that each one but the first adds.
+    """Return the time to join, and the fraction of a thread that each additional one adds.
 
     A kernel of s seconds on one thread takes join + s / (1 + (threads - 1) * efficiency) on all:
     two sizes give two equations.

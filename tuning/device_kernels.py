@@ -36,9 +36,9 @@ _CLUSTER = "cluster_0"
 
 @dataclass
 class DeviceRunner:
-    """Runs kernels on `device` in a process of their own, which ends with `ending`.
+    """Runs kernels on `device` in a separate process, which ends with `ending`.
 
-    `target` is what they are compiled for.
+    `target` is the target for which they are compiled.
     """
 
     target: TargetAttr

@@ -1,6 +1,6 @@
 """A process that runs kernels on a device: `python -m braid.tuning.device_worker`.
 
-What crashes or hangs there, and an error that stays in a driver, end only this process.
+A crash, a hang, or a persistent error of a driver ends only this process.
 """
 
 from braid.support.worker_process import serve

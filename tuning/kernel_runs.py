@@ -1,4 +1,4 @@
-"""One run of a compiled kernel on given arrays, in a worker; and what it should have computed."""
+"""One run of a compiled kernel on given arrays, in a worker, and the expected results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from braid.tuning.reference_operands import random_values
 from braid.tuning.rounded_steps import stepped
 
 TOLERANCES = {2: 2e-2, 4: 1e-4, 8: 1e-10}
-"""Largest ‖y − ref‖∞ / ‖ref‖∞ by bytes of a float: what another order of sums may change."""
+"""Largest ‖y − ref‖∞ / ‖ref‖∞ by bytes of a float, as another order of sums may cause."""
 
 
 @dataclass(frozen=True)

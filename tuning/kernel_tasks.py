@@ -33,7 +33,7 @@ from braid.tuning.space_files import FamilySpace, schedules
 _HOPELESS = 8
 """Times the best prediction at which the generic lowering is not tried any more."""
 _LISTED_OPS = 32
-"""Groups of more ops are streams, which are no kernels of a few names."""
+"""Groups of more ops are streams, not kernels with a few names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class KernelTask:
     """A kernel of a model: `group` has its tensors on their own, in the layouts of `choice`.
 
     `key` and `body` are its `schedule_key` and `body_key`; `default` is how it is made without a
-    record; `seconds` are what all its expected runs in one run of the model are predicted to take.
+    record; `seconds` is the predicted time of all its expected runs in one run of the model.
     It runs on `device`; `counters` are what a profile counts each of its groups under. `library`
     are the kernels of a vendor's library that could stand in its place; `spaces` has the spaces to
     search in addition, or None to skip the search.
@@ -107,7 +107,7 @@ def kernel_tasks(
 ) -> list[KernelTask]:
     """Return the kernels that families make and somebody measures, those that take the most first.
 
-    These are the host's, and those of devices whose backend has a meter (`meter_of`). `target` is
+    These are the host, and devices whose backend has a meter (`meter_of`). `target` is
     by default the module's; `spaces` has the spaces to search. Groups with open dims, and those
     whose operands lie in their results, are left out.
     """

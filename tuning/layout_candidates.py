@@ -32,7 +32,7 @@ _HOPELESS = 8
 class Candidate:
     """A group in the layouts of `choice`; `family` is None for the generic lowering.
 
-    `predicted` are seconds as the family says; 0 for the generic lowering, which says nothing.
+    `predicted` is the family's prediction in seconds; 0 for the generic lowering, which has none.
     """
 
     group: FusedOp
@@ -99,8 +99,8 @@ def group_candidates(group: FusedOp, families: Sequence[KernelFamily]) -> list[C
     """Return every choice of every family, or of the generic lowering where no family takes
     `group`.
 
-    What the generic lowering is predicted to take many times as long for is left out: no
-    measurement would let it win.
+    The generic lowering is left out if it is predicted to take many times as long, since no
+    measurement would make it win.
     """
     candidates = [
         Candidate(group, choice, match.family, match.candidate.seconds(choice))

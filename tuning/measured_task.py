@@ -170,7 +170,7 @@ class MeasuredTask:
         return is_right
 
     def _runs_right(self, made: Any, group: FusedOp, choice: LayoutChoice) -> bool:
-        """Return whether it computes what the ops mean; where these do not say, no schedule
+        """Return whether the results are those of the ops; if these have no semantics, no schedule
         counts.
         """
         reference = Reference.of(group, choice)

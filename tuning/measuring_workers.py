@@ -14,9 +14,7 @@ class MeasuringWorker(Protocol):
     """Times and runs kernels, always on the same machine."""
 
     def seconds(self, request: TimingRequest) -> float | None:
-        """Return the seconds of one run as `time_kernel` says; None where the kernel crashes or
-        hangs.
-        """
+        """Return the seconds of one run by `time_kernel`; None if the kernel crashes or hangs."""
         ...
 
     def results(self, request: RunRequest) -> tuple[Array, ...] | None:

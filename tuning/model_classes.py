@@ -50,8 +50,8 @@ def class_of(module: ModuleOp, name: str = AUTO) -> ModelClass:
 
 
 def first_space(model_class: ModelClass) -> tuple[FamilySpace, ...]:
-    """Return what is searched first for models of a class, beside the coarsest level of each
-    family.
+    """Return the schedules to search first for models of a class, besides the coarsest level of
+    each family.
     """
     return read_space(_SPACES / f"{model_class}.toml")
 

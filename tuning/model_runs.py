@@ -60,7 +60,7 @@ class Programs:
     """The programs that were sent, by number."""
 
     def __init__(self, clock: Callable[[], float] = time.thread_time) -> None:
-        """Measure seconds by `clock`: those of this thread, without what other processes take."""
+        """Measure seconds by `clock`: those of this thread, without other processes."""
         self._clock = clock
         self._sent: list[Program] = []
 
@@ -77,7 +77,7 @@ class Programs:
         return len(self._sent) - 1
 
     def _placed(self, weights: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return where code may read them; equal ones lie there once."""
+        """Return where code may read them; equal ones are stored once."""
         for program in self._sent:
             if np.array_equal(program.weights, weights):
                 return program.weights

@@ -1,10 +1,10 @@
 """Search of a space by a learned model of its times: gradient-boosted trees, and evolution.
 
-Few points are measured first. From then on, trees that were fitted to all that is known predict
-the times of points that were not measured, the most promising of these are measured, and the trees
-are fitted again. Which points are asked about is evolution: in a space of moderate size all of
-them, in a larger one those that differ in few entries from the best ones, crosses of these, and
-some at random. No IR and no clock: what is measured, and how, is the caller's.
+Few points are measured first. From then on, trees that were fitted to all that is known predict the
+times of points that were not measured, the most promising of these are measured, and the trees are
+fitted again. The points to predict are chosen by evolution: in a space of moderate size all points;
+in a larger one points that differ in few entries from the best ones, crosses of these, and some
+random ones. No IR and no clock: what is measured, and how, is the caller's.
 
 Source of the scheme: T. Chen et al., "Learning to Optimize Tensor Programs" (NeurIPS 2018).
 """
@@ -115,7 +115,7 @@ class _Table(Generic[P]):
     rows: Floats
 
     def __call__(self, points: Iterable[P]) -> Floats:
-        """Return the rows of some of them."""
+        """Return the rows of some points."""
         return self.rows[[self.numbers[point] for point in points]]
 
 
@@ -148,7 +148,7 @@ class ModelSearch(Generic[P]):
         is_spent: Callable[[], bool] = lambda: False,
         is_done: Callable[[], bool] = lambda: False,
     ) -> Mapping[P, float | None]:
-        """Measure points until the rule, or one of the others, says that it is enough."""
+        """Measure points until the rule, or one of the others, ends the search."""
         for point in self.order():
             if is_spent() or len(self.times) >= self.rule.trials:
                 break
@@ -298,7 +298,7 @@ def numeric_features(entries: Row) -> Row:
     """Return features that trees cannot derive from single entries.
 
     Sums and differences of logarithms, which are products and ratios, and the powers of two that
-    divide entries and their products: widths of vectors, lines of caches and banks are such.
+    divide entries and their products: vector widths, cache lines and banks depend on these.
     """
     logs = [math.log2(1 + abs(value)) for value in entries]
     twos = [_twos(value) for value in entries]

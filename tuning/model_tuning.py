@@ -1,6 +1,6 @@
 """The search of a kernel's schedules by a learned model, which remembers other kernels.
 
-What was measured is kept in this user's record store, as times relative to the default schedule's;
+Measurements are kept in this user's record store, as times relative to the default schedule's;
 the model of a later search learns from it, where the schedules have the same entries.
 """
 
@@ -30,7 +30,8 @@ _ABSENT = -1.0
 
 @dataclass(frozen=True)
 class Points:
-    """Schedules as rows of numbers: the family's, then an entry for each name of any of them."""
+    """Schedules as rows of numbers: the index of the family, then an entry for each name in any
+    family."""
 
     families: tuple[str, ...]
     names: tuple[str, ...]
@@ -50,7 +51,7 @@ class Points:
         return (family, *(float(schedule.get(name, _ABSENT)) for name in self.names))
 
     def features(self, point: KernelSchedule) -> Row:
-        """Return what the model sees of it: the same for kernels whose schedules have these
+        """Return the features of it for the model: the same for kernels whose schedules have these
         names.
         """
         return (*numeric_features(self.entries(point)), *self.shape)

@@ -1,10 +1,10 @@
-"""Decide which schedules found for a model's kernels stay, by what the model takes as a whole.
+"""Decide which schedules found for a model's kernels stay, by the time of the whole model.
 
 Kernels are timed by themselves, with arguments that lie in no cache of the core. In the model their
-operands may have just been written, their weights may come from memory, and the layouts that they
-were chosen with may cost others more. So the model runs in turns with the old and the new
-schedules, and each kernel in it is timed. Schedules of kernels that take longer there are reverted,
-and the others stay if the model as a whole is not slower with them.
+operands may have just been written, their weights may come from memory, and their layouts may make
+other kernels slower. So the model runs in turns with the old and the new schedules, and each kernel
+in it is timed. Schedules of kernels that take longer there are reverted, and the others stay if the
+model as a whole is not slower with them.
 """
 
 import statistics
@@ -25,7 +25,7 @@ SECONDS = 30.0
 """The seconds after which no further turns are begun."""
 
 Changed = frozenset[str]
-"""Keys of the kernels that are made as was found, of those for which something was."""
+"""Keys of the kernels that use a found schedule, among those for which one was found."""
 Measure = Callable[[Sequence[Changed], int], Sequence[Turns]]
 """The number of turns of the programs with these kernels."""
 Counters = Callable[[], Mapping[str, Sequence[str]]]

@@ -51,7 +51,8 @@ def order_trials(problem: MemoryProblem, first: Trial, count: int) -> list[Trial
 def inter_op_trials(problem: ProcessorProblem, first: Trial, count: int) -> list[Trial]:
     """Return up to `count` different schedules, `first` and then those of list scheduling.
 
-    Of the latter, the one that runs an op at a time on all streams comes first, then the fastest.
+    Among the latter, the one that runs one op at a time on all streams comes first, then the
+    fastest.
     """
     schedules = list_schedules(problem, sorted(range(len(problem)), key=first.order.index))
     together = schedules.pop("together")

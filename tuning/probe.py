@@ -1,4 +1,4 @@
-"""Tries the ops of a model on the devices of a target, and keeps what came of it.
+"""Tries the ops of a model on the devices of a target, and keeps the results.
 
 Each distinct op is compiled for each device and run there on its own: whether that works is how the
 device's support is known, and how long it takes how fast it is. If a device runs kernels, the model
@@ -58,10 +58,10 @@ class Limits:
 
 @dataclass
 class DeviceReport:
-    """A report of what was tried on a device: ops, and the groups of the model as a whole.
+    """A report of the trials on a device: ops, and the groups of the model as a whole.
 
-    `absent` says why nothing was, `failures` by what was tried why that failed; `known` ops were
-    found to work before.
+    `absent` is the reason why nothing was tried, `failures` has the reason of each failed trial;
+    `known` ops were found to work before.
     """
 
     device: str
@@ -91,7 +91,7 @@ class ProbeWorker:
         self._ending = ending
 
     def outcome(self, trial: OpTrial | ModelTrial, limit: float) -> Outcome:
-        """Return what came of `trial`, which may take this many seconds."""
+        """Return the result of `trial`, which may take this many seconds."""
         if self._process is None:
             self._process = self._ending.enter_context(worker_process(WORKER))
         try:
@@ -139,7 +139,7 @@ def probe_model(
 
 @dataclass(frozen=True)
 class _Trials:
-    """All that is tried on one device of `target`, which modules know by `name`."""
+    """All trials on one device of `target`, which modules know by `name`."""
 
     target: Target
     name: str

@@ -48,7 +48,7 @@ def distinct_ops(module: ModuleOp) -> dict[str, Operation]:
 def module_of(op: Operation, device: Device) -> ModuleOp:
     """Return a module whose `@main` runs a copy of `op` on `device`, whatever mapping lists say.
 
-    What `op` reads of weights is a parameter there, constants are copied, the rest are inputs.
+    Weights that `op` reads are parameters there, constants are copied, other operands are inputs.
     """
     expressions = ParameterExpressions()
     read = list(dict.fromkeys(op.operands))
@@ -66,7 +66,7 @@ def module_of(op: Operation, device: Device) -> ModuleOp:
         body.add_op(leaf)
         values[value] = leaf.results[0]
     copy = op.clone(values)
-    # As a cluster of its own, so that it is launched, also on the default device.
+    # It is a separate cluster, so that it is launched, also on the default device.
     set_placement(copy, Placement(0, device.name))
     copy.attributes[CANDIDATES] = DictionaryAttr({device.backend: IntegerAttr(1, i64)})
     set_names(copy, ["tried"])

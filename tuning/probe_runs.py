@@ -1,4 +1,4 @@
-"""Compiling a module for a device and running it there, in the process that may crash of it."""
+"""Compiling a module for a device and running it there, in a process that may crash."""
 
 import os
 import time
@@ -66,7 +66,7 @@ class ModelTrial:
 
 @dataclass
 class GroupTimes:
-    """A group on the device: `text` and `kinds`, its main op, what it was predicted to take."""
+    """A group on the device: It has `text` and `kinds`, its main op, and its predicted time."""
 
     text: str
     what: str

@@ -1,6 +1,6 @@
 """A process that tries ops and models on devices: `python -m braid.tuning.probe_worker`.
 
-What crashes, hangs or takes all memory ends only this process.
+A crash, a hang, or an exhausted memory ends only this process.
 """
 
 import os

@@ -1,10 +1,10 @@
-"""Estimate what measuring more of a space may gain, by the spread of what was measured of it.
+"""Estimate the gain of measuring more of a space, by the spread of its measurements.
 
 Logarithms of times count as a random sample of a normal distribution whose mean and variance are
 not known, so that the next one follows Student's t (Gelman et al., "Bayesian Data Analysis", 3rd
 ed., section 3.2). Its expected gain over an incumbent is the criterion of Mockus ("On Bayesian
-methods for seeking the extremum", 1975). Spaces begin with what is most promising, and times are
-skewed towards slow ones: both make what is left less promising than it counts here.
+methods for seeking the extremum", 1975). Spaces begin with the most promising schedules, and times
+are skewed towards slow ones: so the remaining schedules are less promising than estimated here.
 """
 
 import math

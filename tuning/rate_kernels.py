@@ -1,4 +1,4 @@
-"""Kernels whose time says what a core does in a second: multiply-adds in registers, and copies.
+"""Kernels whose time gives the rates of a core: multiply-adds in registers, and copies.
 
 They are written in upstream dialects and compiled as the kernels of models are, so that what is
 measured is what these can reach. The computed values do not matter.

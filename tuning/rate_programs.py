@@ -33,11 +33,11 @@ class Program:
 
 
 def launching_program(kernels: int, inputs: int) -> Program:
-    """Move much, then start as many small kernels, no two of which are alike.
+    """Move much data, then start as many small kernels, all of which differ.
 
-    Each reads an input of its own, so that code and arguments are cold, as between the kernels of
-    a model. There are as many `inputs` or more: programs with equally many differ by what is
-    started alone.
+    Each reads an input of its own, so that code and arguments are cold, as between the kernels of a
+    model. There are at least as many `inputs`: programs with equally many differ only in their
+    starts.
     """
     return Program(_prepared(_launching_text(kernels, inputs), 1), kernels)
 
@@ -62,7 +62,8 @@ def _launching_text(kernels: int, inputs: int) -> str:
 
 
 def _group(ops: Sequence[str], operands: Sequence[str], elements: int) -> str:
-    """Return a group of unary ops, one on the result of the other; two operands are added first."""
+    """Return a group of unary ops, each on the result of the one before; two operands are added
+    first."""
     type = f"tensor<{elements}xf32>"
     lines = [f"    %sum = braid.add %a0, %a1 : ({type}, {type}) -> {type}"]
     value = "%sum" if len(operands) == 2 else "%a0"

@@ -63,7 +63,7 @@ class Announcement:
 
 
 class MeasuringActor:
-    """Measures in a process of its own, which a kernel may crash."""
+    """Measures in a separate process, which a kernel may crash."""
 
     def __init__(self) -> None:
         self._ending = ExitStack()
@@ -87,7 +87,7 @@ Ask = Callable[[TimingRequest | RunRequest], Any]
 
 
 class RayWorkers:
-    """Searches on several workers at once, each of which one of `asks` stands for.
+    """Searches on several workers at once; each of `asks` represents one.
 
     All but measuring happens here, for one kernel at a time: compilers and stores are not made for
     several threads. Whoever waits for an answer lets others go on.

@@ -62,7 +62,7 @@ def family_versions() -> Mapping[str, frozenset[int]]:
                 families.append(grouping.group_family(Job(target, device)))
             for family in families:
                 found.setdefault(family.name, set()).add(family.version)
-    for cpu in cpu_names():  # some families are for few of them
+    for cpu in cpu_names():  # some families are only for a few groups
         for family in kernel_families(load_target().with_cpu(cpu).host_device):
             found.setdefault(family.name, set()).add(family.version)
     return {name: frozenset(versions) for name, versions in found.items()}

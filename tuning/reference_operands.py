@@ -35,8 +35,8 @@ from braid.targets.costs.op_amounts import amounts_of
 Values = dict[SSAValue, Array]
 
 _SMALL, _WIDE = 7, 1000
-"""The largest divisors, exponents and counts of bits, and integers of more than 8 bits otherwise,
-of which products and sums stay within 32 bits."""
+"""The largest divisors, exponents and counts of bits, and the largest other integers of more than 8
+bits, so that products and sums stay within 32 bits."""
 _SHIFTS, _DIVISIONS = {"braid.shift_left", "braid.shift_right"}, {"braid.div", "braid.rem"}
 _OF_SMALL_INTEGERS = {*_SHIFTS, *_DIVISIONS, "braid.pow"}
 _EQUALITIES = {"braid.eq", "braid.ne"}
@@ -49,8 +49,7 @@ _QUANTIZED = 100
 def random_values(group: FusedOp, seed: int) -> Values | None:
     """Return the arrays for the arguments of a group, and the results of its ops on them.
 
-    None for a group with ops that say no numpy semantics, or with indices that no operands make
-    valid.
+    None for a group with ops without numpy semantics, or with indices that no operands make valid.
     """
     ops = ops_of(group)
     if not all(isinstance(op, TensorOp) for op in ops):
@@ -175,7 +174,7 @@ def _reach(value: SSAValue) -> float:
 def _integers(value: SSAValue, generator: np.random.Generator) -> Array:
     """Return all numbers of a type with up to 8 bits; for wider ones `_WIDE` on either side of 0.
 
-    Where they may be equal, so few that some are.
+    If they may be equal, so few that some are.
     """
     dtype, shape = np.dtype(to_numpy(element_type_of(value))), shape_of(value)
     if any(use.operation.name in _EQUALITIES for use in value.uses):

@@ -41,7 +41,7 @@ _ULPS = 2
 
 
 def stepped(group: FusedOp, values: Values, tolerance: float, direction: int) -> Values:
-    """Return what the ops of a group compute where steps are made of sums that are a little off.
+    """Return the results of a group's ops if the sums before steps are slightly off.
 
     `values` are the results for exact operands, `direction` is 1 or -1. Sums are off by units in
     the last place of the narrowest type after them, and by `tolerance` of the largest one.

@@ -1,12 +1,12 @@
 """The search for the schedule of one kernel, which stops where searching does not pay.
 
-The baseline is the time of a vendor's kernel, or of the default schedule where there is none. The
+The baseline is the time of a vendor's kernel, else of the default schedule. The
 coarsest space of schedules is measured first. If its best one is so slow that `ratio`, baseline ÷
 best, is below the threshold, finer spaces are not worth their time. Otherwise the threshold is
 raised and the next level of the space is measured too, until the ratio falls below the threshold of
 its level, the last level is reached, or the budget is spent. While the baseline is ahead, a level
 ends before all of its points are measured if the spread of what was measured leaves too little to
-expect of the rest. No IR and no clock of its own: what is measured, and how, is the caller's.
+expect of the rest. It has no IR and no clock: the caller decides what is measured, and how.
 """
 
 import math
@@ -55,10 +55,10 @@ class Final(StrEnum):
 class Rule:
     """A rule for when a search goes on.
 
-    `thresholds` are those of levels 0, 1, …; later levels have the last one and `RAISE` for each
-    level more. At most `trials` points are measured, and at most `levels` levels looked at. While
-    the baseline is ahead, a level ends where its rest is not expected to gain `least_gain` of the
-    time; 0 measures all.
+    `thresholds` are those of levels 0, 1, …; later levels have the last one plus `RAISE` for each
+    further level. At most `trials` points are measured, and at most `levels` levels looked at.
+    While the baseline is ahead, a level ends where its rest is not expected to gain `least_gain` of
+    the time; 0 measures all.
     """
 
     thresholds: Sequence[float] = (0.7, 1.0, 1.1)

@@ -100,7 +100,7 @@ class FamilySpace:
 
 
 def schedules(match: Match, level: int, spaces: Sequence[FamilySpace]) -> Iterator[Entries]:
-    """Yield the schedules of one level, as `spaces` would have them."""
+    """Yield the schedules of one level, by `spaces`."""
     own = [space for space in spaces if space.family == match.family.name]
     for schedule in match.space(level):
         if all(space.allows(schedule) for space in own):

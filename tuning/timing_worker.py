@@ -1,4 +1,4 @@
-"""Runs and times kernels in a process of their own, so that a crash costs one measurement."""
+"""Runs and times kernels in separate processes, so that a crash costs one measurement."""
 
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
@@ -23,9 +23,7 @@ class TimingWorker:
         self._most_seconds = most_seconds
 
     def seconds(self, request: TimingRequest) -> float | None:
-        """Return the seconds of one run as `time_kernel` says; None where the kernel ended the
-        process.
-        """
+        """Return the seconds of one run by `time_kernel`; None if the kernel ended the process."""
         return self._ask(request)
 
     def results(self, request: RunRequest) -> tuple[Array, ...] | None:

@@ -1,4 +1,4 @@
-"""Searches schedules for the kernels of one model on this machine, and records what it finds."""
+"""Searches schedules for the kernels of one model on this machine, and records the results."""
 
 import itertools
 import time
@@ -51,8 +51,8 @@ SELECT_SCHEDULES = "select-schedules"
 class TuningReport:
     """The numbers of kernels that were searched, have a faster schedule, were known, or are left.
 
-    `library` counts those of which a vendor's kernel is the fastest, `rounds` how often layouts
-    were chosen, and `keys` are the kernels that the model has in the last ones.
+    `library` counts those for which a vendor's kernel is the fastest, `rounds` the rounds of
+    choosing layouts, and `keys` are the kernels of the model in the last round.
     """
 
     searched: int = 0
@@ -97,13 +97,14 @@ Steer = Callable[[KernelTask, Turn[KernelSchedule]], Order[KernelSchedule]]
 class Tuning:
     """The settings of a search for kernels, with a limit in `seconds` for all together, by `clock`.
 
-    `rule` says when the search of one stops, between whose levels `steer` is asked; `by_model` all
-    levels are one space. `jobs` processes compile. Kernels that were searched through as many
-    levels are skipped, unless `again`. `spaces` say what is searched, and `model_class` what first:
-    one of `CLASSES`, None for what families have. `say` gets a line for each step, the last one of
-    a kernel when the result is recorded; `progress` gets how many kernels are done, of how many,
-    and the seconds that are left for them. `ray` is the address of a cluster that measures. With
-    `whole_model`, kernels that do not make the model as a whole faster are taken back.
+    `rule` decides when the search of a kernel stops; `steer` is asked between its levels;
+    `by_model` all levels are one space. `jobs` processes compile. Kernels that were searched
+    through as many levels are skipped, unless `again`. `spaces` say what is searched, and
+    `model_class` what first: one of `CLASSES`, None for what families have. `say` gets a line for
+    each step, the last one of a kernel when the result is recorded; `progress` gets how many
+    kernels are done, of how many, and the seconds that are left for them. `ray` is the address of a
+    cluster that measures. With `whole_model`, schedules that do not make the whole model faster are
+    reverted.
     """
 
     rule: Rule = field(default_factory=Rule)
@@ -200,9 +201,9 @@ def _tune(
 
 @dataclass(frozen=True)
 class _Meters:
-    """The meters of kernels: devices that are `here`, backends of others, or workers.
+    """The meters of kernels: devices that are `here`, other devices' backends, or workers.
 
-    `refusals` say why devices with memory of their own run nothing here.
+    `refusals` say why devices with separate memory run nothing here.
     """
 
     host: Machine
@@ -246,7 +247,7 @@ class _Meters:
     def of_task(
         self, task: KernelTask, worker: MeasuringWorker, jobs: int | None
     ) -> KernelMeter | DeviceKernels:
-        """Run on the device, else what the backend says, else a worker's time."""
+        """Run on the device, else use the backend's prediction, else a worker's time."""
         if task.device in self.here and runs_alone(task):
             return DeviceKernels(task, self.here[task.device])
         return self.backends.get(task.device) or TimedKernels(worker, jobs)
@@ -327,7 +328,7 @@ class _KernelSearch:
         if library is not None:
             say(f"  library {library * 1e6:.4g} µs, default {default * 1e6:.4g} µs")
         rule = self.tuning.rule
-        if library is None:  # nothing says that there is little left to gain
+        if library is None:  # nothing shows that little is left to gain
             rule = replace(rule, least_gain=0.0)
         found = self._found(default if library is None else library, rule)
         if not found.steps:

@@ -58,12 +58,12 @@ def tune_model(
 ) -> TuningReport:
     """Search the schedules of a model's kernels, those of the CPU on this machine.
 
-    What is found is kept in braid's cache directory, and every later compilation of kernels that
-    compute the same uses it. `tuning` says how. Layouts are chosen again with the times that were
-    found, and the kernels in other layouts are searched as well, until no kernel is another or
-    `MOST_ROUNDS` are over; then the same for layouts that a library's kernels are chosen with
-    (`kernels="best"`). Finally the model runs as a whole, with old and new schedules in turns, and
-    schedules that do not make it faster are reverted (`WholeModel`).
+    Results are kept in braid's cache directory, and every later compilation of equal kernels uses
+    them. `tuning` says how. Layouts are chosen again with the times that were found, and the
+    kernels in other layouts are searched as well, until no kernel is another or `MOST_ROUNDS` are
+    over; then the same for layouts that a library's kernels are chosen with (`kernels="best"`).
+    Finally the model runs as a whole, with old and new schedules in turns, and schedules that do
+    not make it faster are reverted (`WholeModel`).
 
     Raises:
         BraidError: as `compile`, or what is found cannot be kept.
@@ -126,7 +126,7 @@ def _tuned_in_rounds(
     """Choose layouts and search in turns, until nothing changes; return the last module.
 
     Layouts are those of a model that is compiled with `kernels`: a library's time, once it is
-    known, may make others the best.
+    known, may change the best ones.
     """
     module, rounds = None, 0
     while module is None or rounds < MOST_ROUNDS:

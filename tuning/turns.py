@@ -28,7 +28,7 @@ def is_faster(
 def noise(quotients: Sequence[float]) -> float:
     """Return the spread of times in as few turns as there are at least.
 
-    It falls with the root of more turns, as that of a median does.
+    It falls with the square root of the number of turns, as for a median.
     """
     low, _, high = statistics.quantiles(quotients, n=4)
     return (high - low) * math.sqrt(TURNS / len(quotients))

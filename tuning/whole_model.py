@@ -48,7 +48,7 @@ _WORKER = "braid.tuning.model_worker"
 _MOST_SECONDS = 300.0
 """The seconds of turns after which a model is taken to hang."""
 _TRIAL_SECONDS = 20.0
-"""Seconds for the first turn of a model whose loops turn as often as synthetic inputs say."""
+"""Seconds for the first turn of a model whose loops run as often as synthetic inputs say."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Snapshot:
     """The records of kernels from before a search that stayed in some model as a whole.
 
     Results of an interrupted search, for example, do not count. `confirmed` are the keys of
-    those that are as they were left in models, by whose kernels these had.
+    schedules that models kept, by the kernels of these models.
     """
 
     schedules: Mapping[str, TunedKernel]
@@ -92,7 +92,7 @@ class Snapshot:
 def _stayed(store: RecordStore) -> Iterator[tuple[Kernels, str, Fields]]:
     """Yield the rows that stayed in models as a whole: by whose kernels, and under which keys.
 
-    What stayed within the noise does not count: a machine that does less may show it.
+    Results within the noise do not count: a less busy machine may show a gain.
     """
     for value in store.read(MODEL_KIND).values():
         kernels, verdict = value.get("kernels"), Verdict.of(value)
@@ -298,7 +298,7 @@ class _Trial:
 
 
 def _brief(kernel: TunedKernel) -> Fields:
-    """Return the value of a row that says what `kernel` is, and not how it was searched."""
+    """Return the value of a row that identifies `kernel`, without the parameters of the search."""
     return fields_of(replace(kernel, steps=(), refused={}))
 
 
