@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 FOLDER = "braid/support/mlir"
 """The place of the bindings in the wheel: a separate one, since others may be installed."""
 _EXTENSIONS = ("_mlir", "_mlirDialectsLLVM", "_mlirRegisterEverything", "_stablehlo")
-"""The modules in C that `braid.support.mlir_bindings` loads, and what `_mlir_libs` itself does."""
+"""The C modules that `braid.support.mlir_bindings` loads, and the work of `_mlir_libs`."""
 _REQUIREMENT = re.compile(r"^Requires-Dist: torch-mlir==(?P<version>\d+)\n", re.MULTILINE)
 _TAGS = re.compile(r"torch_mlir-\d+-(?P<tags>cp\d+-\w+?)-.*\.whl")
 
@@ -77,7 +77,7 @@ def bundle(wheel: Path, bindings: Path, arch: str, output: Path) -> Path:
 
 
 def _needed(archive: zipfile.ZipFile) -> Iterator[str]:
-    """Yield the libraries, what braid loads of the modules in C, and the license.
+    """Yield the libraries, the C modules that braid loads, and the license.
 
     Left out are classes of ops, tools, and modules of dialects that braid has as text alone.
     """

@@ -47,7 +47,7 @@ def run_example(wheels: Path, directory: Path) -> tuple[float, int]:
     found = ["--find-links", wheels, f"braid-compiler=={version()}"]
     subprocess.run([*pip, "install", "--quiet", *found], check=True)
     subprocess.run([*pip, "check"], check=True)
-    # What makes models lies in the checkout, whose braid must not be found.
+    # The code that makes models is in the checkout, whose braid must not be found.
     work = directory / "work"
     shutil.copytree(ROOT / "benchmarks", work / "benchmarks")
     environment = os.environ | {

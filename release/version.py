@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def version() -> str:
-    """Return the version that both distributions have, which stands in `braid/__init__.py`."""
+    """Return the version of both distributions, which is in `braid/__init__.py`."""
     text = (ROOT / "braid" / "__init__.py").read_text()
     match = re.search(r'^__version__ = "([^"]+)"$', text, re.MULTILINE)
     assert match is not None, "braid/__init__.py says the version"

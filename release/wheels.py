@@ -98,7 +98,7 @@ def _judged(wheel: Path, arch: str, output: Path, environment: Mapping[str, str]
     """Give the wheel its tag and put it into `output` if auditwheel and twine find it right."""
     audit = [sys.executable, "-m", "auditwheel"]
     repaired = wheel.parent / f"{wheel.stem}-repaired"
-    # It knows only tags of its own machine by name, but finds those of all architectures.
+    # It knows by name only tags of its own machine, but finds those of all architectures.
     command = [*audit, "repair", "--only-plat", "-w", repaired, wheel]
     subprocess.run(command, check=True, env=environment)
     (path,) = repaired.glob("*.whl")
