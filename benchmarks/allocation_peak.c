@@ -1,5 +1,5 @@
-/* Counts what the process has allocated, for LD_PRELOAD: bytes in use now, and the most of them
- * since the last reset. Sizes are those that the allocator rounds up to. */
+/* Counts the allocations of the process, for LD_PRELOAD: bytes in use now, and their maximum since
+ * the last reset. Sizes are those that the allocator rounds up to. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <malloc.h>

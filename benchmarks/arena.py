@@ -1,4 +1,4 @@
-"""Memory of activations: braid's plan beside what ONNX Runtime allocates and what IREE plans.
+"""Memory of activations: braid's plan compared with ONNX Runtime's allocations and IREE's plan.
 
 python -m benchmarks.arena --models DIR [--only resnet50 unet] [--json out.json]
 

@@ -2,8 +2,9 @@
 
 ``python -m benchmarks.attention_patterns --count 200 --json out.json`` measures the patterns of
 seeds 0 to 199, interleaved, by the time of their thread, and checks answers against ONNX Runtime.
-`parts` is braid with every product and softmax in a kernel of its own. The summary says what falls
-short of 1.0 of ONNX Runtime's time in geometric mean, 1.3 at most, and 1.1 of that of the parts.
+`parts` is braid with every product and softmax in a kernel of its own. The summary lists patterns
+that miss a limit: 1.0 of ONNX Runtime's time in geometric mean, 1.3 for each, and 1.1 of the time
+of the parts.
 """
 
 import statistics
@@ -37,12 +38,13 @@ _PARTS = ",".join("select-fusion{tiles=false}" if p == "select-fusion" else p fo
 _MOST_OF_PARTS = 1.1
 _MOST_OF_ORT = 1.3
 _SECONDS = 0.6
-"""For how long one pattern runs at most, by all contenders together."""
+"""The time limit of one pattern, for all contenders together."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Medians in seconds of braid, of its parts and of ONNX Runtime; medians of ratios of turns."""
+    """Median seconds of braid, of its parts and of ONNX Runtime, and medians of the ratios of
+    turns."""
 
     seed: int
     name: str
@@ -91,7 +93,7 @@ def measure(seed: int, runs: int) -> Measured:
 
 
 def summary(found: Sequence[Measured]) -> str:
-    """Return what the figures say as a whole, and the patterns that fall short."""
+    """Return the summary of the figures, and the patterns that miss a limit."""
     by_ort = [each.by_ort for each in found]
     lines = [
         f"{len(found)} attentions: {statistics.geometric_mean(by_ort):.3f} of ONNX Runtime's time "

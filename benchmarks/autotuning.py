@@ -1,10 +1,10 @@
 """Replays searches on complete public spaces: evaluations until within 5 % of the optimum.
 
 `python -m benchmarks.autotuning --data DIR` reads `autotuning/*.csv.gz` there: each row is a
-configuration with its measured time. Beside braid's search by a model there are random search,
-simulated annealing (scipy's `dual_annealing`) and genetic search (PyGAD), all in the same harness:
-a configuration that was asked before costs nothing, nor does one outside of the space, which is
-told to be very slow.
+configuration with its measured time. In addition to braid's search by a model there are random
+search, simulated annealing (scipy's `dual_annealing`) and genetic search (PyGAD), all in the same
+harness: a configuration that was asked before costs nothing, nor does one outside of the space,
+which counts as very slow.
 """
 
 import csv
@@ -73,7 +73,7 @@ class Replay:
         return time
 
     def cost(self, point: Row) -> float:
-        """For minimizers; ends them by an exception."""
+        """Return the time for minimizers, and end them by an exception."""
         if point not in self._space.times:
             return self._worst
         time = self.time(point)

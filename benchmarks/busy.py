@@ -1,13 +1,13 @@
-"""Threads on a busy machine: several of them against one, with and without a competitor.
+"""Threads on a busy machine: several threads compared with one, with and without a competitor.
 
     python -m benchmarks.busy MODEL.onnx… [--threads 2] [--rounds 10] [--competitors 1]
         [--python OLD/.venv/bin/python] [--quiet SHARE] [--json FILE]
 
-Every candidate compiles the model in a process of its own and sleeps while another one runs; a
-competitor is a process that spins, and is pinned to nothing. `--python` names the interpreter of
-another braid, such as that of the commit before, which takes part on as many threads. What the
-rest of the machine did meanwhile is measured, too: with `--quiet`, a turn in which it took more
-than this share of a CPU is repeated. Ratios are to one thread in the same situation.
+Every candidate compiles the model in a separate process and sleeps while another one runs. A
+competitor is a process that spins, without affinity. `--python` names the interpreter of another
+braid, such as that of the commit before, which takes part on as many threads. The load of the rest
+of the machine is measured, too: with `--quiet`, a turn in which it took more than this fraction of
+a CPU is repeated. Ratios are to one thread in the same situation.
 """
 
 import os
@@ -56,7 +56,7 @@ for line in sys.stdin:
 
 
 class Runner:
-    """A model in a process of its own, which runs it when asked to."""
+    """A model in a separate process, which runs it on request."""
 
     def __init__(self, name: str, python: str, model: Path, threads: int) -> None:
         self.name = name
@@ -179,7 +179,7 @@ class Settings:
 
 
 def compare(model: Path, options: Settings) -> dict[str, Any]:
-    """All candidates of one model, first alone and then beside the competitors."""
+    """All candidates of one model, first alone and then with competitors."""
     runners = [Runner("1 thread", sys.executable, model, 1)]
     try:
         runners[0].wait_until_ready()  # it also fills the cache of kernels

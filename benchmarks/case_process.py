@@ -1,4 +1,4 @@
-"""Processes that run one case after the other and may die: a crash or a hang costs one case."""
+"""Processes that run cases one by one and may die: a crash or a hang costs one case."""
 
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +24,7 @@ class CaseProcess:
     """A process that runs `serve(channel, *arguments)`.
 
     That sends READY within `starting_seconds`, then an answer to each request, until a request is
-    None. Another process takes its place where one ends or is ended before. CUDA does not survive
+    None. A process that ends, or is ended, is replaced by a new one. CUDA does not survive
     the `method` fork.
     """
 
@@ -51,8 +51,8 @@ class CaseProcess:
     def give(self, request: Any, seconds: float) -> None:
         """Lets it work on a request; its seconds begin when the process is ready.
 
-        Raises CaseLost where the process has ended before, or does not become ready; it is another
-        one then.
+        Raises CaseLost if the process has ended before, or does not become ready; it is then
+        replaced.
         """
         if not self._ready:
             if not self.channel.poll(self.starting_seconds):
@@ -75,11 +75,11 @@ class CaseProcess:
     def _receive(self) -> Any:
         try:
             return self.channel.recv()
-        except (EOFError, OSError):  # the latter where a request has not been read
+        except (EOFError, OSError):  # the latter if a request has not been read
             raise self._lost() from None
 
     def _lost(self) -> CaseLost:
-        """Join the process, and return what became of it; a new one follows."""
+        """Join the process, and return how it ended; a new one follows."""
         self.request = None
         self._process.join()
         code = self._process.exitcode
@@ -103,7 +103,7 @@ class CaseProcess:
         return self.take()
 
     def end(self) -> None:
-        """Lets the process end, which must have no request; ends it where it does not."""
+        """Lets the process end, which must have no request, and kills it if it does not."""
         with suppress(OSError):  # it has ended
             self.channel.send(None)
         self._process.join(ENDING_SECONDS)

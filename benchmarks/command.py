@@ -40,18 +40,18 @@ def run_command(main: Callable[..., object]) -> NoReturn:
 
 
 def status_of(main: Callable[..., object], arguments: Sequence[str] | None = None) -> int:
-    """Call `main` with what the command line says, and keep what it returns.
+    """Call `main` with the arguments of the command line, and keep its result.
 
     Returns the exit status, which is 1 for figures that are `Judged` to be wrong; raises SystemExit
     for arguments that are refused.
 
     Parameters before `*` are positional, the others flags, `_` in their names being `-`. One of
-    type bool is a flag without a value, and a `Sequence` takes several values. What `Annotated`
-    adds to a type is a text of help, a function that reads a value, or a list of choices. Where
-    `main` has one parameter, which is a dataclass, the fields of that are the parameters.
+    type bool is a flag without a value, and a `Sequence` takes several values. `Annotated` adds a
+    help text, a function that reads a value, or a list of choices to a type. If the only parameter
+    of `main` is a dataclass, its fields are the parameters.
 
-    Figures are what JSON has, dataclasses, or an iterator of records, which are printed as they
-    come. A `main` that has parameter `json` keeps its figures itself, and one that returns None
+    Figures are JSON values, dataclasses, or an iterator of records, which are printed as they
+    arrive. A `main` with a parameter `json` writes its figures itself, and one that returns None
     has none.
     """
     made = _parameters_of(main)
@@ -87,7 +87,8 @@ def _parameters_of(main: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _parser_of(made: Callable[..., Any], main: Callable[..., Any]) -> argparse.ArgumentParser:
-    """Return the parser of the parameters of `made`; the module of `main` says what it is for."""
+    """Return the parser of the parameters of `made`; the docstring of `main`'s module is its
+    description."""
     parser = argparse.ArgumentParser(
         description=inspect.getdoc(inspect.getmodule(main)),
         formatter_class=argparse.RawDescriptionHelpFormatter,

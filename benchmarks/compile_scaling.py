@@ -3,7 +3,7 @@
 ``python -m benchmarks.compile_scaling --sizes 100 1000 10000 --json o.json`` compiles ONNX models
 with an empty cache, each in a process of its own, and prints CPU seconds (of the compiler and its
 workers) and milliseconds an op. With ``--pythons before=A after=B``, the interpreters of several
-installations take turns, and are named so; the least of ``--rounds`` counts.
+installations take turns under these names; the least time of ``--rounds`` counts.
 """
 
 import os
@@ -121,7 +121,8 @@ def concat(size: int) -> ModelProto:
 
 
 def gathers(size: int) -> ModelProto:
-    """Columns of categories, each of which chooses rows of a table, as models of tables have."""
+    """Columns of categories, each of which selects rows of a table, as in models of tabular
+    data."""
     count = size // 2
     nodes: list[NodeProto] = []
     constants: dict[str, np.ndarray] = {}
@@ -196,7 +197,7 @@ def cpu_seconds(python: str, model: Path) -> float:
 
 
 def measure(family: str, size: int, pythons: dict[str, str], rounds: int) -> list[Measurement]:
-    """Compile in turns, each time in another process; interpreters have names."""
+    """Compile in turns, each time in a new process, by named interpreters."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"{family}.onnx")
         path.write_bytes(FAMILIES[family](size).SerializeToString())
@@ -211,7 +212,7 @@ def measure(family: str, size: int, pythons: dict[str, str], rounds: int) -> lis
 
 
 def named(text: str) -> tuple[str, str]:
-    """Return the name of an interpreter and its path, which may stand alone."""
+    """Return the name of an interpreter and its path; the name may be omitted."""
     name, _, path = text.rpartition("=")
     return name or path, path
 

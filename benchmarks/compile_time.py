@@ -1,12 +1,12 @@
 """CPU seconds of compiling whole models in fresh processes.
 
-With nothing in the cache, with all kernels in it, and with the model itself in it.
+With an empty cache, with all kernels in the cache, and with the model itself in it.
 
 ``python -m benchmarks.compile_time MODEL.onnx… --rounds 5 --json o.json`` starts a process for each
 compilation, and counts all that it and the processes it started took, from the start of Python to
-its end. With ``--pythons A B``, the interpreters of several installations take turns, for before
-and after. Bytecode of modules is cached, as where braid is installed, whatever
-``PYTHONDONTWRITEBYTECODE`` says.
+its end. With ``--pythons A B``, the interpreters of several installations take turns, for
+comparisons before and after a change. Bytecode of modules is cached, as where braid is installed,
+whatever ``PYTHONDONTWRITEBYTECODE`` says.
 """
 
 import os
@@ -63,7 +63,8 @@ def cpu_seconds(command: list[str], cache: str, **given: str) -> float:
 
 
 def measure(model: Path, pythons: list[str], rounds: int) -> list[Measurement]:
-    """Compile in turns, each time without and then with what the first compilation left."""
+    """Compile in turns, each time first without and then with the results of the first
+    compilation."""
     rows: dict[str, list[tuple[float, float, float]]] = {python: [] for python in pythons}
     for _ in range(rounds):
         for python in pythons:

@@ -55,7 +55,7 @@ def convolution(inputs: int, outputs: int, size: int, window: int) -> tuple[Run,
 
 
 def least(runs: Sequence[Run]) -> list[float]:
-    """Seconds of one run of each, the least of rounds in turns."""
+    """Seconds of one run of each, the least of several rounds in turns."""
     counts = [1] * len(runs)
     best = [math.inf] * len(runs)
     for _ in range(ROUNDS):

@@ -7,8 +7,8 @@ after caches of 16, 256 and 4,096 tokens, in turns, and at last ``--long`` steps
 process must be as large as before. ONNX Runtime's outputs stay in its memory and are bound as the
 next inputs. The exit status is 1 where tokens differ or memory is lost.
 
-Decoders that read an encoder's output (``--model t5`` or ``whisper``) have a graph of their own for
-the prompt, whose keys and values of the encoder every step takes as they are.
+Decoders that read an encoder's output (``--model t5`` or ``whisper``) have a separate graph for the
+prompt, whose keys and values of the encoder every step uses unchanged.
 """
 
 import argparse

@@ -3,10 +3,10 @@
 ``python -m benchmarks.decoder_traffic [--model t5] --json FILE`` compiles a decoder for AVX2, which
 valgrind knows, and runs it twice by ``valgrind --tool=cachegrind``: once with a few steps, once
 with more. Every load and store of the process passes through a simulated cache of 1 MiB, smaller
-than any decoder's weights. The lines that miss it in the steps that one run has more than the other
-are what such a step moves, whatever braid says of itself: weights, caches, copies and Python. Steps
-are timed by nothing, so a busy machine counts the same. The exit status is 1 where a step moves
-more than 1.1 times the bytes of the weights and caches that it has to read.
+than any decoder's weights. One run has more steps than the other: its additional cache misses are
+the traffic of these steps, independent of braid's own account: weights, caches, copies and Python.
+Steps are timed by nothing, so a busy machine counts the same. The exit status is 1 where a step
+moves more than 1.1 times the bytes of the weights and caches that it has to read.
 """
 
 import argparse
@@ -41,7 +41,7 @@ _MOST = 1.1
 
 @dataclass(frozen=True)
 class Row:
-    """The bytes of a step after `past` tokens: what it moves, and what it has to read."""
+    """The bytes of a step after `past` tokens: those that it moves, and those that it must read."""
 
     past: int
     moved: int

@@ -17,12 +17,12 @@ _PROMPT = 8
 _SOURCES = {"t5": 384, "whisper": 1500}
 """The rows of an encoder's output."""
 _SEEN = 0.9
-"""The share of them that a mask lets through."""
+"""The fraction of them that a mask lets through."""
 
 
 @dataclass(frozen=True)
 class Decoder:
-    """The graph of steps, and that of the prompt where it is another one."""
+    """The graph of steps, and the graph of the prompt if there is a separate one."""
 
     step: ModelProto
     state: Mapping[str, str]
@@ -78,7 +78,7 @@ def decoder_of(kind: str, layers: int, width: int, weights: str) -> Decoder:
 def read_bytes(decoder: Decoder, past: int) -> int:
     """Return the bytes of weights and caches that a step has to read after `past` tokens.
 
-    Of tables that are only gathered from, that is a row.
+    For tables that are only gathered from, this is a row.
     """
     nodes, weights = decoder.step.graph.node, 0
     for tensor in decoder.step.graph.initializer:

@@ -22,7 +22,7 @@ RUNS = 10
 
 
 def measure(directory: Path, name: str) -> tuple[Result, Result]:
-    """Make, compile and measure one model; braid's figures and those of ONNX Runtime."""
+    """Make, compile and measure one model; return braid's figures and those of ONNX Runtime."""
     path = make(directory, name)
     inputs = random_inputs(path)
     candidates = [PEERS[runtime](path, inputs, 1) for runtime in ("braid", "ort")]

@@ -1,9 +1,9 @@
 """Fourier transforms of f32, beside ONNX Runtime and SciPy (pocketfft).
 
 ``python -m benchmarks.fourier --json FILE`` times `DFT` of complex and of real signals, one and 32
-of them, and the inverse to real signals, which SciPy alone has. All run on one thread, and calls
-from Python are part of the times: the least of the medians of interleaved turns. ``--lengths``
-selects others. The exit status is 1 where an error is too large.
+of them, and the inverse to real signals, which only SciPy supports. All run on one thread, and
+calls from Python are part of the times: the least of the medians of interleaved turns.
+``--lengths`` selects others. The exit status is 1 where an error is too large.
 """
 
 import statistics
@@ -41,7 +41,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Case:
-    """So many transforms of `length` points, of a kind of `KINDS`."""
+    """So many transforms of `length` points, of one of `KINDS`."""
 
     kind: str
     length: int
@@ -66,7 +66,7 @@ class Case:
         return make_operator("DFT", self.inputs.shape, known=known, **attributes)
 
     def by_scipy(self, x: Array) -> Array:
-        """Return what SciPy computes, of numbers of its own types."""
+        """Return SciPy's results, for numbers of its own types."""
         if self.kind == "inverse real":
             return _FFT.irfft(x, self.length, axis=1)
         # Without a length, which SciPy would take longer to look at.

@@ -1,13 +1,13 @@
 """Correctness and speed of braid on a GPU, in one call of less than 8 minutes.
 
 ``python -m benchmarks.gpu [--target gpu-h100] [--json benchmarks/results/gpu.json]`` compiles every
-case for the GPU that is there, compares results with numpy (models: with ONNX Runtime), times them
-by the device's own account, and prints a table beside what PyTorch has, where it is installed:
-cuBLAS and cuDNN by its operators. Then ``compute-sanitizer``, where it is there, runs one small
-case of each kind; and in the time that is left, ``torch.compile`` searches kernels of Triton.
+case for the present GPU, compares results with numpy (models: with ONNX Runtime), times them by the
+device's own account, and prints a table next to PyTorch's times, if it is installed: cuBLAS and
+cuDNN by its operators. Then ``compute-sanitizer``, where it is there, runs one small case of each
+kind; and in the time that is left, ``torch.compile`` searches kernels of Triton.
 
-Cases run in a process of their own: what crashes, hangs, or leaves an error in the driver costs one
-case. All ends after ``--seconds``; what did not fit in is listed as left out.
+Cases run in a separate process: a crash, a hang, or an error left in the driver costs one case. All
+ends after ``--seconds``; what did not fit in is listed as left out.
 
 ``--dry`` runs small cases on ``gpu-emulated``; ``--small`` runs them on the target, such as through
 a stand-in of the driver (``BRAID_CUDA_LIBRARY``). ``--compile`` compiles cases for the target, with
@@ -43,9 +43,9 @@ from braid.support.errors import BraidError
 
 SECONDS = 450.0
 CASE_SECONDS = 90.0
-"""Of one case at most, whose model may have to be exported first."""
+"""Seconds of one case at most; its model may have to be exported first."""
 COMPILE_SECONDS = 180.0
-"""Of a whole model at most, which ``torch.compile`` has to compile first."""
+"""Seconds of a whole model at most; ``torch.compile`` has to compile it first."""
 RUNS = 20
 CHECKS = ("memcheck", "racecheck", "synccheck")
 PORTABLE = "x86-64-v3"
@@ -95,8 +95,8 @@ def run_cases(
 def add_compiled_peers(
     chosen: Sequence[Case], found: Sequence[Outcome], process: CaseProcess, deadline: Deadline
 ) -> Iterator[Outcome]:
-    """Those of the outcomes that get a time of ``torch.compile`` before the deadline."""
-    # Models first, which are what users run.
+    """Yield the outcomes that get a time of ``torch.compile`` before the deadline."""
+    # Models come first, since users run these.
     pairs = sorted(zip(chosen, found, strict=True), key=lambda pair: pair[0].make is None)
     for case, outcome in pairs:
         if outcome.seconds is None or not deadline.left:
@@ -143,7 +143,7 @@ def sanitize(settings: Settings, deadline: Deadline) -> Iterator[Outcome]:
 
 
 def artifact_of(case: Case, settings: Settings, folder: Path) -> Path:
-    """Of a small case: that which was compiled before, or one that is compiled now."""
+    """For a small case: its earlier artifact, or one that is compiled now."""
     kept = settings.artifacts and gpu_artifacts.path_of(settings.artifacts, case)
     if kept:
         return kept
@@ -218,7 +218,7 @@ def outcomes(
 ) -> Iterator[list[Outcome]]:
     """All that is known after each step, of cases whose names begin so; each shows its line.
 
-    Of the steps behind the cases, those `skipped` are left out.
+    The steps after the cases, without the `skipped` ones.
     """
     chosen = [case for case in cases(settings.small) if case.name.startswith(begin)]
     found: list[Outcome] = []

@@ -1,10 +1,9 @@
 """Accesses to memory in machine code of GPU kernels that memory limits, without a GPU.
 
 ``python -m benchmarks.gpu_accesses [--target gpu-a100] [--json out.json]`` compiles the cases of
-``benchmarks.gpu`` that move bytes, at their full size, assembles them by ptxas, and counts by
-nvdisasm's text what a thread reads and writes of 16 bytes and of fewer, in the entries for buffers
-that begin at multiples of 16 bytes; beside it stands what limits how many blocks a multiprocessor
-holds.
+``benchmarks.gpu`` that move bytes, at their full size, assembles them by ptxas, and counts, by
+nvdisasm's text, a thread's accesses of 16 bytes and of fewer, in the entries for buffers that begin
+at multiples of 16 bytes. Next to these is the resource that limits the blocks of a multiprocessor.
 """
 
 import json
@@ -28,7 +27,7 @@ WIDE = 16
 
 @dataclass(frozen=True)
 class Row:
-    """One entry of a case: a thread's accesses, `narrow` by their bytes, and what it takes."""
+    """One entry of a case: a thread's accesses, `narrow` by their bytes, and its resources."""
 
     case: str
     entry: str
@@ -43,12 +42,12 @@ class Row:
 
     @property
     def wide_share(self) -> float:
-        """Of the bytes that a thread moves, those in accesses of 16."""
+        """The fraction of a thread's bytes that is moved by accesses of 16 bytes."""
         return self.wide * WIDE / max(self.wide * WIDE + sum(self.narrow), 1)
 
 
 def rows(case: Case, target: str) -> Iterator[Row]:
-    """Those of all entries of a case that its launches start where buffers are aligned."""
+    """Yield the accesses of all entries of a case that its launches start for aligned buffers."""
     with tempfile.TemporaryDirectory(prefix="braid-accesses-") as name:
         path = Path(name) / "model.braid"
         braid.compile(source_of(case), target=target, load=False).save(path)

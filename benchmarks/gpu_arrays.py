@@ -1,8 +1,8 @@
 """The arrays that cases of ``benchmarks.gpu`` run on, and the references of their results.
 
-With PyTorch and a GPU, arrays are the GPU's own, whole results are compared with what PyTorch
-computes there in f64, and times are the device's with none of the operands in its caches. Without,
-arrays are numpy's, and a share of the rows is compared.
+With PyTorch and a GPU, arrays are the GPU's own, whole results are compared with PyTorch's results
+in f64, and times are the device's with none of the operands in its caches. Without, arrays are
+numpy's, and a share of the rows is compared.
 """
 
 import time
@@ -20,7 +20,7 @@ from braid.runtime.dtypes import numpy_dtype
 SAMPLED = 16
 """Rows of a result that are compared without a GPU."""
 HEADS = 4
-"""Of attention, of which scores in f64 fit into memory."""
+"""Heads of attention whose scores in f64 fit into memory."""
 WARM_UPS = 3
 OWN = "braid"
 
@@ -28,7 +28,7 @@ Run = Callable[[], Any]
 
 
 class Arrays(Protocol):
-    """Makes, compares and times those of one kind."""
+    """Makes, compares and times arrays of one kind."""
 
     def inputs(self, case: Case, model: braid.Model) -> list[Any]:
         """Random ones for a case of few ops."""
@@ -51,18 +51,18 @@ class Arrays(Protocol):
         ...
 
     def peers(self, case: Case, inputs: Sequence[Any], compiled: bool) -> dict[str, Run]:
-        """Others that compute the same: libraries, or what is `compiled` for it."""
+        """Other implementations: libraries, or code `compiled` for it."""
         ...
 
     def seconds(
         self, model: braid.Model, run: Run, peers: Mapping[str, Run], runs: int
     ) -> dict[str, list[float]]:
-        """Of runs of the model, and of peers in turn with them."""
+        """Return the times of runs of the model, and of peers in turn with them."""
         ...
 
 
 def random_inputs(case: Case, model: braid.Model) -> list[Array]:
-    """Random, of the kind that networks have; indices are those of rows."""
+    """Random arrays like those of networks; indices are indices of rows."""
     rng = np.random.default_rng(0)
     found: list[Array] = []
     for number, spec in enumerate(model.inputs):
@@ -127,7 +127,7 @@ class HostArrays:
     def seconds(
         self, model: braid.Model, run: Run, peers: Mapping[str, Run], runs: int
     ) -> dict[str, list[float]]:
-        """By the account of the model's devices where they keep one."""
+        """By the account of the model's devices if they keep one."""
         found: list[float] = []
         for _ in range(runs):
             before, clock = launched_seconds(model), clock_seconds(run)
@@ -187,7 +187,7 @@ class GpuArrays:
         return array.cpu().numpy()
 
     def error(self, case: Case, inputs: Sequence[Any], result: Any) -> float:
-        """Of all of the result, of attention of some heads."""
+        """For the whole result; for attention, for some heads."""
         torch = self._torch
         known = gpu_peers.function_of(torch, case.kind)
         assert known is not None
@@ -214,7 +214,7 @@ class GpuArrays:
     def seconds(
         self, model: braid.Model, run: Run, peers: Mapping[str, Run], runs: int
     ) -> dict[str, list[float]]:
-        """Of the model by its devices' account, of peers by events."""
+        """Return the times of the model by its devices' account, of peers by events."""
         found: dict[str, list[float]] = {OWN: [], **{name: [] for name in peers}}
         for turn in range(-WARM_UPS, runs):
             for name in found:

@@ -1,4 +1,4 @@
-"""Cases of ``benchmarks.gpu`` that are compiled on one machine and run on another."""
+"""Cases of ``benchmarks.gpu`` that are compiled on one machine and run on another one."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from benchmarks.kept_cases import read_arrays
 from braid.support.errors import BraidError
 
 ROWS = 64
-"""Of each result of a model, at most, that are kept to be compared."""
+"""The most elements of each result of a model that are kept for comparison."""
 
 
 def path_of(folder: Path, case: Case) -> Path:

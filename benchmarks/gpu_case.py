@@ -19,11 +19,12 @@ TOP = "top "
 
 @dataclass(frozen=True)
 class Case:
-    """A model of few ops, or an ONNX model; `work` is FLOPs, `moved` bytes, of which one limits.
+    """A model of few ops, or an ONNX model; `work` is FLOPs and `moved` bytes; one of them is the
+    limit.
 
     `expected` computes rows of the result, by default a share of them, else as many as `sampled`.
-    Operand `indices` has numbers of rows of the first operand. Where part of it runs `on_host`,
-    that part's operands lie there. `exact` makes a model that computes the same in f32.
+    Operand `indices` has numbers of rows of the first operand. If a part of it runs `on_host`, the
+    operands of that part are there. `exact` makes a model that computes the same in f32.
     """
 
     kind: str

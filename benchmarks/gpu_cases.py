@@ -19,12 +19,13 @@ CONVOLUTIONS = (
     *((64, 64, 58, 3), (128, 128, 30, 3), (256, 256, 16, 3), (512, 512, 9, 3)),
     *((64, 256, 56, 1), (1024, 256, 14, 1)),
 )
-"""Of ResNet-50: channels, filters, points of a side of the padded image, and of the window."""
+"""Convolutions of ResNet-50: channels, filters, side of the padded image, and side of the
+window."""
 ATTRIBUTES = (
     "strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, "
     "pad_high = array<i64: 0, 0>, groups = 1 : i64"
 )
-"""Of these convolutions."""
+"""The batch of these convolutions."""
 TOKENS = (16, 128, 512, 2048, 4096)
 
 

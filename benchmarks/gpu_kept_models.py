@@ -1,4 +1,4 @@
-"""Compiles whole models for a GPU that is elsewhere, with inputs and what is right.
+"""Compiles whole models for a GPU elsewhere, with inputs and expected results.
 
 ``python -m benchmarks.gpu_kept_models DIRECTORY --kind node --seconds 600``
 
@@ -28,7 +28,7 @@ from benchmarks.models.small import PINS, small_inputs, small_makers
 from braid.support.errors import BraidError
 
 CPU = "x86-64-v3"
-"""The host's: most that stand beside a GPU have more."""
+"""The host's threads: most hosts of a GPU have more."""
 NODE_SHARE, MODEL_SHARE = 2e-4, 1e-4
 """The distance from ONNX's or ONNX Runtime's results that is allowed, of the largest."""
 
@@ -58,7 +58,7 @@ def node_tests() -> Iterator[tuple[str, Keep]]:
 
 
 def ordered_cases() -> Iterator[Case]:
-    """Those of the core that braid passes, one of each combination of ops before the others."""
+    """ONNX's core tests that braid passes, one of each combination of ops before the others."""
     known, lacking = load_cases(("node",)), read_expected()
     found = [case for case in known.values() if case.is_core and case.name not in lacking]
     first = {case.ops: case for case in reversed(found)}

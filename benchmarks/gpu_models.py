@@ -23,11 +23,12 @@ Inputs = tuple[Tensor, ...]
 _TABLE = 4093
 """Numbers of a tensor; a prime, so that no step along a dim comes back to the same one early."""
 _STEPS = (1013, 1, 397, 151)
-"""In the table, from one point of each dim to the next."""
+"""Steps in the table from one element of a dim to the next."""
 _FEWEST = 1 << 14
 """Elements of tensors that are changed; others keep all their numbers."""
 _SPREAD = 0.02
-"""Of what is added to biases and scales, which in a new module are all 0 and all 1."""
+"""Amplitudes of the noise that is added to biases and scales, which in a new module are all 0 and
+all 1."""
 
 
 def make_regular(name: str, element: str = "f32") -> ModelProto:
@@ -54,7 +55,7 @@ def regular_module(name: str) -> nn.Module:
 
 
 def _normalize(module: nn.Module, inputs: Inputs) -> None:
-    """Batch normalization by what comes in of these inputs, by one variance for all channels.
+    """Normalize batches by the statistics of these inputs, with one variance for all channels.
 
     Else folded weights would have as many numbers as there are channels.
     """

@@ -11,7 +11,7 @@ SELECTIONS = (
     *(("f16", 8, 16384, 4096), ("f16", 100, 1024, 4096), ("f32", 50, 64, 128256)),
     *(("f32", 50, 1, 128256), ("f32", 256, 8, 32000)),
 )
-"""Elements by rank, of language models' vocabularies among others: k, rows and columns."""
+"""Shapes by rank, including vocabularies of language models: k, rows and columns."""
 SMALL_SELECTIONS = (("f32", 20, 2, 600),)
 Expected = Callable[[Sequence[Array], Array], Array]
 Shape = tuple[int, ...]
@@ -75,7 +75,7 @@ def transposition(rows: int, columns: int, element: str) -> Case:
 
 
 def concatenation(rows: int, columns: int, element: str) -> Case:
-    """Rows of two matrices, one behind the other."""
+    """Rows of two matrices, which are concatenated."""
     body, shape = "braid.concat %a, %b {dim = 1 : i64}", (rows, columns)
 
     def expected(x: Sequence[Array], i: Array) -> Array:

@@ -1,6 +1,6 @@
 """Runs an artifact once on random inputs: ``python -m benchmarks.gpu_once model.braid``.
 
-It is what checkers of a GPU's memory run; it needs ``braid-runtime`` alone.
+It is meant for checkers of a GPU's memory; it needs only ``braid-runtime``.
 """
 
 import sys

@@ -53,7 +53,7 @@ def dtype_of(torch: Any, name: str) -> Any:
 
 
 def library_runs(torch: Any, kind: str, tensors: Sequence[Any]) -> dict[str, Run]:
-    """PyTorch's own operator on these tensors, by whose kernels it is; none where it has none."""
+    """Return PyTorch's own operator on these tensors, by library; none if there is none."""
     return _runs(torch, kind, tensors, lambda name, function: (name, function))
 
 
@@ -144,7 +144,7 @@ def _product(torch: Any, a: Any, b: Any) -> Any:
 
 
 def _convolution(functional: Any, a: Any, b: Any) -> Any:
-    """Of tensors that are channels last, as cuDNN likes them."""
+    """Convolve channels-last tensors, which cuDNN prefers."""
     result = functional.conv2d(a.permute(0, 3, 1, 2), b.permute(0, 3, 1, 2))
     return result.permute(0, 2, 3, 1)
 

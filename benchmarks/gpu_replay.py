@@ -6,8 +6,8 @@ Cases are what ``pytest test/run/gpu --keep-gpu-cases DIRECTORY`` and ``python -
 benchmarks.gpu_kept_models DIRECTORY`` have compiled. Each runs several times, with other inputs
 behind the first time, in one of several processes: a crash, a hang or an error that stays in the
 driver costs one case. Results have to be the same bits each time, since no kernel adds in an order
-that may change: other bits are a race. What is wrong is printed with the largest error, what is
-allowed, and the first place.
+that may change: other bits are a race. Errors are printed with the largest error, the tolerance,
+and the first position.
 """
 
 import time
@@ -80,14 +80,14 @@ def _bits(results: Sequence[Array]) -> list[bytes]:
 def replay_all(
     processes: Sequence[CaseProcess], names: Sequence[str], seconds: float
 ) -> list[Replayed]:
-    """All of them by processes that `serve`; prints what is wrong as it is found."""
+    """Replays all of them in processes of `serve`; prints errors as they are found."""
     found: list[Replayed] = []
     deadline = time.monotonic() + seconds
     for process, name, answer in run_side_by_side(processes, names, CASE_SECONDS, deadline):
         if isinstance(answer, CaseLost):
             answer = Replayed(name, False, note=str(answer), lost=True)
         elif answer.lost:
-            process.restart()  # What is wrong with a context of the driver stays so.
+            process.restart()  # An error in a context of the driver persists.
         found.append(answer)
         if not answer.right:
             print(f"WRONG {answer.name}: {answer.note}", flush=True)

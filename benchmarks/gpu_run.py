@@ -26,18 +26,18 @@ from braid.runtime.binding import bind_inputs
 from braid.support.errors import BraidError
 
 MODEL_TOLERANCES = {"f32": 1e-4, "f16": 1e-2}
-"""Of whole models, beside the largest number."""
+"""The tolerance of whole models, relative to the largest number."""
 TOLERANCES = {"f32": 1e-5, "f16": 4e-3, "bf16": 3e-2, "i8": 0.0}
 
 
 @dataclass
 class Outcome:
-    """The outcome of a case: its largest error beside what is allowed, and times in seconds.
+    """The outcome of a case: its largest error with the tolerance, and times in seconds.
 
-    `seconds` are medians, of the device by its own account, or by the clock where it keeps none,
-    and so are those of `peers`; `spreads` are the distances of their quartiles beside them.
-    `call_seconds` are a call's by the clock, from Python, with what is in caches. `lost` is set
-    where there are no results.
+    `seconds` are medians, by the device's own account, or by the clock without one, and so are
+    those of `peers`; `spreads` are the distances of their quartiles. `call_seconds` are
+    a call's by the clock, from Python, with what is in caches. `lost` is set where there are no
+    results.
     """
 
     kind: str
@@ -78,7 +78,7 @@ class Settings:
 def serve(channel: Connection, settings: Settings) -> None:
     """Answers names of cases with outcomes, for a `CaseProcess`.
 
-    With each name comes whether the peer is to be what ``torch.compile`` makes.
+    Each name says whether the peer is the result of ``torch.compile``.
     """
     known = {case.name: case for case in cases(settings.small)}
     channel.send(READY)
@@ -88,7 +88,7 @@ def serve(channel: Connection, settings: Settings) -> None:
 
 
 def run_case(case: Case, settings: Settings, compiled_peers: bool = False) -> Outcome:
-    """Compiles or loads it, compares results, and times it; what is wrong is its note."""
+    """Compiles or loads it, compares results, and times it; an error is its note."""
     outcome = Outcome(case.kind, case.name)
     on_gpu = settings.peers and not case.on_host
     arrays: Arrays = GpuArrays(settings.exact) if on_gpu else HostArrays()
@@ -124,7 +124,7 @@ def source_of(case: Case) -> Any:
     """Return the source of the model: ONNX, or a module."""
     if case.make is not None:
         return case.make()
-    # Where artifacts alone are run, there is no compiler.
+    # With artifacts only, there is no compiler.
     from braid.frontends.mlir import parse_mlir
     from braid.universe import make_context
 
@@ -138,7 +138,7 @@ def bound(model: braid.Model, inputs: Sequence[Any], arrays: Arrays) -> Callable
 
 
 def inputs_of(case: Case, model: braid.Model, arrays: Arrays, settings: Settings) -> list[Any]:
-    """On the GPU, if there is PyTorch; those of whole models are kept with artifacts."""
+    """On the GPU, if there is PyTorch; inputs of whole models are kept with artifacts."""
     if case.make is None:
         return arrays.inputs(case, model)
     if settings.artifacts is not None:

@@ -3,8 +3,8 @@
 ``python -m benchmarks.gpu_schedules [--target gpu-h200] [--json FILE]`` compiles kernels by the
 schedules of levels 0 and 1, at most ``--most`` of a case, in as many processes as there are CPUs,
 and then times one after the other by the device's own account, with operands in its last cache
-where they fit. What is predicted of them is compared with ``benchmarks/results/gpu_schedules.json``
-by a test. It takes a GPU, and all that compiles.
+where they fit. A test compares the predictions with ``benchmarks/results/gpu_schedules.json``. It
+takes a GPU, and all that compiles.
 """
 
 import tempfile

@@ -1,9 +1,9 @@
 """Machine code of braid's GPU kernels beside CUTLASS's, without a GPU.
 
 ``python -m benchmarks.gpu_static [--cutlass DIR] [--json out.json]`` assembles kernels by ptxas and
-says what a warp issues in a turn of the main loop, what the kernels take, and how long the loop
-takes at least by the rates of the target. CUTLASS (BSD-3) is compiled by nvcc with the same
-instruction, type and tile: DIR is where ``pip install --target DIR nvidia-cutlass
+prints the instructions that a warp issues in an iteration of the main loop, the kernels' resources,
+and the least time of the loop by the rates of the target. CUTLASS (BSD-3) is compiled by nvcc with
+the same instruction, type and tile: DIR is where ``pip install --target DIR nvidia-cutlass
 nvidia-cuda-cccl`` put it; nvcc is that of ``braid-compiler[gpu-check]``. Nothing of NVIDIA's own
 libraries is disassembled: their licence forbids it.
 """
@@ -58,7 +58,7 @@ class Case:
 
     @property
     def schedule(self) -> dict[str, int]:
-        """As the family names it: depths are bytes; those of `wgmma` are always 128."""
+        """As the family names it: K is in bytes; for `wgmma` it is always 128."""
         if self.hopper:
             groups = self.rows // 64
             shape = {"rows": self.rows, "columns": self.columns, "groups": groups}
@@ -74,7 +74,7 @@ class Case:
 
     @property
     def threads(self) -> int:
-        """Of a block; of `wgmma`, those that copy with them."""
+        """Threads of a block; for `wgmma` including those that copy."""
         if self.hopper:
             return (self.rows // 64 + 1) * 128
         return self.rows * self.columns // self.warps**2 * 32
@@ -92,7 +92,7 @@ SOURCES = Path(__file__).parent / "cutlass"
 
 @dataclass(frozen=True)
 class Row:
-    """One kernel: what its code is, what it takes, and what its main loop takes at least."""
+    """One kernel: facts of its code, its resources, and the least time of its main loop."""
 
     case: str
     maker: str
@@ -166,7 +166,7 @@ def cutlass_row(case: Case, directory: Path) -> Row:
 
 
 def cutlass_facts(case: Case, code: bytes, log: str) -> Row:
-    """Those of a cubin with one kernel, and of what the assembler said of it."""
+    """Resources of a cubin with one kernel, and the assembler's messages about it."""
     words = log.replace(",", " ").split()
     registers = next((int(words[n - 1]) for n, word in enumerate(words) if word == "registers"), 0)
     (instructions,) = parse_instructions(disassemble(code)).values()
@@ -208,7 +208,7 @@ def peak_share(loop: MainLoop, architecture: str, is_bytes: bool) -> float:
 
 
 def rows(directory: Path | None) -> Iterator[Row]:
-    """All of them, one after the other."""
+    """All kernels, one by one."""
     for case in CASES:
         yield braid_row(case)
         if directory is not None:

@@ -5,7 +5,7 @@
 Each model is compiled up to its groups. Of equal ones among those that families of more than one
 product take, or generic loops alone, one is compiled in a module of its own, and its ops in another
 in which fusion makes no groups of tiles, nor of what only generic loops take. Both run in turns, on
-one thread, by the time of that thread. A row says how often the group is in the model, and a
+one thread, timed by the clock of that thread. A row says how often the group is in the model, and a
 summary which are slower than their parts by more than 10 %.
 """
 
@@ -44,7 +44,7 @@ from braid.universe import make_context
 
 _MOST_OF_PARTS = 1.1
 _SECONDS = 1.0
-"""For how long one group runs at most, together with its parts."""
+"""The time limit of one group, together with its parts."""
 
 Kind = Literal["tiled", "generic"]
 
@@ -60,7 +60,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Measured:
-    """Medians in seconds of a group and of its parts, and of the ratios of turns."""
+    """Median seconds of a group and of its parts, and medians of the ratios of turns."""
 
     model: str
     kind: Kind

@@ -4,8 +4,8 @@
         [--json FILE]
 
 Besides the models given, a model of two branches. Runs take turns among braid's variants, and then
-among ONNX Runtime's, whose threads spin for a while after a run. What every variant of braid
-computes must be, to the bit, what one thread does. Ratios are to braid on one thread.
+among ONNX Runtime's, whose threads spin for a while after a run. All variants of braid must compute
+the same bits as one thread. Ratios are to braid on one thread.
 """
 
 import statistics

@@ -1,8 +1,8 @@
 """Compiled models with inputs and expected results, kept in a folder for another machine to run.
 
 A case is an artifact `NAME.braid` and the arrays `NAME.npz`: `input0`, …, `result0`, …, each as
-bytes, and `share`, how far results may be from the expected ones, of the largest number of each; 0
-means that they are equal. Reading them needs numpy and `braid-runtime`.
+bytes, and `share`, the allowed difference from the expected results relative to the largest number
+of each; 0 means equal. Reading them needs numpy and `braid-runtime`.
 """
 
 import zipfile
@@ -40,7 +40,7 @@ def keep_case(
 
 
 def kept_names(folder: Path) -> list[str]:
-    """Those of all cases, in order."""
+    """Return the names of all cases, in order."""
     return sorted(path.stem for path in folder.glob("*.braid"))
 
 
@@ -104,9 +104,9 @@ class KeptCase:
 
 @dataclass(frozen=True)
 class Difference:
-    """The largest error of a result, what is allowed, and how many elements have more.
+    """The largest error of a result, the tolerance, and the number of elements that exceed it.
 
-    The first of these is at `place`. Both are infinite for a number that is none, or a wrong one.
+    The first of these is at index `place`. Both are infinite for NaN or a wrong infinity.
     """
 
     result: int = 0
@@ -125,7 +125,7 @@ class Difference:
 
     @property
     def of_allowed(self) -> float:
-        """The error, of what is allowed."""
+        """The error as a fraction of the tolerance."""
         if self.error <= self.allowed:
             return self.error / self.allowed if self.allowed else 0.0
         return self.error / self.allowed if self.allowed else float("inf")

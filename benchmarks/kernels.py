@@ -246,7 +246,8 @@ LAYOUTS: tuple[tuple[KernelFamily, tuple[tuple[int, ...], ...], Build], ...] = (
 
 
 def time_interleaved(contenders: dict[str, Run], rounds: int) -> dict[str, float]:
-    """Least CPU seconds of one run of each, in turns, so that all meet the same machine."""
+    """Return the least CPU seconds of one run of each, in turns, so that all meet the same
+    machine."""
     repeats = {name: _repeats(run) for name, run in contenders.items()}
     best = dict.fromkeys(contenders, float("inf"))
     for _ in range(rounds):
@@ -481,7 +482,7 @@ def main(
     bytes: Annotated[
         Sequence[tuple[int, ...]] | None,
         _product,
-        "measure int8 products alone: of these shapes, by default the usual ones",
+        "measure int8 matmuls only, of these shapes, by default the usual ones",
     ] = None,
 ) -> object:
     """Parse the arguments, measure, print the table."""

@@ -33,7 +33,7 @@ _COLUMNS = "{:<16} {:>7} {:>7} {:>14} {:>14} {:>14} {:>9} {:>7} {:>8} {:>9}"
 
 @dataclass(frozen=True)
 class Measurement:
-    """One instance solved; memory is the peak of the whole process.
+    """One solved instance; memory is the peak of the whole process.
 
     Seconds are without reading the instance, except for a module, which has ops for nodes.
     """
@@ -63,7 +63,7 @@ def read_instance(name: str, data: Path, seed: int) -> StrategyProblem:
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured."""
+    """The options of a measurement."""
 
     _: KW_ONLY
     data: Path = Path()

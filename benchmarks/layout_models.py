@@ -50,7 +50,8 @@ SELECTIONS = (
 class Row:
     """One selection on one model; seconds, and counts.
 
-    `ratio` is the median over runs of exact's seconds by this one's, measured right beside.
+    `ratio` is the median over runs of the exact selection's seconds divided by these, measured in
+    adjacent runs.
     """
 
     selection: str
@@ -67,7 +68,7 @@ class Row:
 
 @dataclass(frozen=True)
 class ModelRows:
-    """All selections on one model, and how many reorders others have."""
+    """All selections on one model, and the number of reorders of other runtimes."""
 
     model: str
     rows: list[Row]
@@ -77,7 +78,7 @@ class ModelRows:
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured."""
+    """The options of a measurement."""
 
     _: KW_ONLY
     models: Path

@@ -1,8 +1,8 @@
 """Count the reorders in the graphs that other runtimes execute for a model.
 
-``python -m benchmarks.layout_peers FILE`` prints OpenVINO's count; it needs nothing but
-`openvino`, so that another interpreter may run it. Reorders of weights, which happen once when the
-model is loaded, do not count.
+``python -m benchmarks.layout_peers FILE`` prints OpenVINO's count; it needs only `openvino`, so
+that another interpreter may run it. Reorders of weights, which happen once when the model is
+loaded, do not count.
 """
 
 import subprocess
@@ -61,7 +61,8 @@ def openvino_reorders(path: Path) -> int:
 
 
 def openvino_reorders_by(python: str, path: Path) -> int | None:
-    """As `openvino_reorders`, by another interpreter; None where it cannot take the model."""
+    """Return the same as `openvino_reorders`, from another interpreter; None if it rejects the
+    model."""
     command = [python, "-m", "benchmarks.layout_peers", str(path)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     return int(run.stdout) if run.returncode == 0 else None

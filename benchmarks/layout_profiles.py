@@ -2,9 +2,9 @@
 
 ``python -m benchmarks.layout_profiles --models DIR --runs 30 --json out.json`` makes the six models
 of `benchmarks.models.control_flow` if they are not in DIR, profiles each on half of its samples,
-compiles it with layouts that count every op once and with layouts that count it as often as the
-profile says, and runs both in turns on all samples, one thread. ``--measure SECONDS`` first times
-the kernels of each model in all layouts; both selections then decide by these measurements.
+compiles it with layouts that count every op once, and with layouts that count it by the profile,
+and runs both in turns on all samples, one thread. ``--measure SECONDS`` first times the kernels of
+each model in all layouts; both selections then decide by these measurements.
 """
 
 import json
@@ -54,7 +54,7 @@ def profile(path: Path, inputs: list[list[Array]], directory: Path) -> Path:
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured."""
+    """The options of a measurement."""
 
     _: KW_ONLY
     models: Path

@@ -1,4 +1,4 @@
-"""Compiling one model with several ways to select layouts, and what the selection says."""
+"""Compiling one model with several ways to select layouts, and the reports of the selection."""
 
 import time
 from collections.abc import Sequence

@@ -2,12 +2,12 @@
 
 python -m benchmarks.memory [--cases attention,unfold] [--rounds 9] [--json out.json]
 
-Every model of `benchmarks.oversize` runs three times, each in a process whose RLIMIT_DATA
-leaves a fifth of what braid would plan without fusion: by ONNX Runtime and by braid without
-fusion, which should run out of memory, and by braid, whose result is compared with one that numpy
-computes in pieces. `peak` is the planned memory for what is neither input nor weight (arena and
-scratch of all workers, results apart), `growth` that of the process's resident memory with the
-result. Times are of one thread, at sizes that fit in memory: medians of interleaved runs.
+Every model of `benchmarks.oversize` runs three times, each in a process whose RLIMIT_DATA permits a
+fifth of braid's plan without fusion: by ONNX Runtime and by braid without fusion, which should run
+out of memory, and by braid, whose result is compared with numpy's, computed in pieces. `peak`
+is the planned memory for what is neither input nor weight (arena and scratch of all workers,
+results apart), `growth` that of the process's resident memory with the result. Times are of one
+thread, at sizes that fit in memory: medians of interleaved runs.
 """
 
 import json

@@ -1,8 +1,9 @@
-"""Models with open dims at random sizes, from one artifact beside static ones and ONNX Runtime.
+"""Models with open dims at random sizes, from one artifact, compared with static ones and ONNX
+Runtime.
 
 ``python -m benchmarks.open_models MODEL.onnx… --json FILE`` compiles each model without options,
 draws sizes that ONNX Runtime accepts, and compares results and times (of the thread, in turns). At
-the first of these sizes, braid's static artifact takes turns as well. ``--range width=32..640:32``
+the first of these sizes, braid's static artifact is also measured. ``--range width=32..640:32``
 says which sizes to draw for a dim, ``--scalar sr=16000`` the value of an input without dims. The
 exit status is 1 where a model does not compile, does not run, or differs.
 """
@@ -82,7 +83,7 @@ class Row:
 
 @dataclass
 class Report:
-    """A model; `refused` has sizes that ONNX Runtime takes alone, `failure` says what is wrong."""
+    """A model; `refused` has the sizes that only ONNX Runtime accepts, `failure` an error."""
 
     model: str
     model_bytes: int

@@ -36,7 +36,7 @@ MAKERS = {"memory": memory_problem, "latency": latency_problem}
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured."""
+    """The options of a measurement."""
 
     part: Annotated[str, ["enumerated", "narrow", "layered"]]
     _: KW_ONLY

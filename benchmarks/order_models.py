@@ -89,7 +89,7 @@ def _is_close(remark: Remark) -> bool:
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured."""
+    """The options of a measurement."""
 
     objective: Annotated[str, ["memory", "latency"]]
     models: Sequence[Path]

@@ -6,8 +6,8 @@
 
 `over` is how far an answer is above the best one, in percent; `late` by how many seconds the solver
 exceeded its limit. CPU seconds are those of this process. Each takes `--seed` and `--json FILE`.
-With `--tight` the budget is that share of the planted order's peak, and `fixed_order` is what the
-same search finds in as long where first executions keep the given order.
+With `--tight` the budget is that fraction of the planted order's peak, and `fixed_order` is the
+result of the same search in the same time if first executions keep the given order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -54,7 +54,7 @@ COUNTS = {"packing": 50, "remat": 5, "strategy": 1}
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured."""
+    """The options of a measurement."""
 
     part: Annotated[str, list(SIZES)]
     _: KW_ONLY

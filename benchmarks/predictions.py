@@ -2,15 +2,14 @@
 
     python -m benchmarks.predictions MODEL.onnx… [--test NAME…] [--seconds 4] [--rounds 3]
 
-Each model is run as a whole by what `braid targets calibrate --model` does, in as many rounds as
-tests have, and its records are set aside, of each group the fastest. For each tested model the
-records are then those of all others; it is split over the target `host-2` by
-`assign-devices{strategy=throughput}`, with `--replicate` also by letting stages take turns on both
-cores, and run as a stream. Printed are, for each stage and for the stream (the busiest device),
-predicted ÷ measured, and the same without any records. Stages are single threads that keep to their
-cores. Of the rounds, of `--seconds` each, the fastest counts for each stage: whatever else the
-machine does makes it longer. All times are divided by how slow the machine was at that moment: a
-fixed kernel tells.
+Each model runs as a whole as by `braid targets calibrate --model`, in as many rounds as for tests,
+and the fastest record of each group is kept. For each tested model the records are then those of
+all others; it is split over the target `host-2` by `assign-devices{strategy=throughput}`, with
+`--replicate` also by letting stages take turns on both cores, and run as a stream. Printed are, for
+each stage and for the stream (the busiest device), predicted ÷ measured, and the same without any
+records. Stages are single threads that keep to their cores. For each stage the fastest of the
+rounds, of `--seconds` each, counts, since other load only makes it longer. All times are divided by
+how slow the machine was at that moment: a fixed kernel tells.
 """
 
 import json
@@ -76,7 +75,7 @@ class Pace:
 
 
 def probe(path: Path, pace: Pace) -> list[Record]:
-    """Run the model once as a whole; return what that says of its groups, at the first pace."""
+    """Run the model once as a whole; return the records of its groups, at the first pace."""
     forget()
     before = pace.now()
     for report in probe_model(path, target=TARGET, alone=False):
@@ -91,7 +90,7 @@ def probe(path: Path, pace: Pace) -> list[Record]:
 
 
 def fastest(rows: Sequence[Record], others: Sequence[Record]) -> list[Record]:
-    """Of each record the one with fewer seconds; neighbours of a machine only ever add some."""
+    """Keep the record with fewer seconds; other load only adds seconds."""
     known = {row.key: row for row in others}
     pairs = [(row, known.get(row.key, row)) for row in rows]
     return [min(pair, key=lambda row: row.value["seconds"]) for pair in pairs]
@@ -156,7 +155,7 @@ def ratios(rows: dict[str, Any]) -> Iterator[tuple[str, float]]:
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured."""
+    """The options of a measurement."""
 
     models: Sequence[Path]
     _: KW_ONLY
@@ -200,7 +199,7 @@ class Kept:
 
     @staticmethod
     def read(file: Path | None) -> "Kept":
-        """Return what the file holds, if there is one."""
+        """Return the content of the file, if there is one."""
         if file is None or not file.exists():
             return Kept(None, {})
         data = json.loads(file.read_text())

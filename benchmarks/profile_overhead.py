@@ -1,9 +1,9 @@
 """Measure the cost of `braid run --profile`: with and without counters, interleaved.
 
 ``python -m benchmarks.profile_overhead --models DIR --runs 30 --json out.json`` measures the files
-of DIR that ``--only`` names, one thread, on seeded random inputs; ``--control-flow`` adds those of
-`benchmarks.models.control_flow`, which are made if they are not there. The figure is the median
-over runs of (seconds with counters) / (seconds without, right beside).
+of DIR that ``--only`` names, one thread, on seeded random inputs; ``--control-flow`` adds the
+models of `benchmarks.models.control_flow`, which are made if they are missing. The figure is the
+median over runs of (seconds with counters) / (seconds without, right beside).
 """
 
 import statistics

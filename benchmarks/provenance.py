@@ -20,7 +20,7 @@ def provenance(packages: Iterable[str] = ()) -> dict[str, object]:
 
 
 def commit() -> str:
-    """Of the sources around this file, with a mark where they were changed."""
+    """Return the commit of the sources around this file, with a mark if they were changed."""
     folder = Path(__file__).parent
     command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=8"]
     found = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -45,7 +45,7 @@ def load(path: Path) -> Problem:
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured."""
+    """The options of a measurement."""
 
     _: KW_ONLY
     data: Path

@@ -1,10 +1,10 @@
 """Programs that are written for ONNX Runtime, with its module and with `braid.onnxruntime`.
 
-``python -m benchmarks.sessions --path FOLDER… --json FILE [PROGRAM…]`` runs programs of packages
-that lie in the folders, each in processes of its own, in turns with both modules in the place of
-``onnxruntime``; nothing of the packages is changed. Results are compared, texts and labels exactly
-and numbers within a tolerance. Times of a call are the least median of two processes. The exit
-status is 1 where a program fails, or results differ.
+``python -m benchmarks.sessions --path FOLDER… --json FILE [PROGRAM…]`` runs programs of packages in
+the folders, each in separate processes, in turns with both modules as ``onnxruntime``; the packages
+are not changed. Results are compared, texts and labels exactly and numbers within a tolerance.
+Times of a call are the least median of two processes. The exit status is 1 where a program fails,
+or results differ.
 """
 
 import argparse

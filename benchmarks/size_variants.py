@@ -3,8 +3,8 @@
 Each model has one open dim, whose sizes are drawn by Zipf's law. The model is compiled once for all
 sizes, some requests are run with a profile, and it is compiled again with this profile. Both then
 run other requests of the same law on one thread, in turns. The exit status is 1 where outputs
-differ, where a model that should gain is not 1.15 times as fast by CPU time, or where another one
-gets code of its own.
+differ, where a model that should gain is not 1.15 times as fast by CPU time, or if another one gets
+specialized code.
 """
 
 import argparse
@@ -141,7 +141,7 @@ def sizes(seed: int) -> NDArray[np.int64]:
 
 
 def measure(case: Case) -> Row:
-    """Return the times of a case, and what compilations took."""
+    """Return the times of a case, and the cost of compilations."""
     every = np.random.default_rng(1).integers(0, 100, (_LARGEST, case.width)).astype(case.dtype)
     counted = braid.compile(case.model, profile=True, threads=1, cache=False)
     for rows in sizes(0):

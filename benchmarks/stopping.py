@@ -1,10 +1,10 @@
 """Replays the rule by which a search stops, on spaces of CPU kernels that were measured whole.
 
-`python -m benchmarks.stopping record FILE` measures all schedules of levels 0 to 2 of small
-kernels here, in turns with oneDNN's kernel, and adds what is not in FILE yet, until `--seconds` are
-over; `python -m benchmarks.stopping replay FILE` says what the rule saves, and what it loses, with
-`--library-speed 1 2` also where the library counts as twice as fast as it was, with
-`--least-gain 0` by thresholds alone.
+`python -m benchmarks.stopping record FILE` measures all schedules of levels 0 to 2 of small kernels
+here, in turns with oneDNN's kernel, and adds what is not in FILE yet, until `--seconds` are over;
+`python -m benchmarks.stopping replay FILE` prints the savings and the losses by the rule, with
+`--library-speed 1 2` also for a library that is twice as fast, with `--least-gain 0` by thresholds
+alone.
 """
 
 import json

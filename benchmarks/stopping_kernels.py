@@ -1,7 +1,7 @@
 """The kernels whose spaces `benchmarks.stopping` measures whole: small enough for all schedules.
 
-Usual ones, and sizes that suit no vector: libraries are ahead where tiles do not fit, and where
-memory bounds, which a rule has to meet that stops there.
+Usual sizes, and sizes that are no multiple of a vector: libraries are ahead if tiles do not fit, or
+if memory is the limit, so a stopping rule must be tested there.
 """
 
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ class GivenKernel:
 
 
 def given_kernels() -> Iterator[GivenKernel]:
-    """All of them, under names of their own."""
+    """All kernels, under unique names."""
     for rows, depth, columns in PRODUCTS:
         yield _product(rows, depth, columns)
     for rows, columns in SOFTMAXES:

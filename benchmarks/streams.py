@@ -1,17 +1,17 @@
-"""Streams over two cores: throughput beside one core, and beside two instances of the model.
+"""Streams over two cores: throughput compared with one core, and with two instances of the model.
 
     python -m benchmarks.streams MODEL.onnx… [--decide] [--seconds 3] [--rounds 7] [--json FILE]
 
-With `--decide`, the strategy `throughput` says what runs where, for the target `host-2`. Without,
+With `--decide`, the strategy `throughput` assigns ops to devices, for the target `host-2`. Without,
 each model is split where the predicted seconds of its kernels, in topological order, reach a part
 of their sum (`--part`, one half), compiled for the target `host-2` and run as a stream. In turns,
-for `--seconds` each: the whole model on one thread; two instances of it, each in a thread of
-its own on a core of its own; the stream; and, for latency, the split model request by request. What
-the stream gives must be, to the bit, what calls of the split model do. With `--balance N` the split
-is moved N times by what the stages of a stream took. Two instances ÷ one tells how much of two
-cores the machine gave at all; the load average is kept with the figures. Ratios are medians over
-the rounds in which both one and two instances came within a tenth of their best: in the others,
-somebody else had the cores.
+for `--seconds` each: the whole model on one thread; two instances of it, each in its own thread on
+its own core; the stream; and, for latency, the split model request by request. The stream must give
+the same bits as calls of the split model. With `--balance N` the split is moved N times by the
+measured times of a stream's stages. Two instances ÷ one tells how much of two cores the machine
+gave at all; the load average is kept with the figures. Ratios are medians over the rounds in which
+both one and two instances came within a tenth of their best: in the others, somebody else had the
+cores.
 """
 
 import os
@@ -183,7 +183,7 @@ def check(model: braid.Model, inputs: Arrays, whole: braid.Model) -> float:
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured."""
+    """The options of a measurement."""
 
     models: Sequence[Path]
     _: KW_ONLY

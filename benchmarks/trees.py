@@ -89,7 +89,7 @@ def forest(kind: str, trees: int, depth: int) -> ModelProto:
 
 
 def seconds_of(call: Callable[[Any], object], inputs: Sequence[Any]) -> float:
-    """Return the median time of calls with one input after the other."""
+    """Return the median time of calls with successive inputs."""
     times: list[float] = []
     end = time.perf_counter() + _SECONDS
     while len(times) < 2 or time.perf_counter() < end:

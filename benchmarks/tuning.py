@@ -1,14 +1,14 @@
 """Measure what tuning gains a model on this machine, and how far its defaults are from the best.
 
 ``python -m benchmarks.tuning MODEL.onnx… [--seconds 500] [--whole 3] [--json FILE]`` begins each
-model with an empty cache, or goes on with what earlier runs left in ``--caches DIR``. It is
+model with an empty cache, or continues with the caches of earlier runs in ``--caches DIR``. It is
 compiled with default schedules, tuned as by ``braid tune --time SECONDS`` beside the vendor's
 library, and compiled twice again with ``kernels=best``, the second time with ``untuned=tune``,
 which searches whatever has no record. Both run in turns. Then all schedules of the `--whole`
-kernels that take most of a run are measured in turns; those of the least times and the default one
-again, in more turns, since the least of many times is a lucky one. How far the default is from
-another is the median of the quotients of all turns, with their quartiles: what slows the machine
-down for longer than a turn is in both times.
+slowest kernels are measured in turns. The fastest ones and the default are measured again, in more
+turns, since the least of many times is a lucky one. The distance of the default from another one is
+the median of the quotients of all turns, with their quartiles: load that lasts longer than a turn
+is in both times.
 """
 
 import json

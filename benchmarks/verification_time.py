@@ -1,12 +1,12 @@
-"""Verification's share of compile time: of models of the tests, of small ones, and of files.
+"""Verification's share of compile time: for models of the tests, small ones, and files.
 
-It is the time of all checks of a model: by ONNX's schemas and shape inference for each node, of its
-names, and of the module that is made of it.
+It is the time of all checks of a model: ONNX's schemas and shape inference for each node, names,
+and the verification of the module.
 
 ``python -m benchmarks.verification_time --count 300 --json o.json`` compiles a fixed sample of the
 cases of ONNX's backend tests, and with them the reduced models of `models.small` and the weightless
-ones of `models.light` that are named: each with no cache, and with its kernels in one. Seconds are
-those that the process waits.
+ones of `models.light` that are named: each without a cache, and with its kernels cached. Seconds
+are those that the process waits.
 """
 
 import os
@@ -37,12 +37,12 @@ from braid.frontends.onnx import model as onnx_model
 from braid.support.errors import BraidError
 
 LIMIT = "BRAID_CACHE_LIMIT"
-"""Of the bytes of models that are kept, not of those of kernels."""
+"""The variable that limits the bytes of cached models, not of kernels."""
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """Seconds of one compilation, and those of them in which the model is checked."""
+    """Seconds of one compilation, and the seconds of it in which the model is checked."""
 
     model: str
     cache: str
@@ -52,7 +52,7 @@ class Measurement:
 
     @property
     def share(self) -> float:
-        """Of all seconds, those of verification."""
+        """Verification's seconds divided by all seconds."""
         return self.verifying / self.seconds
 
 
@@ -65,7 +65,7 @@ CHECKS: tuple[tuple[ModuleType, str], ...] = (
     (onnx_graph, "check_made"),
     (onnx_graph, "check_inference"),
 )
-"""The functions that check a model, where they are called; none of them calls another."""
+"""The functions that check a model, where they are called; none of them calls another one."""
 
 
 @contextmanager

@@ -59,7 +59,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Program:
-    """A test as the text of a module, and what its results are compared by."""
+    """A test as the text of a module, and its method of comparison."""
 
     name: str
     text: str
@@ -128,7 +128,7 @@ def _closing(text: str, start: int) -> int:
 
 
 def _called(function: str, functions: dict[str, str]) -> list[str]:
-    """Return the functions that one calls, and those that these call."""
+    """Return the functions that one calls, and their callees."""
     found: list[str] = []
     pending = [function]
     while pending:

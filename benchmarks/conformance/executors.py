@@ -1,7 +1,7 @@
 """Ways to run a case: braid's interpreter, braid's compiler, and peers.
 
 An executor gets a model and the inputs of one data set in order, and gives the outputs in order.
-Executors raise `UnsupportedError` for what they declare not to do.
+Executors raise `UnsupportedError` for cases that they declare as unsupported.
 """
 
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def by_interpreter(model: ModelProto, inputs: Arrays) -> Arrays:
 
 
 def interpreted(imported: ImportedModel, inputs: Arrays) -> Arrays:
-    """Interpret a module; text becomes the numbers that stand for it, and these text."""
+    """Interpret a module; text is converted to its numbers, and results back to text."""
     boundary = boundary_of(imported.module)
     call = BoundaryCall(boundary)
     takes, gives = signature_of(imported.module)
@@ -62,9 +62,9 @@ def by_open_interpreter(model: ModelProto, inputs: Arrays) -> Arrays:
 
 
 def by_open_compiler(model: ModelProto, inputs: Arrays) -> Arrays:
-    """Run as `by_compiler`, with code of all sizes, of which the given ones are likely.
+    """Run as `by_compiler`, with code for all sizes, where the given ones are likely.
 
-    Dims of one element are not open: what is repeated is decided when a model is compiled.
+    Dims of one element are not open: broadcasts are decided at compile time.
     """
     opened, sizes = with_open_dims(model, inputs, least=2)
     imported, rest = imported_with(opened, inputs, keep_open=True)
@@ -124,8 +124,8 @@ def imported_with(
 ) -> tuple[ImportedModel, Arrays]:
     """Return the model for these inputs, and those of them that are still inputs.
 
-    The cases give axes, shapes and the like as inputs. Where shapes depend on them, all inputs
-    but the first are fixed at import, or all. With `keep_open`, no shape is.
+    The cases give axes, shapes and the like as inputs. If shapes depend on them, all inputs except
+    the first, or all, are fixed at import. With `keep_open`, no shape is.
     """
     names = input_names(model)
     given = dict(zip(names, inputs, strict=True))

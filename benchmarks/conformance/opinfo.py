@@ -78,7 +78,7 @@ def ops() -> dict[str, Any]:
 
 
 def sample_of(entry: Any) -> Sample | None:
-    """Return the first sample of an op, None where it has none."""
+    """Return the first sample of an op, None if there is none."""
     import torch
     from torch.utils._pytree import tree_flatten, tree_unflatten
 
@@ -149,7 +149,7 @@ def kind_of(value: Any) -> tuple[str, tuple[int, ...]]:
 
 
 def by_compile(sample: Sample) -> tuple[Ending, str]:
-    """Through `torch.compile`; what runs in eager is right only where braid says so."""
+    """Through `torch.compile`; results of eager mode are right only if braid says so."""
     import torch
 
     said: list[logging.LogRecord] = []
@@ -162,7 +162,7 @@ def by_compile(sample: Sample) -> tuple[Ending, str]:
     torch.compiler.reset()
     expected = results_of(sample, sample.function)
     log.addHandler(listening)
-    log.setLevel(logging.DEBUG)  # which has the reason of what INFO says
+    log.setLevel(logging.DEBUG)  # the diagnostic whose INFO has the reason
     log.propagate = False
     try:
         found = results_of(sample, torch.compile(sample.function, backend="braid"))
@@ -221,7 +221,7 @@ def _real(tensor: Any) -> Any:
 
 
 def ending_of(error: BaseException) -> tuple[Ending, str]:
-    """Return what an error of braid's says."""
+    """Return the text of an error of braid."""
     from braid.support.errors import BraidError
     from braid.torch_comparison import DifferenceError
     from braid.torch_exporter import ExportError
@@ -254,7 +254,7 @@ def _serve(channel: Connection) -> None:
 
 
 def main() -> int:
-    """Run the ops, print what became of them, and write it as JSON."""
+    """Run the ops, print their outcomes, and write them as JSON."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.conformance.opinfo")
     parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="names, such as 'linalg.*'")
     parser.add_argument("--ways", default=",".join(WAYS), help="compile, from_torch, or both")

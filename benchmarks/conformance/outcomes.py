@@ -1,4 +1,4 @@
-"""The outcome of a conformance case, and what is wrong with its outputs."""
+"""The outcome of a conformance case, and the errors in its outputs."""
 
 from dataclasses import dataclass
 from enum import StrEnum

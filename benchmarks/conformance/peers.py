@@ -1,4 +1,4 @@
-"""Other runtimes that run the same cases, those of them that are installed.
+"""Other runtimes that run the same cases, if they are installed.
 
 A peer gets a model and the inputs of one data set in order, and gives the outputs in order. IREE
 and torch-mlir share their importer of ONNX; torch-mlir's way from there to machine code is that of

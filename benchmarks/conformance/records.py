@@ -1,7 +1,7 @@
 """Outcomes kept as JSON Lines: a run that was cut off goes on where it was.
 
 A line holds `commit`, `executor`, `case`, `status` and `reason`. Only lines of the present commit
-count; those of a tree with changes never do, since the changes may be others by now.
+count; those of a modified tree never do, since the modifications may differ by now.
 """
 
 import json

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 def sample(names: Sequence[str], count: int | None) -> list[str]:
     """Return `count` of the names, in an order that looks random.
 
-    A larger sample begins with a smaller. All of them, as they come, if there is no count.
+    A larger sample begins with a smaller. All of them in order, if there is no count.
     """
     if count is None:
         return list(names)

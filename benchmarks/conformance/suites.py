@@ -37,7 +37,8 @@ SUITES = {
 _TOLERANCES = {"float64": 1.01e-4, "float32": 1.01e-4, "float16": 4e-3, "bfloat16": 3e-2}
 """Tolerances of checks that allow for rounding, relative to the largest number expected above 1.
 
-Those of f32 and f64 are StableHLO's and IREE's own, 0.0001; constants have as few digits.
+The tolerances of f32 and f64 are those of StableHLO and IREE, 0.0001, since constants have as few
+digits.
 """
 
 
@@ -66,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _read(file: Path | None) -> dict[str, Any]:
-    """Return the counts that a file has, which those of other executors are added to."""
+    """Return the counts in a file, to which those of other executors are added."""
     return json.loads(file.read_text()) if file is not None and file.exists() else {}
 
 

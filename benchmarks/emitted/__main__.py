@@ -3,15 +3,15 @@
 ``python -m benchmarks.emitted`` checks small models for every target, and the models of one
 operator and of decoding; with ``--models DIR`` every ``.onnx`` file in DIR too, as
 ``python -m benchmarks.models.make DIR`` writes them. ``--small`` checks what the tests check.
-Words select cases that have one of them in their names: ``bert_base gpu-h100 "host x86-64-v4"``.
+Words select cases whose names contain one of them: ``bert_base gpu-h100 "host x86-64-v4"``.
 The exit status is 1 if anything differs. ``--keep DIR`` writes what is emitted to files, so that
 ``diff -r`` shows what has changed. ``--record`` writes the record anew for the cases that are run.
 
-A digest is of what comes before a code generator, so that it does not depend on LLVM: the kernels
-of CPUs and GPUs in upstream dialects (these with their launches), the host program with the offsets
-of buffers and the order of kernels, the descriptor of the model, what `@prepare` computes of
-weights, streams of chips, HLS C++ and SystemVerilog. Of some small models there are digests of
-objects, PTX and streams in bytes too, which hold for one version of llvmlite.
+A digest covers the input of a code generator, so that it does not depend on LLVM: the kernels of
+CPUs and GPUs in upstream dialects (these with their launches), the host program with the offsets of
+buffers and the order of kernels, the descriptor of the model, the computation of `@prepare` on
+weights, streams of chips, HLS C++ and SystemVerilog. For some small models there are also digests
+of objects, PTX and streams in bytes, which hold for one version of llvmlite.
 
 Nothing of this machine has a part in it: CPUs are named, two cores are assumed, there are no
 records, and orders are not searched for a time.

@@ -25,7 +25,7 @@ from braid.targets.machines.load import target_names
 CPUS = ("x86-64-v3", "x86-64-v4")
 GPU, CHIP, FPGA = "gpu-h100", "npu-davinci", "fpga-sim"
 FLOATS = "hls-floats"
-"""In place of a target: designs of functions in f32, which no target has."""
+"""In place of a target: designs of functions in f32, for which no target exists."""
 DSPS = 220
 
 ON_A_GPU = frozenset(
@@ -43,7 +43,7 @@ COMPILED = {
     ("small_loop_if", CPUS[1]),
     ("small_transformer_block", CPUS[0]),
 }
-"""Small models and CPUs of which objects count, beside their texts."""
+"""Small models and CPUs for which objects count, in addition to texts."""
 
 Maker = Callable[[], ModelProto]
 
@@ -119,7 +119,7 @@ def small_cases() -> Iterator[Case]:
 
 
 def cases(models: Iterable[str]) -> Iterator[Case]:
-    """Every case of the small models, and of those of these names."""
+    """Every case of the small models, and of the models with these names."""
     done = {str(case) for case in small_cases()}
     yield from small_cases()
     yield from (case for case in _small_ones_everywhere() if str(case) not in done)
@@ -133,7 +133,7 @@ def cases(models: Iterable[str]) -> Iterator[Case]:
 
 
 def _small_ones_everywhere() -> Iterator[Case]:
-    """On both CPUs where kernels of the host are among what is emitted."""
+    """On both CPUs if kernels of the host are emitted."""
     for name in SMALL:
         for target in sorted(target_names()):
             cpus = CPUS if target.startswith(("host", "npu")) else CPUS[:1]

@@ -38,18 +38,18 @@ DIGITS = 8
 """Of a digest, in hexadecimal: enough to see that something has changed."""
 
 STAGES = {"cpu": ("linalg",), "fpga": ("hls", "hls-cpp", "verilog"), "npu": ("stream-text",)}
-"""Those of backends at which functions or kernels are text that no code generator has made."""
+"""The stages of backends at which functions or kernels are text before code generation."""
 
 _SYMBOL = re.compile(r'sym_name = "([^"]*)"')
 
 File = tuple[str, str | bytes]
-"""A kernel, program or other file: its name, and what is in it."""
+"""A kernel, program or other file: its name and its content."""
 
 
 def emitted(source: ModelSource, target: str, cpu: str, *, compiled: bool) -> list[File]:
     """Return each kernel, program and file that a model becomes.
 
-    Where `compiled`, objects, PTX and streams in bytes are among them. A model that the target
+    With `compiled`, objects, PTX and streams in bytes are included. A model that the target
     refuses becomes the message.
     """
     try:
@@ -128,7 +128,7 @@ def _files_of(part: DevicePart) -> Iterator[File]:
 
 
 def _named(texts: Sequence[str | bytes]) -> Iterator[File]:
-    """Kernels of the host by their symbols, which are not in what is compiled."""
+    """Kernels of the host by their symbols, which are not part of the compiled code."""
     for text in texts:
         assert isinstance(text, str)
         found = _SYMBOL.search(text)

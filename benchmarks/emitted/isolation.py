@@ -1,6 +1,6 @@
 """Processes in which nothing that this machine is, or was measured to be, bears on what is emitted.
 
-Nothing of braid is imported here, since some of it reads the environment when it is.
+braid is not imported here, since parts of it read the environment at import.
 """
 
 import os
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 CORES = {0, 1}
-"""Those that the compiler sees: memory of kernels is planned for one worker on each."""
+"""The CPUs that the compiler sees: memory of kernels is planned for one worker on each."""
 
 
 @contextmanager

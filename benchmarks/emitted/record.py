@@ -9,7 +9,7 @@ from pathlib import Path
 RECORD = Path(__file__).with_name("record.json")
 
 PACKAGES = ("llvmlite", "numpy", "onnx", "ortools", "pycde", "torch-mlir", "xdsl")
-"""The packages that have a part in what is emitted, beside braid."""
+"""The packages that influence emitted code, besides braid."""
 
 _SHOWN = 6
 """Names of files that a line shows."""
@@ -56,7 +56,7 @@ def present_versions() -> dict[str, str]:
 
 
 def read_record(path: Path = RECORD) -> Record:
-    """Return the record at `path`, an empty one where there is none."""
+    """Return the record at `path`, or an empty one."""
     if not path.exists():
         return Record(present_versions())
     data = json.loads(path.read_text(encoding="utf-8"))
@@ -65,11 +65,11 @@ def read_record(path: Path = RECORD) -> Record:
 
 
 def differences(name: str, recorded: Emitted | None, now: Emitted) -> Iterator[str]:
-    """Yield what to say of a case whose digests are not those of the record."""
+    """Yield the messages about a case whose digests differ from the record."""
     if recorded is None:
         yield f"{name}: is not in the record"
     elif recorded.source != now.source:
-        yield f"{name}: the model is another one than that of the record"
+        yield f"{name}: the model differs from that of the record"
     elif recorded.files != now.files:
         old, new = recorded.files, now.files
         changed = [file for file in new if file in old and old[file] != new[file]]

@@ -14,13 +14,13 @@ from benchmarks.emitted.isolation import hide_processor
 from benchmarks.emitted.record import Emitted
 
 Outcome = tuple[Case, Emitted | str]
-"""A case, and what it emits, or the traceback of a crash."""
+"""A case with its emitted files, or the traceback of a crash."""
 
 
 def run_cases(
     cases: Sequence[Case], models: Path | None, keep: Path | None, jobs: int
 ) -> Iterator[Outcome]:
-    """Run cases in `jobs` processes, as they end; in this one where there is one."""
+    """Run cases in `jobs` processes, in the order in which they end; in this one if `jobs` is 1."""
     run = partial(run_case, models=models, keep=keep)
     if jobs == 1:
         hide_processor()

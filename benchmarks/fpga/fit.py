@@ -38,7 +38,7 @@ def _cost(cases: Sequence[Case], operators: Operators) -> float:
 
 
 def _changed(now: Operators, name: str, step: int) -> Operators | None:
-    """One number, by so much; None where that is not a latency."""
+    """One number, changed by so much; None if that is no latency."""
     kind, _, at = name.partition(".")
     if kind == "carried":
         cycles = list(now.carried)

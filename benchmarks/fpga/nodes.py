@@ -11,7 +11,7 @@ _BITS = {"float": 32, "double": 64, "int": 32, "bool": 1, "half": 16, "char": 8,
 
 
 class UnsupportedCode(Exception):
-    """C++ outside of the subset; says where and what."""
+    """C++ outside of the subset; has the place and the construct."""
 
 
 def fail(node: Node, what: str) -> UnsupportedCode:

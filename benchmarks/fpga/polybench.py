@@ -38,7 +38,7 @@ Shape = tuple[int, int]
 
 @dataclass(frozen=True)
 class Kernel:
-    """Arguments with their shapes, lines of the function, results, and what numpy makes."""
+    """Arguments with their shapes, lines of the function, results, and numpy's results."""
 
     arguments: dict[str, Shape]
     lines: Sequence[str]

@@ -27,12 +27,12 @@ _REFUSED = -1e9
 class AttentionPattern:
     """One attention of `heads` heads, `width` wide, `values` where these are wider or narrower.
 
-    `form` says where q, k and v come from: parts of one product (`split` within heads, `gather`
+    `form` is the origin of q, k and v: parts of one product (`split` within heads, `gather`
     along a dim of 3, `slice` of columns, `squeezed` slices of a dim of 3), three products
-    (`apart`), or `inputs`. `groups` queries share a head of keys and values. Keys are `keys`, as
-    many as queries where they are made of the same product. The `bias` is added to scores
+    (`apart`), or `inputs`. `groups` queries share a head of keys and values. There are `keys` keys,
+    as many as queries if both come from the same product. The `bias` is added to scores
     (`relative`: of each head, `shared`: of all, `mask`: of keys, an input, `causal`) or chosen
-    (`where`). `scale` says what is scaled.
+    (`where`). `scale` says which tensors are scaled.
     """
 
     batch: int
@@ -82,7 +82,7 @@ def random_pattern(seed: int) -> AttentionPattern:
 
 @dataclass
 class _Graph:
-    """Nodes, weights and inputs as they are made."""
+    """Nodes, weights and inputs in the order in which they are made."""
 
     random: np.random.Generator
     nodes: list[Any] = field(default_factory=list[Any])

@@ -1,8 +1,8 @@
 """Random ONNX models whose sizes data decide, with inputs for them.
 
-A model begins with inputs of open dims, has operators whose results are as large as the values of
-their operands say (masks, `Unique`, computed ends, repeats, boxes that overlap), and others that
-compute with these results, among them further decisions.
+A model begins with inputs of open dims, has operators whose operands' values decide the size of
+results (masks, `Unique`, computed ends, repeats, boxes that overlap), and others that compute with
+these results, among them further decisions.
 """
 
 import random
@@ -31,7 +31,7 @@ SHARES = (0.0, 0.5, 0.5, 1.0)
 
 @dataclass(frozen=True)
 class Value:
-    """A tensor of the graph: small whole numbers, or what is computed from them."""
+    """A tensor of the graph: small integers, or values computed from them."""
 
     name: str
     type: int
@@ -87,7 +87,7 @@ class _Graph:
         return f"{prefix}{next(self._numbers)}"
 
     def input(self, type_: int, *shape: Size, whole: bool = False) -> Value:
-        """Return a new input; `whole` for one of a few small numbers, which nothing else takes."""
+        """Return a new input; `whole` means one of a few small numbers, which nothing else uses."""
         value = Value(self.fresh("x"), type_, shape)
         self.inputs[value.name] = value
         if whole:
@@ -314,7 +314,7 @@ def _branch(node: NodeProto, x: Value) -> GraphProto:
 
 
 def _collected(graph: _Graph, x: Value) -> None:
-    """Partial sums until they reach a limit, with each of them."""
+    """Partial sums until they reach a limit, together with each of them."""
     step = graph.op("Add", [_bounded(graph, x, 4), graph.constant(1)], INT)
     limit, names = graph.input(INT, whole=True), [graph.fresh("v") for _ in range(5)]
     turn, going, before, total, less = names
@@ -414,7 +414,7 @@ def data_decided_model(seed: int) -> DataDecidedModel:
     steps = [DECISIONS] * choice.choice([1, 2, 3]) + [OTHERS] * choice.choice([0, 2, 4])
     choice.shuffle(steps)
     for step in steps:
-        # What comes last is likely to depend on decisions.
+        # The last values are likely to depend on decisions.
         recent = [value for value in graph.values[-4:] if _is_number(value) and value.rank < 4]
         x = choice.choice(recent) if recent else graph.pick(_is_number)
         if x is not None:

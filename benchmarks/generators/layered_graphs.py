@@ -23,7 +23,7 @@ def layered_graph(size: int, width: int, seed: int) -> Graph:
             for _ in range(random.randint(0, 2)):
                 edges.append((random.choice(random.choice(layers[-3:])), target))
         if layers:
-            # What nobody uses would be an output: many of those hide what the order can save.
+            # Unused values would be outputs, and many of those hide the savings of an order.
             used = {source for source, _ in edges}
             edges += [(source, random.choice(layer)) for source in layers[-1] if source not in used]
         layers.append(layer)

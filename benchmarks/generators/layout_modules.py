@@ -32,7 +32,7 @@ class _Writer:
         return name
 
     def residual(self, value: str) -> str:
-        """Six ops in a row and one that adds what they began with."""
+        """Six ops in a row, and an addition of their input."""
         inner = value
         for _ in range(6):
             inner = self.op(inner)

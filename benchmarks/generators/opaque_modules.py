@@ -1,4 +1,4 @@
-"""Random functions of opaque ops, for what orders or places ops without running them."""
+"""Random functions of opaque ops, for passes that order or place ops without running them."""
 
 from random import Random
 

@@ -5,8 +5,8 @@ assignment takes: it is optimal. Then costs move between edges and their ends, w
 assignment's total, but hides which costs are 0.
 
 With memory, some times have a price. A strategy's cost is less its usage at the prices of the times
-when the node is live, and at each of these times the hidden assignment uses exactly the limit. What
-costs less uses more, which the limit forbids: by Lagrangian duality the hidden assignment is
+when the node is live, and at each of these times the hidden assignment uses exactly the limit.
+Cheaper strategies use more, which the limit forbids: by Lagrangian duality the hidden assignment is
 still optimal, and every priced limit binds.
 """
 
@@ -25,7 +25,7 @@ _SPREAD = 40
 
 @dataclass(frozen=True)
 class PlantedStrategies:
-    """A problem, an optimal assignment, and what it costs."""
+    """A problem, an optimal assignment, and its cost."""
 
     problem: StrategyProblem
     assignment: tuple[int, ...]
@@ -118,7 +118,8 @@ def _fill(
     hidden: np.ndarray,
     limit: int,
 ) -> list[int]:
-    """Add nodes of one strategy that use up what the hidden assignment leaves of every time."""
+    """Add nodes with one strategy that use up the rest that the hidden assignment leaves at every
+    time."""
     horizon = max(end for _, end in live)
     used = _used(usages, live, hidden, horizon)
     for time, amount in enumerate(used.tolist()):

@@ -4,7 +4,7 @@ A tensor is sharded by mapping each of two mesh axes to one of its dims or to no
 has (r + 1)^2 strategies. A layer has weights that live throughout, activations that live from the
 forward to the backward pass, matrix products (sharding the contraction costs an all-reduce),
 aliases and parameters of ops that must follow their origin (costs 0 or infinite), and one tensor
-that every layer reads. Moving a tensor to another sharding costs what it transfers.
+that every layer reads. Moving a tensor to another sharding costs the bytes that it transfers.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _shards(sharding: _Sharding) -> int:
 
 
 def _transfer(size: int, have: _Sharding, want: _Sharding) -> float:
-    """Return the cost of going from one sharding to another."""
+    """Return the cost of a change from one sharding to another."""
     cost = 0.0
     for before, after, devices in zip(have, want, _MESH, strict=True):
         if before and before != after:

@@ -1,4 +1,5 @@
-"""Whole models: braid beside other runtimes, one thread each or `--threads`, in one process.
+"""Whole models: braid compared with other runtimes, on one thread each or `--threads`, in one
+process.
 
 ``python -m benchmarks.models --models DIR --peers ort,iree --runs 30 --json out.json`` measures
 every ``.onnx`` file in DIR (or those that ``--only`` names) on seeded random inputs. ONNX Runtime

@@ -66,9 +66,9 @@ def interleave(
 ) -> list[list[float]]:
     """Return the seconds of each run of each candidate.
 
-    Runs take turns, so that a busy machine or a changing clock meets all of them alike. A turn
-    begins with `untimed` runs, which meet what the runtime before has left behind. The `clock` may
-    be that of the thread, where a machine is shared and only one thread runs.
+    Runs take turns, so that load or a changing clock rate affects all of them equally. A turn
+    begins with `untimed` runs, which absorb effects of the previous runtime. The `clock` may be
+    that of the thread, if the machine is shared and only one thread runs.
     """
     for candidate in candidates:
         for _ in range(warmup):

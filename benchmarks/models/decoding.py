@@ -1,4 +1,4 @@
-"""Models of what decoders do for one token: products of one row, attention over a cache of keys.
+"""Models of a decoder's step for one token: products with one row, attention over a cache of keys.
 
 A cache of keys lies as they come, `[heads, keys, width]`: scores are products with its transpose.
 """
@@ -68,7 +68,7 @@ def make_attention(
 ) -> ModelProto:
     """Attention of few queries over keys and values that are inputs, in plain operators.
 
-    With fewer heads of keys, several heads of queries read the same ones.
+    With fewer heads of keys, several heads of queries share them.
     """
     shared = heads // own
     known = [_number("scale", width**-0.5, kind)]
@@ -89,7 +89,7 @@ def make_append(heads: int, own: int, past: int, width: int, as_op: bool = False
     """Make a model that appends a key and a value to caches, which are outputs, and attends to all
     of them.
 
-    By `Concat`, or in one `Attention` operator (`as_op`).
+    By `Concat`, or by one `Attention` operator (`as_op`).
     """
     kind = TensorProto.FLOAT
     shared, keys = heads // own, past + 1

@@ -2,7 +2,7 @@
 
 There are two graphs with the same weights. The first one takes the prompt and the encoder's output,
 and returns all keys and values; the other one takes them as `past_key_values.0.decoder.key` and
-`past_key_values.0.encoder.key`, and returns as `present.0.decoder.key` what has grown. Keys and
+`past_key_values.0.encoder.key`, and returns the grown ones as `present.0.decoder.key`. Keys and
 values of the encoder are computed once and never change.
 
 T5 adds a bias by relative position to scores and masks the encoder's rows (Raffel et al.,
@@ -43,9 +43,9 @@ class Sizes:
 def make_decoder(kind: str, sizes: Sizes, *, is_step: bool) -> ModelProto:
     """Return the graph for steps, or the one for the prompt, of a decoder like `kind`.
 
-    Inputs: `input_ids[batch, new]`; of the graph for prompts `encoder_hidden_states[batch, source,
-    width]`, of that for steps the caches `[batch, heads, past or source, 64]`; of `t5`
-    `encoder_attention_mask[batch, source]` besides. Outputs: `logits[batch, new, 4096]` and caches.
+    Inputs: `input_ids[batch, new]`; for the prompt graph `encoder_hidden_states[batch, source,
+    width]`, for the step graph the caches `[batch, heads, past or source, 64]`; for `t5` also
+    `encoder_attention_mask[batch, source]`. Outputs: `logits[batch, new, 4096]` and caches.
     """
     return _Decoder(kind, sizes, is_step).model()
 

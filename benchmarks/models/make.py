@@ -1,7 +1,8 @@
 """Writes the models: `python -m benchmarks.models.make DIRECTORY [NAME…]`.
 
-Without names, all that the installed packages can make but models of one operator and of decoding,
-for all of which the names `operators` and `decoding` stand. The exit status is 1 if one failed.
+Without names, it makes all models that the installed packages support, except for models of one
+operator and of decoding, which are selected by the names `operators` and `decoding`. The exit
+status is 1 if one failed.
 """
 
 import argparse

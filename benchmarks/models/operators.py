@@ -1,8 +1,8 @@
 """Models of one operator: what is bound by arithmetic of single elements, or by memory.
 
 Shapes are those of transformers (rows of scores, of hidden layers), of images, of a vocabulary, and
-some that no vector divides. Reductions, products by a column and pools are here in the layouts that
-ONNX has, so that what reorders take is part of them.
+some that are no multiple of a vector. Reductions, matmuls by a column and pools are in ONNX's
+layouts here, so that times include reorders.
 """
 
 from collections.abc import Callable, Iterator, Sequence

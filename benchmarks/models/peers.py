@@ -52,12 +52,12 @@ def load_braid(path: Path, inputs: Inputs, threads: int = 1) -> Candidate:
 def load_own_f32(path: Path, inputs: Inputs, threads: int = 1) -> Candidate:
     """Load braid on the f32 model from which `MODEL_f16.onnx`, `_bf16` or `_int8` was made.
 
-    Raises ValueError where there is none.
+    Raises ValueError if there is none.
     """
     name, _, kind = path.stem.rpartition("_")
     original = path.with_stem(name)
     if kind not in VARIANTS or not original.exists():
-        raise ValueError("it is no variant of a model in f32 beside it")
+        raise ValueError("it is no variant of an f32 model in the same directory")
     own = load_braid(original, random_inputs(original), threads)
     return replace(own, name="braid-f32")
 

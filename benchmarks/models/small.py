@@ -67,7 +67,7 @@ def small_makers(**sizes: int) -> dict[str, Callable[[], onnx.ModelProto]]:
 
 
 def small_inputs(session: Any) -> dict[str, NDArray[Any]]:
-    """Random ones for a session of ONNX Runtime; whole numbers are those of tokens."""
+    """Random inputs for a session of ONNX Runtime; integers are those of tokens."""
     rng = np.random.default_rng(0)
     return {
         info.name: rng.integers(0, 800, info.shape)

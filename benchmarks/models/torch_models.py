@@ -65,7 +65,7 @@ def bert() -> nn.Module:
 
 
 def gpt2(**sizes: int) -> nn.Module:
-    """GPT-2, with other `sizes` than the small one's where they are given, as `n_layer`."""
+    """GPT-2, with other `sizes` than the small model's if they are given, such as `n_layer`."""
     config = transformers.GPT2Config(attn_implementation="eager", use_cache=False, **sizes)
     return OneOutput(transformers.GPT2LMHeadModel(config), "input_ids", "logits")
 

@@ -1,5 +1,5 @@
-"""Networks of signals, volumes and steps, in PyTorch: convolutions of one and three dims, RNNs,
-a step of a decoder with caches, a layer of experts."""
+"""Networks on signals, volumes and steps, in PyTorch: convolutions of one and three dims, RNNs, a
+step of a decoder with caches, a layer of experts."""
 
 import torch
 import torch.nn.functional as F

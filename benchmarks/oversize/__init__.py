@@ -1,1 +1,1 @@
-"""Models with one huge tensor inside of a small network."""
+"""Small networks with one huge tensor inside."""

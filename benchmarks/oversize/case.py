@@ -1,4 +1,4 @@
-"""A model of the oversize suite, and what building one and its reference takes."""
+"""A model of the oversize suite, and the functions that build it and its reference."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Runs one model in a process of its own that may take only so much more memory.
+"""Runs one model in a separate process with a limit on additional memory.
 
 python -m benchmarks.oversize.child KIND MODEL INPUTS OUTPUT ALLOWANCE
 

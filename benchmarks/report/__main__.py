@@ -106,7 +106,7 @@ def contents() -> dict[Path, str]:
 
 
 def stale() -> list[Path]:
-    """Return the files that differ from what the results say."""
+    """Return the files that differ from the results."""
     return [
         path
         for path, text in contents().items()

@@ -33,7 +33,7 @@ DECODERS = {
     "_t5": "like T5, f32",
     "_whisper": "like Whisper, f32",
 }
-"""What decoders are called in tables, by the ends of the names of their files."""
+"""The names of decoders in tables, by the ends of the names of their files."""
 
 
 def speedups(name: str) -> dict[str, float]:
@@ -295,7 +295,7 @@ def _median(values: list[float]) -> float:
 
 
 def tuning() -> str:
-    """Return a table of what `braid tune` finds on whole models."""
+    """Return a table of the results of `braid tune` on whole models."""
     rows = [
         [
             title(each["model"]),

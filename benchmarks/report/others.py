@@ -41,7 +41,7 @@ def cases(*kinds: str) -> list[dict[str, Any]]:
 
 
 def models() -> str:
-    """Whole models on a GPU beside `torch.compile`."""
+    """Whole models on a GPU compared with `torch.compile`."""
     rows: list[list[str]] = []
     for each in cases("model"):
         if (peer := each["peers"].get("torch.compile")) is not None:
@@ -119,7 +119,8 @@ def moving() -> str:
 
 
 def machine_code() -> str:
-    """Return a table of what a warp issues in the main loop of products, beside CUTLASS."""
+    """Return a table of a warp's instructions in the main loop of matmuls, compared with
+    CUTLASS."""
     rows = [
         [
             each["case"],
@@ -178,7 +179,7 @@ def estimates() -> str:
 
 
 def polybench() -> str:
-    """Designs for PolyBench kernels beside published ones."""
+    """Designs for PolyBench kernels compared with published ones."""
     rows = [
         [
             each["kernel"],

@@ -19,7 +19,7 @@ def _info(value: Value, name: str | None = None) -> object:
 
 @dataclass
 class _Body:
-    """The inside of a branch or loop: a chain of ops, perhaps with branches of its own."""
+    """The inside of a branch or loop: a chain of ops, perhaps with nested branches."""
 
     draft: Draft
     value: Value
@@ -108,7 +108,7 @@ def branch(draft: Draft) -> None:
 def loop(draft: Draft) -> None:
     """Loop: a carried value that ops change, for some iterations, perhaps until a condition.
 
-    What it collects, if it does, has one entry an iteration, whose number is known.
+    The collected tensor, if any, has one entry per iteration, whose number is known.
     """
     value = _pick(draft)
     if value is None:

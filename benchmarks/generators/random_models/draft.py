@@ -173,7 +173,7 @@ class Draft:
 
 
 def _read(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
-    """Yield the names that nodes read, and that nodes inside of them do."""
+    """Yield the names that nodes and their nested nodes read."""
     for node in nodes:
         yield from node.input
         for attribute in node.attribute:

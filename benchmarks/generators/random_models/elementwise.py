@@ -185,7 +185,7 @@ def prelu(draft: Draft) -> None:
 
 
 def cast(draft: Draft) -> None:
-    """Also of numbers that the type does not have, which only braid's executions agree about."""
+    """Includes numbers that the type does not have, about which only braid's executions agree."""
     a = draft.pick(lambda v: v.exact)
     if a is None:
         return

@@ -12,7 +12,7 @@ from benchmarks.models.hand_written import value
 
 CLASSES, SIDE, WIDTH = 100, 48, 48
 GAIN = 2**0.25
-"""Of both convolutions of a separable one, so that activations keep their scale."""
+"""The scale of both weights of a separable convolution, so that activations keep their scale."""
 LOGIT_GAIN = 16.0
 CONFIDENCE = 0.5
 """The probability of the likeliest class above which the network stops."""

@@ -10,7 +10,8 @@ from benchmarks.models.control_flow.beam_decoder import SIDE
 Array = np.ndarray[Any, np.dtype[Any]]
 COUNT = 10
 EASY = 8
-"""Of `COUNT` images for the early exit, those with full contrast; a network is sure of these."""
+"""The number of images with full contrast among `COUNT` for the early exit; a network is sure of
+these."""
 SCENE = 7
 """Frames between two cuts of a video."""
 
