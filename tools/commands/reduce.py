@@ -15,7 +15,7 @@ def reduce(
         str,
         typer.Option(
             metavar="COMMAND",
-            help="The failing command: a command line in which {} is the model, by default at its end.",
+            help="The failing command line; {} in it is the model, by default at its end.",
         ),
     ],
     output: Annotated[
