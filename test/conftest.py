@@ -1,4 +1,4 @@
-"""What holds for all tests that pytest runs."""
+"""Settings and fixtures of all tests that pytest runs."""
 
 import gc
 import os
@@ -15,14 +15,14 @@ os.environ["BRAID_CACHE_DIR"] = str(Path(__file__).parents[1] / "build" / "test"
 os.environ.pop("BRAID_RECORDS", None)
 # Nor is a model kept: tests replace parts of the compiler in their process, which no key tells.
 os.environ["BRAID_CACHE_LIMIT"] = "0"
-# IR consists of circles, and tests make so much of it that the collector would take a fifth of the
-# time if it came as often as by default.
+# IR consists of reference cycles, and tests create so much of it that the collector, as often as by
+# default, would take a fifth of the time.
 gc.set_threshold(20_000, 10, 10)
-# What passes claim of their decisions is checked, in child processes too.
+# The claims of passes about their decisions are checked, in child processes too.
 os.environ.setdefault(VARIABLE, "1")
 
-# A busy machine is not a failure, and a suite run twice tries the same cases: `make fuzz` is what
-# tries new ones.
+# A busy machine is not a failure, and a suite run twice tries the same cases: `make fuzz` tries new
+# ones.
 IS_FUZZING = "BRAID_FUZZ_EXAMPLES" in os.environ
 settings.register_profile(
     "braid",
@@ -60,7 +60,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Refuse a table of slow cases with functions that there are not, in files run as a whole.
+    """Refuse a table of slow cases with functions that do not exist, in files that are run as a
+    whole.
 
     Which cases a function has may depend on the CPU of the machine.
     """
@@ -79,6 +80,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Let the garbage collector pass over what is imported, which takes hundreds of MB."""
+    """Exempt imported objects, hundreds of MB, from the garbage collector."""
     gc.collect()
     gc.freeze()

@@ -2,8 +2,8 @@
 
 A tool takes longer to import its modules than to do what a test asks of it, and lit runs hundreds.
 A fork has its own arguments, directory, environment and standard files, and its client exits as the
-tool does; it shares with others what importing and reading a module leave behind. That tools start
-without all this is shown by the tests that run them by their names: `test/unit/tools` and
+tool does; it shares with other forks the effects of imports and of reading a module. That tools
+start without all this is shown by the tests that run them by their names: `test/unit/tools` and
 `test/unit/test_packaging.py`.
 
     python fork_server.py DESCRIPTOR MODULE... -- MODULE...
@@ -79,7 +79,7 @@ def _received(connection: socket.socket) -> list[str]:
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
-    # As Python makes them at its start, of other kinds of files than the server's may be.
+    # As Python opens them at its start; the server's may be other kinds of files.
     sys.stdin = os.fdopen(0, closefd=False)
     sys.stdout = os.fdopen(1, "w", closefd=False)
     sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False)

@@ -1,7 +1,7 @@
 """Imported by the server of tools: does once what nearly every tool begins with.
 
-All passes are imported, and a module is read and printed, which makes what xDSL makes of an op's
-definition when it meets the first such op.
+All passes are imported, and a module is read and printed, so that xDSL has processed the
+definitions of its ops.
 """
 
 from pathlib import Path

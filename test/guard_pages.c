@@ -1,9 +1,9 @@
 /* Runs of models with inaccessible pages around every buffer whose place is known at run time.
  *
  * Linked to the runtime by `--wrap=braid_context_run`, so that the runs of phases come here too.
- * Every input and output, and every buffer of the arena of an open model, has pages of its own,
- * whatever the plan for the sizes says. What is left of its pages holds a pattern, which must still
- * be there after the run.
+ * Every input and output, and every buffer of the arena of an open model, has separate pages,
+ * whatever its plan is. The rest of its pages holds a pattern, which must be unchanged after the
+ * run.
  */
 #define _GNU_SOURCE
 #include "context.h"
@@ -25,14 +25,14 @@ typedef struct guarded {
   size_t bytes;
 } guarded;
 
-/* An input or output: the caller's memory, and what stands for it. */
+/* An input or output: the caller's memory, and its guarded replacement. */
 typedef struct port {
   char *given, *data;
   size_t bytes;
   guarded own; /* unless it lies in the memory of an output */
 } port;
 
-/* What a test says of all runs. */
+/* The settings of a test for all runs. */
 static struct {
   bool at_begin;
   size_t missing;
@@ -53,8 +53,8 @@ void guard_pages(int begin, size_t missing) {
   said.missing = missing;
 }
 
-/* Where the compiler has placed buffers in arenas of these bytes, which are for fixed sizes: each
- * in pages of its own, with one between two. */
+/* The offsets of buffers in arenas of these bytes, for fixed sizes: each in separate pages, with a
+ * page between two. */
 void guard_places(const int64_t *places, int64_t count, size_t bytes) {
   said.places = places;
   said.place_count = count;
@@ -182,7 +182,7 @@ static void release_inputs(port *ports, int64_t count) {
 
 /* ---- Arenas ---- */
 
-/* What stands for the arena of a context. */
+/* The replacement of the arena of a context. */
 typedef struct arena {
   guarded *buffers;
   int64_t count;
@@ -202,7 +202,7 @@ static arena place_as_said(void) {
   return own;
 }
 
-/* Instead of what the plan says. */
+/* Replaces the offsets of the plan. */
 static arena place_apart(const braid_open_v1 *open, const int64_t *planned) {
   size_t numbers = (size_t)(open->result_count + open->buffer_count);
   arena own = {allocate((size_t)open->buffer_count, sizeof *own.buffers), open->buffer_count, NULL,

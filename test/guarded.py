@@ -1,10 +1,10 @@
 """Runs of models with guard pages around every buffer, each in a process that may crash.
 
 `run_guarded(cases)` compiles each model twice. Every input, output, weight and intermediate has
-pages of its own, with an inaccessible one before and after: in the first runs it ends where that
-after it begins, in the second ones it begins where that before it ends. What is left of its pages
-is filled with a pattern that must still be there after the run. Nothing shares memory: what a plan
-would put into one place lies apart. Places that are known at compile time are moved apart here,
+separate pages, with an inaccessible one before and after: in the first runs it ends where that
+after it begins, in the second ones it begins where that before it ends. The rest of its pages is
+filled with a pattern that must be unchanged after the run. No memory is shared: buffers that a plan
+would put into one place are apart. Places that are known at compile time are moved apart here,
 those of inputs, outputs, values between phases and arenas of open models at run time, by the
 runtime with `guard_pages.c`.
 
@@ -106,7 +106,7 @@ def _in_child(cases: Sequence[Case], folder: Path, seconds: float) -> tuple[list
     given.write_bytes(pickle.dumps(fields))
     made.write_bytes(b"")
     command = [sys.executable, __file__, "--child", str(folder), str(seconds)]
-    # What the plan claims of its arena does not hold of one that is laid out apart.
+    # The plan's claims about its arena do not hold for separate buffers.
     environment = {key: value for key, value in os.environ.items() if key != VARIABLE}
     process = subprocess.run(command, stderr=subprocess.PIPE, env=environment, check=False)
     outcomes: list[Outcome] = []
@@ -182,7 +182,7 @@ def _compiled(case: Case, side: Side) -> tuple[Any, Layout, Layout, list[Pages]]
     from braid.frontends.onnx import import_onnx
     from braid.passes.storage import placement, plan_memory
 
-    # Sizes are multiples of those of the elements, which is all that loads and stores ask for.
+    # Sizes are multiples of the elements' sizes, which is all that loads and stores require.
     arena, weights = Layout(side), Layout(side)
     sections: list[Pages] = []
 
@@ -240,7 +240,7 @@ def _run(case: Case, side: Side) -> list[Arrays]:
     library.guard_places(places, ctypes.c_int64(len(arena.places)), ctypes.c_size_t(arena.size))
     if case.state:
         return _steps(model, case.runs)
-    # Another context would have an arena of its own.
+    # Another context would have a separate arena.
     context = model._open().executor._take()
     outputs = [list(map(np.array, context.run(inputs))) for inputs in case.runs]
     for section in sections:

@@ -27,7 +27,7 @@ _tools = Path(sys.executable).parent
 # The tools of the environment that runs lit, and braid of this checkout.
 config.environment["PATH"] = os.pathsep.join([str(_tools), os.environ.get("PATH", os.defpath)])
 config.environment["PYTHONPATH"] = str(_root)
-# What passes claim of their decisions is checked in every test.
+# The claims of passes about their decisions are checked in every test.
 config.environment["BRAID_VERIFY_DECISIONS"] = "1"
 for variable in ("HOME", "TMPDIR", "XDG_CACHE_HOME", "LD_LIBRARY_PATH"):
     if variable in os.environ:

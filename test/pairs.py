@@ -6,11 +6,12 @@ from typing import Any
 
 
 def all_pairs(*parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Return cases, a value of each parameter, in which each two values of two of them meet.
+    """Return cases, a value of each parameter, such that each two values of two parameters occur
+    together.
 
-    What fails for a reason of its own depends on one parameter or on two together; three that
-    fail only together are rarer than a test of all products is slow. The cases are chosen one
-    after the other, each the one with the most pairs that no case has yet.
+    Most failures depend on one parameter or on two together; those that need three are too rare to
+    justify the time of testing all combinations. The cases are chosen one after the other, each the
+    one with the most pairs that no case has yet.
     """
     places = list(combinations(range(len(parameters)), 2))
     cases = list(product(*(range(len(values)) for values in parameters)))

@@ -1,4 +1,4 @@
-"""A server of PostgreSQL for tests: that of `BRAID_TEST_POSTGRES`, a URL, or one of its own."""
+"""A server of PostgreSQL for tests: that of `BRAID_TEST_POSTGRES`, a URL, or a new one."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""A small ONNX model, for tests of what becomes of the compiled one."""
+"""A small ONNX model, for tests of the compiled model."""
 
 import numpy as np
 import onnx

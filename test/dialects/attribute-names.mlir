@@ -20,7 +20,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {mine.name = "x",
   func.return %x : tensor<4xf32>
 }
 // -----
-// So are values of another kind, and what cannot be a time.
+// Values of another kind are errors, too, and so are numbers that cannot be times.
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @+1 {{'braid.seconds' of 'braid.exp' op is -1.000000e+00 : f64, expected a finite number from 0 on}}
   %0 = braid.exp %x {braid.seconds = -1.0 : f64} : (tensor<4xf32>) -> tensor<4xf32>

@@ -1,4 +1,4 @@
-"""The fenced blocks of a page, and what a comment before a block says about it."""
+"""The fenced blocks of a page, with the marks in the comments before them."""
 
 import re
 from dataclasses import dataclass

@@ -29,7 +29,7 @@ TRACED = {
     "A setting's way": "conv",
     "A request's sizes": "rows",
 }
-"""Walks by the model that is compiled; `test_cost_path.py` of the targets traces another one."""
+"""Walks by the model that is compiled; `test_cost_path.py` of the targets traces another walk."""
 
 
 def walks() -> dict[str, list[Step]]:

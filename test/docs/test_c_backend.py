@@ -62,7 +62,7 @@ def sources_of_braid() -> dict[str, bytes]:
 
 
 def test_nothing_of_braid_changes(environment: dict[str, str], directory: Path) -> None:
-    """The backend is made of files of its own: none of braid's knows it, and none is written."""
+    """The backend consists of separate files, independent of braid's backends."""
     before = sources_of_braid()
     status, output = verify(environment, directory)
     assert status == 0, output

@@ -94,7 +94,7 @@ def _run_console(text: str, environment: Mapping[str, str], directory: Path) -> 
 
 
 def fits(output: str, expected: str) -> bool:
-    """Whether `output` is what a console block shows; without any lines, it shows nothing."""
+    """Whether `output` equals a console block; a block without lines shows nothing."""
     patterns = [
         r"(?:.*\n)*" if line.strip() == "..." else _line_pattern(line) + r"[ \t]*\n"
         for line in expected.splitlines()
@@ -137,7 +137,7 @@ def _parse_all(modules: Iterable, environment: Mapping[str, str], directory: Pat
 
 
 def shows(text: str, source: str) -> bool:
-    """Return whether `text` stands in `source`, but for what its lines `...` leave out."""
+    """Return whether `text` is in `source`, where its lines `...` stand for omitted ones."""
     parts = map(_flat, re.split(r"^\s*\.\.\.$", text, flags=re.MULTILINE))
     return re.search(r"\n(?:.*\n)*?".join(map(re.escape, parts)), _flat(source)) is not None
 

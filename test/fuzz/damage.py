@@ -1,4 +1,4 @@
-"""Damages kept files and looks at what comes of it: `python test/fuzz/damage.py CASE N SEED DIR`.
+"""Damages kept files and checks the consequences: `python test/fuzz/damage.py CASE N SEED DIR`.
 
 Runs as a process of its own, so that a signal is seen. Each of N trials damages some of the files
 that an undamaged run left, runs the command again and compares with what the first run gave.
@@ -106,7 +106,7 @@ def noise(data: bytes, rng: random.Random) -> bytes:
 def damage(path: Path, files: Files, rng: random.Random) -> None:
     """Damage the file at `path`, or swap it with another, or put what is not a file there.
 
-    Or let it be one that others may have written: by its mode, its owner, or a link.
+    Or makes it one that other users may have written: by its mode, its owner, or a link.
     """
     data = files[path]
     match rng.randrange(16):
@@ -156,7 +156,7 @@ def loosen(root: Path, rng: random.Random) -> None:
 def others(root: Path, files: Files, rng: random.Random) -> Generator[None]:
     """Let another process put damaged, cut off and other entries there, and remove them.
 
-    As whole files: nothing is written into one that is there, which readers may have mapped.
+    It writes whole files, never into an existing one, which readers may have mapped.
     """
     child = os.fork()
     if child == 0:
@@ -203,12 +203,12 @@ def is_other(path: Path, data: bytes) -> bool:
 
 
 def cached(directory: Path, run: Callable[[], dict[str, bytes]], trials: int, seed: int) -> None:
-    """`run` gives the same whatever happens to the cache, which is whole again after it."""
+    """`run` has the same result whatever happens to the cache, which is valid again after it."""
     root = Path(os.environ["BRAID_CACHE_DIR"])
     truth = run()
     if run() != truth:
         raise Wrong("two undamaged runs differ")
-    # With the models of which there are artifacts, nobody looks for kernels.
+    # For models with artifacts, kernels are not looked up.
     entries = list(root.rglob("*.braid")) or list(root.rglob("*.entry"))
     files = {path: path.read_bytes() for path in sorted(entries)}
     for trial in range(trials):
@@ -218,7 +218,7 @@ def cached(directory: Path, run: Callable[[], dict[str, bytes]], trials: int, se
         if trial % 8 == 7:
             with others(root, files, rng):
                 if run() != truth:
-                    raise Wrong("another result beside others that write")
+                    raise Wrong("another result, with other writers present")
             continue
         loosen(root, rng)
         for path in rng.sample(sorted(files), min(rng.choice([1, 1, 2, len(files)]), len(files))):
@@ -231,7 +231,7 @@ def cached(directory: Path, run: Callable[[], dict[str, bytes]], trials: int, se
         if not all(path.is_file() for path in changed):
             raise Wrong("an entry was not made again")
         if not is_private(root, files):
-            raise Wrong("others may write to what is kept")
+            raise Wrong("other users may write to the cache")
         if not changed:
             print("nothing changed", flush=True)
 
@@ -259,7 +259,7 @@ def streams(directory: Path, trials: int, seed: int) -> None:
 
 
 def artifacts(directory: Path, trials: int, seed: int) -> None:
-    """Whole models that are kept: two, of which neither is ever the other."""
+    """Whole cached models: two, neither of which is ever returned for the other."""
     os.environ.pop("BRAID_CACHE_LIMIT", None)
     model(directory / "other.onnx", seed=1)
 
@@ -277,7 +277,7 @@ def artifacts(directory: Path, trials: int, seed: int) -> None:
 
 
 def beside(path: Path, rng: random.Random) -> None:
-    """Put what is not a file of SQLite's, or nothing it wrote, where it has files beside one."""
+    """Put files that are not SQLite's, or that it did not write, next to a database."""
     kinds: list[Callable[[Path], object]] = [
         os.mkfifo,
         Path.mkdir,
@@ -302,7 +302,7 @@ def refuses(read: Callable[[], object]) -> None:
 
 
 def records(directory: Path, trials: int, seed: int) -> None:
-    """No measurement is found that nobody made, and the file is whole again after it."""
+    """No record is found that was never measured, and the file is valid again after it."""
     store = default_store()
     assert isinstance(store, FileStore)
     truth = {f"{index:064x}": (index + 1) / 7 for index in range(40)}

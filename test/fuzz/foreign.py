@@ -67,7 +67,7 @@ _MAP = re.compile(r"affine_map<\(([^)]*)\) -> \(([^)]*)\)>")
 _OP = re.compile(r"\b(?:linalg|arith|math|tensor|stablehlo|tosa)\.[a-z_0-9]+")
 _DENSE = re.compile(r"dense<([-+.\w\[\], ]*)> : (tensor<[^<>]*>)")
 EXTREMES = tuple(str(n) for n in (2**24, 2**28, 2**31, 2**40, 2**62, 2**63 - 1, -(2**63), 2**64))
-"""Numbers that fit no memory, or are at the end of what an attribute may say."""
+"""Numbers that exceed memory, or are at the limit of what an attribute may hold."""
 
 
 def _exchange(

@@ -24,7 +24,7 @@ from braid.tools.cli import main as braid
 
 CPU_SECONDS = 10.0
 WALL_SECONDS = 60.0
-"""Of one that waits: other processes of the machine slow a case down, too."""
+"""The time limit of one that waits, since other processes of the machine slow a case down, too."""
 MEMORY = 24 * 2**30
 F32 = TensorProto.FLOAT
 HUGE = 2**40
@@ -32,7 +32,8 @@ HUGE = 2**40
 Command = list[object]
 Case = Callable[[Path], Command]
 CASES: dict[str, tuple[Case, bool]] = {}
-"""By name: what makes the files and gives the command, and whether that may go well."""
+"""By name: the function that makes the files and gives the command, and whether that may
+succeed."""
 
 
 def case(function: Case) -> Case:

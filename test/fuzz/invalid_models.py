@@ -211,7 +211,7 @@ def attribute_kind(model: ModelProto, choice: random.Random) -> str | None:
 
 
 def attribute_added(model: ModelProto, choice: random.Random) -> str | None:
-    """Add an attribute that the node lacks, of its own op or of another, valid or not."""
+    """Add an attribute that the node lacks, of its own op or of another one, valid or not."""
     node = choice.choice(model.graph.node)
     versions = {opset.domain: opset.version for opset in model.opset_import}
     try:

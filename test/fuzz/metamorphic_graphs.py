@@ -118,7 +118,7 @@ WAYS = (
 def grown(seed: int, prefix: str, rewrites: bool) -> tuple[Graph, str, tuple[int, ...]]:
     """Return the graph of a seed, rewritten or not, with names that begin with `prefix`.
 
-    One random generator draws what it computes, another how it is rewritten.
+    One random generator draws the computation, another one its rewrites.
     """
     random = np.random.default_rng(seed)
     g = Graph(np.random.default_rng((seed, 1)), rewrites, prefix)

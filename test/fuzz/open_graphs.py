@@ -15,7 +15,7 @@ from benchmarks.generators.random_models import Draft
 Inputs = dict[str, NDArray[Any]]
 
 SIZES = (1, 2, 3, 5, 7, 8, 13, 16, 17, 33)
-"""Sizes of dims: vectors' lengths, and what lies beside them."""
+"""Sizes of dims: vectors' lengths, and neighbouring sizes."""
 MOST_ELEMENTS = 50_000
 ATTEMPTS = 30
 
@@ -29,10 +29,10 @@ class OpenGraph:
 
 
 def opened(draft: Draft, choice: random.Random, most_runs: int = 4) -> OpenGraph:
-    """Return a draft with open dims: equal extents of inputs have one symbol, or stay as they are.
+    """Return a draft with open dims: equal extents of inputs get one symbol, or stay fixed.
 
-    The first inputs are the draft's own. Where ONNX Runtime has no kernel for an op of the model,
-    they are the only ones.
+    The first inputs are the draft's own. If ONNX Runtime lacks a kernel for an op of the model,
+    they are the only results.
     """
     model = draft.model()
     extents = sorted({extent for array in draft.inputs.values() for extent in array.shape})
@@ -77,7 +77,7 @@ def _accepts(session: onnxruntime.InferenceSession | None, inputs: Inputs) -> bo
 
 
 def _resized(array: NDArray[Any], sizes: dict[int, int], choice: random.Random) -> NDArray[Any]:
-    """Return elements of an array in any order, at other extents; zeros where it has none."""
+    """Return elements of an array in random order, at other extents; zeros if it has none."""
     shape = [sizes.get(extent, extent) for extent in array.shape]
     pool = array.reshape(-1) if array.size else np.zeros(1, array.dtype)
     places = np.random.default_rng(choice.randrange(2**32)).integers(0, pool.size, shape)

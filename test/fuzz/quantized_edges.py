@@ -19,7 +19,8 @@ LARGEST = 1e37
 EXTREME = (1e-38, 3e-39, 1e-30, 2e-27, 1e-14, 1.0, 1e9, 1e15, 1e30, 1e36)
 
 ROUNDING = 6e-7
-"""Of a bias: 2 to the -22 where it is taken for whole steps, and four roundings of f32."""
+"""Of a bias: The tolerance of a bias: 2 to the -22 if it counts as whole steps, and four roundings
+of f32."""
 
 
 def near_zero(d: Draft, shape: tuple[int, ...], scale: float) -> Value:

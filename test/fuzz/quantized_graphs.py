@@ -14,7 +14,7 @@ KINDS = ("uint8", "int8")
 NARROW = ("uint4", "int4")
 WIDE = ("int16", "uint16")
 SCALES = (0.05, 0.0123, 1.0, 1 / 3, 0.25, 7.7, 3e-5, 1e-10, 250.0, 1e-30)
-"""Usual ones come first: most draws are of these."""
+"""Usual ones come first, since most draws choose these."""
 
 
 @dataclass
@@ -102,7 +102,7 @@ class Draft:
         if self.coin(0.3):
             self.inputs[name] = (4 * self.random.standard_normal(shape)).astype(np.float32)
             value = self.requantized(Value(name, shape, 8.0), self.one_of(*KINDS))
-            value.error = 0.0  # What is read is what is quantized.
+            value.error = 0.0  # The value that is read is the quantized one.
             return value
         kind = self.one_of(*KINDS, *KINDS, *WIDE)
         self.inputs[name] = self.numbers(kind, shape)
@@ -265,7 +265,7 @@ def two_activations(d: Draft, x: Value) -> Value:
 
 
 def combination(d: Draft, x: Value) -> Value:
-    """With another input, itself, or a number."""
+    """Combine the value with another input, itself, or a number."""
     op = d.one_of("Add", "Add", "Sub", "Mul", "Max", "Min")
     other = d.one_of(x, d.input(x.shape), d.input((1, x.shape[1], 1, 1)))
     if d.coin(0.2):
@@ -343,7 +343,7 @@ def movement(d: Draft, x: Value) -> Value:
 
 
 def joined(d: Draft, x: Value) -> Value:
-    """With another input, of another scale."""
+    """Combine the value with another input, of another scale."""
     other = d.input((1, 2, *x.shape[2:]))
     y = d.add("Concat", *d.random.permutation([x.name, other.name]).tolist(), axis=1)
     shape = (1, x.shape[1] + 2, *x.shape[2:])

@@ -15,7 +15,8 @@ UNIT = 2.0**-23
 """A last place of f32; products have four of the sum of the absolute values of their terms."""
 
 LARGEST = 2.0**128 / 2.0**17
-"""What is beyond may overflow in another order, and by a scale that is in the weights."""
+"""Larger numbers may overflow in another order of operations, and by a scale that is in the
+weights."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 
 WORKER = Path(__file__).parent / "foreign.py"
 SEED = int(os.environ.get("BRAID_FUZZ_SEED", "0")) * 10_000
-"""Of the first change; `run.py` says another one in each round."""
+"""Of the first change; `run.py` chooses another seed in each round."""
 
 
 def check(seed: int, count: int) -> None:

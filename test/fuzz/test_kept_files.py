@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 SEED = int(os.environ.get("BRAID_FUZZ_SEED", "0")) * 1_000_000
-"""Of the first trial; `run.py` says another one in each round."""
+"""Of the first trial; `run.py` chooses another seed in each round."""
 WORKER = Path(__file__).parent / "damage.py"
 
 
 def damage(case: str, trials: int, seed: int, directory: Path) -> None:
-    """Run trials in a process of their own; its last words tell which one went wrong."""
+    """Run trials in a separate process; its last words tell which one failed."""
     command = [sys.executable, str(WORKER), case, str(trials), str(seed), str(directory)]
     worker = subprocess.run(command, capture_output=True, text=True, env={**os.environ})
     lines = worker.stdout.splitlines()

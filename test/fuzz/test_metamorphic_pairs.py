@@ -68,7 +68,8 @@ def check_products(seed: int) -> None:
         for number, (one, written) in enumerate(zip(found, expected, strict=True)):
             exact, error, said = bounds(case, number)
             with np.errstate(all="ignore"):
-                # What is written may be further from what is exact than a bound of all roundings.
+                # The rewritten form may be further from the exact result than the bound of all
+                # roundings.
                 away = np.abs(one.astype(np.float64) - exact)
                 own = np.abs(written.astype(np.float64) - exact)
             is_wrong = said & ~(away <= error + own)

@@ -17,7 +17,7 @@ from braid.interpreted import interpret
 EXAMPLES = int(os.environ.get("BRAID_FUZZ_EXAMPLES", "25"))
 
 TOLERANCES = {"float16": (2e-2, 4.0), "bfloat16": (0.1, 4.0)}
-"""Relative, and of what least scale: others round after every op, or sum in 16 bits."""
+"""Relative tolerances, and the least scale: others round after every op, or sum in 16 bits."""
 
 WRONG_IN_REFERENCE = {"LpNormalization", "LRN", "Slice"}
 """Sums instead of sums of absolute values; as many channels as the batch has entries; nothing

@@ -1,4 +1,4 @@
-"""Models whose buffers are placed at run time access only these, and compute what others do."""
+"""Models whose buffers are placed at run time access only these, and have the right results."""
 
 import os
 import random
@@ -51,7 +51,7 @@ def case(name: str, model: ModelProto, runs: list[Inputs]) -> Case:
 
 
 def check(found: Outcome, expected: list[Arrays | None], name: str) -> None:
-    """Check that both sides computed the same, and what is expected where that is known."""
+    """Check that both sides have equal results, and the expected ones if these are known."""
     assert not found.failure, f"{name}: {found.failure}"
     end, begin = found.outputs[Side.END], found.outputs[Side.BEGIN]
     for one, other, wanted in zip(end, begin, expected, strict=True):

@@ -119,7 +119,7 @@ def compiled_so(model: ModelProto, name: str, options: dict[str, Any]) -> braid.
             if not folded and not is_refused:
                 raise
             if not folded:
-                event(f"{name} refused")  # Of this graph another size is none, or of this CPU.
+                event(f"{name} refused")  # For this graph, or this CPU, other sizes are invalid.
                 return None
 
 
@@ -170,7 +170,7 @@ def test_options_do_not_change_results(draft: Draft, names: list[str]) -> None:
             continue
         event(name)
         if name == "bounds" and not holds(compiled, inputs):
-            event("bound without the size")  # Of the powers of two below it others are possible.
+            event("bound without the size")  # For smaller powers of two, others are possible.
             continue
         requests = [inputs] * (REQUESTS if name.startswith("stream") else 1)
         for found in [compiled.run_named(inputs).values(), *map(each, compiled.stream(requests))]:

@@ -35,7 +35,7 @@ def assert_within_steps(found: Arrays, expected: Arrays, values: Sequence[Value]
             away = np.abs(one.astype(np.float64) - other.astype(np.float64))
         is_same = (one == other) | (np.isnan(one) & np.isnan(other))
         away = float(np.where(is_same, 0, away).max(initial=0))
-        # Both are rounded to their type, which is coarse beside the steps of 16-bit integers.
+        # Both are rounded to their type, which is coarse compared with steps of 16-bit integers.
         rounding = np.finfo(one.dtype).eps * value.size if one.dtype.kind == "f" else 0
         allowed = 1.001 * value.error + rounding
         assert away <= allowed, f"{value.name}: {away} away, {allowed} allowed"

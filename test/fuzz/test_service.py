@@ -2,8 +2,8 @@
 
 Requests are bytes on a socket: methods, paths, queries, heads and bodies of any kind, cut into
 pieces, cut off, or followed by others. No answer is an internal error, no answer to a stranger
-tells or changes anything, what the server says on standard error is no traceback, and nothing of
-what was refused stays.
+reveals or changes anything, the server prints no traceback, and nothing of refused requests is
+kept.
 """
 
 import io
@@ -26,7 +26,7 @@ from test.unit.tools.service.server import MODEL, Server, serving
 
 EXAMPLES = int(os.environ.get("BRAID_FUZZ_EXAMPLES", "25"))
 OPEN = ("/", "/openapi.json", "/page/")
-"""What strangers may read."""
+"""Routes that strangers may read."""
 
 
 @pytest.fixture(scope="module")

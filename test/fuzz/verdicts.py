@@ -23,7 +23,7 @@ _NO_KERNEL = (
     "is not a registered function/op",
     "not supported",
 )
-"""ONNX Runtime has not all types of all ops; that says nothing about the model."""
+"""ONNX Runtime lacks some types of some ops; that is no verdict about the model."""
 
 
 @dataclass(frozen=True)

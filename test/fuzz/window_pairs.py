@@ -11,7 +11,7 @@ from onnx import ModelProto, NodeProto, helper, numpy_helper
 Array = NDArray[Any]
 
 OPS = {"Conv": 0.0, "MaxPool": -np.inf, "AveragePool": 0.0}
-"""With what each pads its input."""
+"""The ops, each with the value of its padding."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * A device plugin of another package: a device with memory of its own for weights and arenas, which
- * computes at once, where it is told to. `desk:9` is missing. */
+ * A device plugin of another package: a device with separate memory for weights and arenas, which
+ * computes on the launching thread. `desk:9` is missing. */
 #include <braid/device.h>
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-"""No code depends on what the backend of CPUs is called: its name stands in targets alone."""
+"""No code depends on the name of the CPU backend: only targets have it."""
 
 import os
 import subprocess

@@ -114,7 +114,7 @@ POWERS = [0.0, 0.5, -0.5, 1, -1, 2, -2, 3, 4, 1 / 3, -1 / 3, 2.5, -1.5, np.inf, 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_powers_are_those_of_c(dtype: type) -> None:
-    """Computed exponents, and known ones, each of which is written in a way of its own."""
+    """Computed exponents, and known ones, each of which has a special form."""
     power = ctypes.CDLL("libm.so.6").pow
     power.restype, power.argtypes = ctypes.c_double, [ctypes.c_double] * 2
     x = np.array(BASES, dtype)
@@ -278,7 +278,7 @@ INTEGERS = np.array([[[3, 6, 9, 2, 4, -8, -7, 5]]], np.int64)
     ],
 )
 def test_averages_of_integers(op: str, attributes: dict[str, Any], expected: list[int]) -> None:
-    """ONNX has none, PyTorch does: rounded toward zero."""
+    """ONNX has no such conversion, PyTorch does: rounded toward zero."""
     model = one_node(op, INTEGERS, {}, [7], **attributes)
     for run in (interpret(model), braid.compile(model, jobs=1)):
         assert run(INTEGERS).ravel().tolist() == expected
@@ -297,7 +297,7 @@ def test_bools_are_sorted(largest: int) -> None:
 
 
 def test_reductions_of_scalars() -> None:
-    """Without axes, with none, and along the dim that PyTorch counts where there is none."""
+    """Without axes, with no axes, and along PyTorch's default dim."""
     x = np.array(-3.0, np.float32)
     wanted = {"Max": -3, "Min": -3, "Sum": -3, "Mean": -3, "Prod": -3, "L1": 3, "L2": 3}
     for kind, expected in {**wanted, "SumSquare": 9, "LogSumExp": -3}.items():

@@ -64,7 +64,7 @@ def test_groups_of_one_output(cpu, depth) -> None:
 @pytest.mark.parametrize("size", [(2, 1), (1,), (3, 1, 1)])
 @pytest.mark.parametrize(("groups", "outputs"), [(1, 32), (4, 12)])
 def test_images_one_pixel_wide(cpu, size, groups, outputs) -> None:
-    """Pixels of a line are as far apart as if there were others."""
+    """Pixels of a row are as far apart as with the other channels."""
     rng = np.random.default_rng(0)
     weight = rng.integers(-8, 8, (groups * outputs, 20, *[1] * len(size))).astype(np.int8)
     x = numbers(rng, np.uint8, (1, groups * 20, *size))

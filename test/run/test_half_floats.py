@@ -1,4 +1,5 @@
-"""Models in f16 and bf16 against exact results, beside the interpreter, which rounds each op."""
+"""Models in f16 and bf16 compared with exact results, and with the interpreter, which rounds each
+op."""
 
 import ml_dtypes
 import numpy as np
@@ -77,11 +78,11 @@ def test_rounds_once(kind: str) -> None:
         np.asarray(braid.compile(model, numerics=numerics)(x)) for numerics in ("fast", "strict")
     )
     assert compiled.dtype == strict.dtype == dtype
-    # Half a unit in the last place of the result, and what f32 loses.
+    # Half a unit in the last place of the result, and the error of f32.
     assert error(strict, exact) <= float(ml_dtypes.finfo(dtype).eps) / 2 * exact.max() * 1.01
     rounded = error(np.asarray(braid.interpret(model)(x)), exact)
     assert error(strict, exact) <= rounded
-    # Products of bf16 round what they read, in other places than ops that round their results.
+    # bf16 matmuls round their operands, elsewhere than ops that round their results.
     assert error(compiled, exact) <= 3 * rounded
 
 
@@ -124,5 +125,5 @@ def test_states_of_loops_are_not_rounded(kind: str, op: str, gates: int) -> None
     x = np.random.default_rng(13).standard_normal((60, 2, 6)).astype(dtype)
     exact = np.asarray(braid.interpret(in_f64(model))(x.astype(np.float64)))
     result = np.asarray(braid.compile(model, numerics="strict")(x))
-    # Half a unit in the last place of numbers below 1, and what f32 loses.
+    # Half a unit in the last place of numbers below 1, and the error of f32.
     assert error(result, exact) <= float(ml_dtypes.finfo(dtype).eps) / 4 * 1.01

@@ -31,7 +31,7 @@ CASES: dict[str, tuple[tuple[Any, ...], dict[str, Any], Any]] = {
 
 @pytest.mark.parametrize("op", CASES)
 def test_the_nearest_index_inside(op: str) -> None:
-    """ONNX calls such an index an error, and says nothing of what is computed then."""
+    """ONNX calls such an index an error, and does not define the result."""
     operands, attributes, expected = CASES[op]
     inputs = dict(zip("xiu", (X, *operands), strict=False))
     values = [

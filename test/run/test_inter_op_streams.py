@@ -1,4 +1,4 @@
-"""Models whose kernels run side by side give, to the bit, what they give one after the other."""
+"""Models whose kernels run concurrently give the same bits as sequentially."""
 
 import random
 from dataclasses import dataclass

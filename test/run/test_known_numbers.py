@@ -65,7 +65,8 @@ CHAINS: tuple[tuple[Step, ...], ...] = (
     (("Div", 1e-41), ("Mul", 1e-41)),
     (("Add", np.inf), ("Add", -np.inf)),
 )
-"""Rounds to whole numbers and tenths; overflows and vanishes; divides by what has no reciprocal."""
+"""Rounds to integers and tenths; overflows and vanishes; divides by numbers without a
+reciprocal."""
 
 
 @pytest.mark.parametrize(("numerics", "image"), [("strict", 0), ("fast", 0), ("fast", 1)])

@@ -1,4 +1,4 @@
-"""What kernels may do to results: `numerics` of `braid.compile`."""
+"""The effects that kernels may have on results: `numerics` of `braid.compile`."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ IMAGE, WEIGHT = "tensor<1x64x28x28xf32>", "tensor<64x64x3x3xf32>"
 
 
 def model(weight: str) -> bytes:
-    """Two convolutions by the same weight, and what is in between."""
+    """Two convolutions by the same weight, and ops in between."""
     conv = f"{WINDOWS} : ({IMAGE}, {WEIGHT}) -> {IMAGE}"
     argument = f", %w: {WEIGHT}" if not weight else ""
     return f"""

@@ -48,7 +48,7 @@ def test_the_result_is_that_of_the_pieces(case: Case):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_huge_tensor_is_in_no_buffer(case: Case):
-    """Of what kernels write in the huge model, only small tensors are left."""
+    """Of the tensors that kernels write in the huge model, only small ones are left."""
     context = make_context()
     module = read_source(context, case.build(case.huge)).module
     run_pipeline(context, module, graph_passes(load_target()), verify=False)

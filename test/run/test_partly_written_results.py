@@ -59,7 +59,7 @@ def nest(name: str, x: str, start: str) -> str:
 
 
 def expected(name: str, start: Array) -> Array:
-    """Return what one iteration after the other writes."""
+    """Return the results of the iterations in order."""
     operand, loops, result, body, _ = NESTS[name]
     made = start.copy()
     for point in np.ndindex(*operand.shape):

@@ -1,4 +1,4 @@
-"""Compiled models draw the numbers that interpreted ones do; what is uniform, bit for bit."""
+"""Compiled models draw the same numbers as interpreted ones; uniform ones are equal to the bit."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ def test_compiled(rows: int) -> None:
 
 
 def test_session(tmp_path: Any) -> None:
-    """Of ONNX Runtime's API, the key is no input."""
+    """In ONNX Runtime's API, the key is no input."""
     path = tmp_path / "model.onnx"
     save(graph(), path)
     session = ort.InferenceSession(str(path))

@@ -107,7 +107,7 @@ def array():
 
 
 def close(actual, expected):
-    """Programs that overflow f32 say nothing: what is infinite depends on the order of sums."""
+    """Programs that overflow f32 prove nothing: infinities depend on the order of sums."""
     assume(np.isfinite(expected).all())
     assert np.abs(actual - expected).max() <= 1e-5 * max(1.0, np.abs(expected).max())
 

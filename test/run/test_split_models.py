@@ -45,7 +45,7 @@ LAYERS = {
     "conditional": conditional,
     "loop": loop,
 }
-# What passes would otherwise merge, fold or fuse, across clusters.
+# Ops that passes would otherwise merge, fold or fuse, across clusters.
 CROSSING = """
 !t = tensor<1x6x4x4xf32>
 !s = tensor<1x2x3x4x4xf32>
@@ -121,7 +121,7 @@ def test_twenty_random_programs(program: tuple[str, Parameters], seed: int) -> N
 @settings(max_examples=3, deadline=None, phases=[Phase.generate])
 @given(programs(), st.integers(0, 999))
 def test_devices_without_ids(program: tuple[str, Parameters], seed: int) -> None:
-    """Which ops run as one is decided where ops only say which device they are for."""
+    """Fusion is decided when ops only have devices."""
     text, parameters = program
     module = split(text, seed)
     for op in module.walk():
@@ -352,7 +352,7 @@ def test_a_missing_device(plugins: Path, tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_fork_while_another_thread_opens_a_device(
     plugins: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The child has not that thread, which would never let go of a lock."""
+    """The child does not have that thread, which would never release a lock."""
     monkeypatch.setenv("BRAID_DEVICE_PATH", str(plugins))
     on_desk(tmp_path, "desk:3").save(tmp_path / "m.braid")
     x = np.ones(8, np.float32)

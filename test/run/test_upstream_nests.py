@@ -32,7 +32,7 @@ ROW, COLUMN, POINT = (f"affine_map<(i, j) -> ({to})>" for to in ("i", "j", "i, j
 
 
 def _coupled(x: Array, p: Array, q: Array) -> tuple[Array, Array]:
-    """One iteration after the other, as the nest says."""
+    """Run the iterations in order, as the nest defines them."""
     p, q = p.copy(), q.copy()
     for i, j in np.ndindex(*x.shape):
         p[i] += x[i, j]
@@ -41,7 +41,7 @@ def _coupled(x: Array, p: Array, q: Array) -> tuple[Array, Array]:
 
 
 CASES = {
-    # A result that has the reduced loop, beside one that has not.
+    # A result indexed by the reduced loop, next to one that is not.
     "two_results": (
         _nest(
             "%x: tensor<3x4xf32>, %p: tensor<3xf32>, %e: tensor<3x4xf32>",
@@ -58,7 +58,7 @@ CASES = {
         [X, P, X],
         [X.sum(1) + P, X * X],
     ),
-    # Results that cannot be computed one without the other.
+    # Results that depend on each other.
     "coupled": (
         _nest(
             "%x: tensor<3x4xf32>, %p: tensor<3xf32>, %q: tensor<4xf32>",

@@ -52,7 +52,7 @@ func.func @used_before_defined(%a: i32) -> i32 {
 
 // -----
 
-// Nobody gets to an unreachable block, so it may use anything.
+// An unreachable block may use anything.
 // CHECK-LABEL: @unreachable
 func.func @unreachable(%a: i32) -> i32 {
   func.return %a : i32

@@ -1,4 +1,4 @@
-// What tells how often something runs is an error where it would be ignored, and so is a type of
+// An attribute for execution counts is an error where it would be ignored, and so is a type of
 // products where results would have another type.
 // RUN: not %braid-opt %s --split-input-file -p canonicalize 2>&1 | filecheck %s
 

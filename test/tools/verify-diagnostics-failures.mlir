@@ -10,7 +10,7 @@ no.such_op
 
 // -----
 
-// The kind and the line must fit as well, and one comment stands for one diagnostic.
+// The kind and the line must match as well, and one comment matches one diagnostic.
 // CHECK:      failures.mlir:17:1: error: unexpected error: op 'no.such_op'
 // CHECK:      failures.mlir:16:1: error: expected warning "no.such_op" was not produced
 // expected-warning @below {{no.such_op}}

@@ -2,7 +2,7 @@
 // RUN: %braid-opt %s --print-op-generic | %braid-opt | FileCheck %s
 // RUN: %braid-opt %s --print-op-generic | FileCheck %s --check-prefix=GENERIC
 
-// An alias is printed as the tag it stands for, and row-major as no encoding is left as it was.
+// An alias is printed as its tag, and row-major is printed as no encoding if it was so.
 // CHECK-LABEL: @reorder
 // CHECK-SAME:    %x: tensor<1x64x8x8xf32, #braid.layout<"acdb">>
 // CHECK:         braid.reorder %x : (tensor<1x64x8x8xf32, #braid.layout<"acdb">>) -> tensor<1x64x8x8xf32, #braid.layout<"aBcd16b">>

@@ -1,4 +1,4 @@
-// A module says how it is compiled; settings that are the default ones are not printed.
+// A module holds its settings; default settings are not printed.
 // RUN: %braid-opt %s --split-input-file --verify-diagnostics | filecheck %s
 
 // CHECK: builtin.module @strict attributes {braid.settings = #braid.settings<{numerics = "strict", kernels = "best"}>}

@@ -1,6 +1,6 @@
 // RUN: %braid compile %s --emit linalg | FileCheck %s
 
-// A nest that leaves elements of its destination as they are begins from a copy of it, also where
+// A nest that does not write some elements of its destination begins from a copy of it, even if
 // only dead ops read that.
 // CHECK:      #[[ALL:.*]] = affine_map<(d0, d1) -> (d0, d1)>
 // CHECK:      #[[COLUMN:.*]] = affine_map<(d0) -> (d0, 1)>

@@ -1,4 +1,4 @@
-// What stages do not have is refused at its place, whoever finds it.
+// Ops that stages do not support are refused with their location, by whichever pass finds them.
 // RUN: %braid-opt %s -p convert-braid-to-hls --split-input-file --verify-diagnostics
 func.func @main(%x: tensor<1x2x4x4xi8>, %z: tensor<1x2x4x4xi8>) -> tensor<2x2x4x4xi8> {
   // expected-error @+1 {{'braid.concat' along dim 0 on an FPGA}}

@@ -1,4 +1,4 @@
-// A convolution with what stands behind it is one stage, and so is the pooling, joined by channels.
+// A convolution with the ops after it is one stage, and so is the pooling, joined by channels.
 // RUN: %braid-opt %s -p 'convert-braid-to-hls' -o %t.mlir
 // RUN: FileCheck %s --input-file %t.mlir
 // RUN: %braid-opt %t.mlir -p select-channel-depths --remarks 2>&1 | FileCheck %s --check-prefix=DEPTHS

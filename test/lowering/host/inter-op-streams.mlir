@@ -23,7 +23,7 @@
 // CHECK:           llvm.call @both
 // CHECK:         llvm.return
 
-// What has no stream runs on all threads, behind the section, which run_inter_op (offset 80) runs.
+// Ops without a stream run on all threads, after the section, which run_inter_op (offset 80) runs.
 // CHECK-LABEL: llvm.func @braid_run
 // CHECK-SAME:    (%[[ENV:.*]]: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr)
 // CHECK:         llvm.alloca %{{.*}} x i64 {alignment = 64 : i64

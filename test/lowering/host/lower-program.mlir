@@ -16,7 +16,7 @@
 // CHECK:         llvm.call @worker(
 // CHECK-LABEL: llvm.func @braid_run
 // CHECK-SAME:    (%[[ENV:.*]]: !llvm.ptr, %[[IN:.*]]: !llvm.ptr, %[[OUT:.*]]: !llvm.ptr, %[[WEIGHTS:.*]]: !llvm.ptr, %[[ARENA:.*]]: !llvm.ptr)
-// What calls share is computed at the entry.
+// Values that calls share are computed at the entry.
 // CHECK:         %[[X:.*]] = llvm.load %[[IN]]
 // CHECK:         %[[FIELD:.*]] = llvm.getelementptr inbounds %[[ENV]][8]
 // CHECK:         %[[FOR:.*]] = llvm.load %[[FIELD]]
@@ -27,7 +27,7 @@
 // CHECK:         llvm.return
 
 // PROFILE-LABEL: llvm.func @braid_run
-// The runtime's clock, and what records that the kernel has ended.
+// The runtime's clock, and the record of the end of the kernel.
 // PROFILE:         llvm.getelementptr inbounds %{{.*}}[136]
 // PROFILE:         llvm.call @one
 // PROFILE:         llvm.getelementptr inbounds %{{.*}}[144]

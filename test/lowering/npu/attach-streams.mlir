@@ -1,5 +1,5 @@
-// Ops that stand together are one stream; control flow is the host's, and so are ops that the chip
-// does not run. A stream says how often it is expected to run.
+// Adjacent ops form one stream; control flow, and ops that the chip does not support, run on the
+// host. A stream says how often it is expected to run.
 // RUN: %braid-opt %s -p 'attach-streams{target=npu-small search-seconds=0}' --remarks -o %t.mlir 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: FileCheck %s --input-file %t.mlir
 // RUN: sed 's/operations = .*/operations = ["braid.neg", "braid.exp"]/' %S/tiny.toml > %t.toml

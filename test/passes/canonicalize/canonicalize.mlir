@@ -1,6 +1,6 @@
 // RUN: %braid-opt %s -p canonicalize --print-debuginfo --allow-unregistered-dialect | filecheck %s
 
-// An op that takes another's place takes its names and, if it is new, its location.
+// An op that replaces another one takes its names and, if it is new, its location.
 // CHECK-LABEL: @names
 // CHECK-NEXT:    %{{.*}} = arith.muli %a, %a {braid.name = ["mul", "add"]}
 // CHECK-NEXT:    func.return
@@ -20,7 +20,7 @@ func.func @folded() -> i32 {
   func.return %2 : i32
 }
 
-// What may have an effect stays, what has none goes.
+// Ops that may have an effect stay, others are removed.
 // CHECK-LABEL: @dead
 // CHECK-NEXT:    "test.effect"(%a)
 // CHECK-NEXT:    func.return

@@ -1,6 +1,6 @@
 // RUN: %braid-opt %s -p canonicalize | filecheck %s
 
-// What runs in another cluster stands for no op, and is merged with none.
+// An op in another cluster replaces no op, and is merged with none.
 
 // CHECK-LABEL: func.func @clusters
 // CHECK-NEXT:    %[[A:.*]] = braid.transpose %x {{.*}}braid.name = "a"
@@ -15,7 +15,7 @@ func.func @clusters(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
 }
 
 
-// What two ops of one cluster become has the names of both.
+// An op that replaces two ops of one cluster has the names of both.
 
 // CHECK-LABEL: func.func @names_of_both
 // CHECK-NEXT:    braid.transpose %x {{.*}}braid.cluster = 7 : i64, braid.device = "cpu:0", braid.name = ["b", "a"]}

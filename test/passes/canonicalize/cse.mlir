@@ -63,7 +63,7 @@ func.func @write_in_region(%m: memref<8xi32>, %i: index, %x: i32, %c: i1) {
   func.return
 }
 
-// What is outside is available inside a region, not the other way round.
+// Outside values are available inside a region, not the other way round.
 // CHECK-LABEL: @regions
 // CHECK-NEXT:    %[[O:.*]] = arith.addi %a, %a
 // CHECK-NEXT:    scf.if

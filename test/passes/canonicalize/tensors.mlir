@@ -81,7 +81,8 @@ func.func @constants() -> (tensor<2xi64>, tensor<2048xi64>) {
 }
 
 // All results of an op are folded, also where an index is outside: the nearest one inside is read.
-// What only says where a tensor is to be stays, and so does an op of which only the costs are known.
+// Ops that only decide where a tensor is stored stay, and so does an op of which only the costs are
+// known.
 // CHECK-LABEL: @constant_operands
 // CHECK-DAG:     %[[V:.*]] = braid.constant {value = dense<[3.000000e+00, 2.000000e+00]> : tensor<2xf32>}
 // CHECK-DAG:     %[[I:.*]] = braid.constant {value = dense<[2, 1]> : tensor<2xi64>}
@@ -115,7 +116,7 @@ func.func @declared_extents(%x: tensor<?x4xf32>) -> (tensor<2x4xf32>, tensor<2x4
   func.return %0, %1, %3 : tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>
 }
 
-// Nothing is computed for tensors without elements, and nothing is read of them.
+// Nothing is computed for tensors without elements, and their elements are never read.
 // CHECK-LABEL: @empty
 // CHECK-DAG:     %[[E:.*]] = braid.constant {value = dense<> : tensor<2x0xf32>}
 // CHECK-DAG:     %[[P:.*]] = braid.broadcast %{{.*}} : (tensor<1x1xf32>) -> tensor<2x2048xf32>
@@ -129,7 +130,7 @@ func.func @empty(%x: tensor<2x0xf32>, %y: tensor<2x3xf32>, %i: tensor<0x3xi64>) 
   func.return %0, %1, %2, %4 : tensor<2x0xf32>, tensor<2x3xf32>, tensor<2x2048xf32>, tensor<2x3xf32>
 }
 
-// Windows lose what only ever reads padding.
+// Windows lose positions that only read padding.
 // CHECK-LABEL: @clipped_windows
 // CHECK: braid.pool %{{.*}} {{.*}}window = array<i64: 7, 5>, {{.*}}pad_low = array<i64: 0, 2>, pad_high = array<i64: 0, 1>
 func.func @clipped_windows(%x: tensor<1x2x7x4xf32>) -> tensor<1x2x1x3xf32> {
@@ -206,7 +207,7 @@ func.func @sums_of_a_repeated_number() -> tensor<64x1xf32> {
   func.return %2 : tensor<64x1xf32>
 }
 
-// A merged reshape says the sizes of open dims as the last one does.
+// A merged reshape has the sizes of open dims of the last one.
 // CHECK-LABEL: @open_reshapes
 // CHECK-NEXT: braid.reshape %x : {{.*}} -> tensor<1x?x8xf32, #braid.sizes<["batch * length"]>>
 // CHECK-NEXT: return
@@ -216,7 +217,7 @@ func.func @open_reshapes(%x: tensor<?x?x8xf32, #braid.sizes<["batch", "length"]>
   return %b : tensor<1x?x8xf32, #braid.sizes<["batch * length"]>>
 }
 
-// Ops of which all sizes are numbers are plain ones; others stay.
+// Ops whose sizes are all numbers become plain ones; others stay.
 // CHECK-LABEL: @sizes_that_are_numbers
 // CHECK-DAG: braid.constant {value = dense<[2, 3]> : tensor<2xi64>
 // CHECK-DAG: braid.slice %x {offsets = array<i64: 1>, sizes = array<i64: 2>, strides = array<i64: 3>

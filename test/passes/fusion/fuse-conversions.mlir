@@ -2,7 +2,7 @@
 // RUN: filecheck %s --input-file=%t --check-prefix=REMARK
 // RUN: %braid-opt %s -p hoist-parameter-expressions,select-fusion,apply-fusion,fuse-conversions{target=npu-small} | filecheck %s --check-prefix=NPU
 
-// Keys are transposed where they lie, and widened as they are loaded; so are values.
+// Keys are transposed in place, and widened as they are loaded; so are values.
 // REMARK: 2 of 2 conversions are part of products
 // CHECK-LABEL: @attention
 // CHECK-NEXT:    %[[T:.*]] = braid.fused(%k) : (tensor<8x2048x64xf16>) -> tensor<8x64x2048xf16>
@@ -18,7 +18,7 @@
 // CHECK-NEXT:    ^
 // CHECK-NEXT:      braid.cast
 // CHECK-NEXT:      braid.matmul
-// What executes on a chip is not asked about kernels.
+// Families are not asked about groups that run on a chip.
 // NPU-LABEL: @attention
 // NPU:         braid.cast
 // NPU-NEXT:    braid.yield

@@ -13,7 +13,7 @@
 // CHECK-NEXT:      braid.yield %[[S]]
 // CHECK-NEXT:    }
 // CHECK-NEXT:    return %[[Y]]
-// What executes on a chip is not asked about kernels.
+// Families are not asked about groups that run on a chip.
 // NPU-LABEL: @experts
 // NPU:         braid.gather_nd
 // NPU-NEXT:    braid.yield

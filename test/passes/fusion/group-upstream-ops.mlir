@@ -1,6 +1,6 @@
 // RUN: %braid-opt %s -p group-upstream-ops --split-input-file --verify-diagnostics | FileCheck %s
 
-// What one op alone reads is in its group; scalars and empty tensors are made again inside.
+// Values that only one op reads are in its group; scalars and empty tensors are cloned into it.
 // CHECK-LABEL: func.func @chain
 // CHECK-NEXT:  %[[T:.*]] = braid.tanh %x
 // CHECK-NEXT:  %[[G:.*]] = braid.fused(%[[T]], %w) {{{.*}}braid.name = "product"}
@@ -48,7 +48,7 @@ func.func @two_readers(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 
 // -----
 
-// Branches are blocks of their own. What the program itself can do needs no kernel.
+// Branches are blocks of their own. Ops that the program itself supports need no kernel.
 // CHECK-LABEL: func.func @branches
 // CHECK:       tensor.from_elements
 // CHECK-NOT:   braid.fused

@@ -18,7 +18,7 @@ func.func @operand_again(%x: tensor<256x256xf32>, %w: tensor<256x256xf32>) -> te
 
 // -----
 
-// Families take the product with what comes before the constant, and what comes after it.
+// Families take the matmul with the ops before the constant, and the ops after it.
 // CHECK-LABEL: @constant
 // CHECK:         braid.matmul {{.*}}braid.fusion_group = 1 : i64
 // CHECK-NEXT:    braid.exp {{.*}}braid.fusion_group = 1 : i64
@@ -35,7 +35,7 @@ func.func @constant(%x: tensor<64x64xf32>, %w: tensor<64x4xf32>) -> tensor<64x4x
 
 // -----
 
-// What is left to generic loops is named, if it takes more than 1 % of the time.
+// Groups that are left to generic loops are named if they take more than 1 % of the time.
 // REMARK: [select-layouts] generic loops compute matmul, {{.*}} of the predicted time in 'square'
 func.func @square(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
   %0 = braid.matmul %x, %x : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>

@@ -52,7 +52,7 @@ func.func @small(%q: tensor<2x32x16xf32>, %k: tensor<2x16x32xf32>, %v: tensor<2x
   func.return %3 : tensor<2x32x16xf32>
 }
 
-// Sums over rows, and what is done with the rows and their sums.
+// Sums over rows, and ops on the rows and their sums.
 // CHECK-LABEL: @rows
 // CHECK-NEXT:    braid.sub {{.*}}braid.fusion_group = 0 : i64
 // CHECK-NEXT:    braid.exp {{.*}}braid.fusion_group = 0 : i64
@@ -104,7 +104,7 @@ func.func @one_query(%q: tensor<8x1x64xf32>, %k: tensor<8x2048x64xf32>, %v: tens
   func.return %3 : tensor<8x1x64xf32>
 }
 
-// What is made of a weight alone is made when the model is compiled, not tile by tile.
+// Values computed from a weight alone are computed at compile time, not tile by tile.
 // CHECK-LABEL: @known
 // CHECK:         braid.cast {{.*}}braid.fusion_group = 1 : i64
 // CHECK-NEXT:    braid.matmul {{.*}}braid.fusion_group = 0 : i64

@@ -15,7 +15,7 @@ func.func @epilogue(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>, %y: tensor<2x4xf32
   func.return %2 : tensor<2x4xf32>
 }
 
-// Two products are two kernels; the sum goes with the later one, when both are there.
+// Two matmuls are two kernels; the sum joins the later one, when both operands exist.
 // CHECK-LABEL: @two_anchors
 // CHECK-NEXT:    braid.matmul {{.*}}braid.fusion_group = 1 : i64
 // CHECK-NEXT:    braid.matmul {{.*}}braid.fusion_group = 0 : i64
@@ -27,7 +27,7 @@ func.func @two_anchors(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>, %v: tensor<3x4x
   func.return %2 : tensor<2x4xf32>
 }
 
-// What follows the other product stays with it.
+// Ops on the other matmul stay with it.
 // CHECK-LABEL: @two_epilogues
 // CHECK-NEXT:    braid.matmul {{.*}}braid.fusion_group = 1 : i64
 // CHECK-NEXT:    braid.matmul {{.*}}braid.fusion_group = 0 : i64
@@ -43,7 +43,7 @@ func.func @two_epilogues(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>, %v: tensor<3x
   func.return %4 : tensor<2x4xf32>
 }
 
-// What is used elsewhere too, what would be computed repeatedly, and what feeds a product.
+// Values that are used elsewhere, too, that would be computed repeatedly, and operands of a matmul.
 // CHECK-LABEL: @not_fused
 // CHECK-NEXT:    braid.exp {{.*}}braid.fusion_group = 4 : i64
 // CHECK-NEXT:    braid.neg {{.*}}braid.fusion_group = 3 : i64
@@ -71,7 +71,7 @@ func.func @diamond(%x: tensor<2xf32>) -> tensor<2xf32> {
   func.return %2 : tensor<2xf32>
 }
 
-// What reads the result of an earlier product that another one reads, too, goes with the later one.
+// An op that reads the result of an earlier matmul, which has another reader, joins the later one.
 // CHECK-LABEL: @residual
 // CHECK-NEXT:    braid.matmul {{.*}}braid.fusion_group = 1 : i64
 // CHECK-NEXT:    braid.matmul {{.*}}braid.fusion_group = 0 : i64

@@ -35,7 +35,7 @@ func.func @main(%x: tensor<1x8x4x4xf32>) -> tensor<1x8x4x4xf32> {
   func.return %2 : tensor<1x8x4x4xf32>
 }
 
-// What control flow carries has one layout inside and outside.
+// Values that control flow carries have one layout inside and outside.
 // CHECK-LABEL: func.func @loop
 // CHECK:         %[[R:.*]] = braid.fused(%x)
 // CHECK:         %[[F:.*]] = scf.for {{.*}} iter_args(%[[I:.*]] = %[[R]]) -> (tensor<1x8x4x4xf32, #braid.layout<"acdb">>)

@@ -1,4 +1,4 @@
-// Declared amounts of other resources than time are numbers, which need not be whole.
+// Declared amounts of other resources than time are numbers, which need not be integers.
 // RUN: %braid-opt %s -p 'select-layouts{cost=bytes}' --remarks 2>&1 | filecheck %s
 
 // CHECK: cost 0.1 bytes, lower bound 0.1, gap 0.00%

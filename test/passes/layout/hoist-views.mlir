@@ -41,7 +41,7 @@ func.func private @clusters(%x: tensor<2x6xf32>) -> tensor<12xf32> {
   func.return %y : tensor<12xf32>
 }
 
-// Where a branch is not taken, a view of its sizes may reach beyond what it views.
+// If a branch is not taken, a view of its sizes may be out of bounds of its operand.
 // CHECK-LABEL: @checked
 // CHECK-NOT:   braid.reshape
 // CHECK:       scf.if

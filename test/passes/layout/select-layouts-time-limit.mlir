@@ -1,4 +1,4 @@
-// Where no choice is found in time, the pass says so and what to do.
+// If no choice is found in time, the pass reports that, with a hint.
 // RUN: not %braid-opt %s -p 'select-layouts{time-limit=0 memory-limit=96B}' 2>&1 | filecheck %s
 
 // CHECK: error: no choice of layouts that fits into 96B of memory was found within 0 s, though there may be one

@@ -23,7 +23,7 @@ func.func @open(%a: tensor<?xf32>) -> tensor<?xf32> {
   func.return %y : tensor<?xf32>
 }
 
-// What is read of a tensor that nothing has written is zeros, never what memory held.
+// Elements of a tensor that were never written are zeros, never the contents of memory.
 // CHECK-LABEL: func.func @unwritten
 // CHECK:       %[[ZERO:.*]] = braid.constant {value = dense<0.0
 // CHECK:       %[[ZEROS:.*]] = braid.broadcast %[[ZERO]]

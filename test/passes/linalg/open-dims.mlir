@@ -1,6 +1,6 @@
 // RUN: %braid-opt %s -p 'name-open-dims,convert-linalg-to-braid' --split-input-file | filecheck %s
 
-// Sizes that tensors are made with are those of inputs; what computes them goes away.
+// Sizes of created tensors are those of inputs; the ops that compute them are removed.
 // CHECK-LABEL: @layer
 // CHECK-NOT: tensor.dim
 // CHECK: braid.matmul %x, %w : {{.*}} -> tensor<?x4xf32, #braid.sizes<["\22input0[0]\22"]>>

@@ -5,7 +5,7 @@
 // The ends take 3 ms / 1.8 on two streams, the branches 5 ms each.
 // REMARK: [assign-inter-op-streams] 4 of 7 ops on 2 inter-op streams, cost 0.00667{{[0-9]*}} s, lower bound 0.00667{{[0-9]*}} s, gap 0.0 %, on one stream 0.013{{[0-9]*}} s
 
-// Two branches run beside each other; what is before and behind them runs on all streams at once.
+// Two branches run concurrently; the ops before and after them run on all streams at once.
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: braid.inter_op_streams = 2 : i64
 // CHECK: "head"(%x) {cost = 2.000000e-03 : f64} :
@@ -16,7 +16,7 @@
 // CHECK: "tail"(%{{.*}}, %{{.*}}) {cost = 1.000000e-03 : f64} :
 // CHECK: braid.reshape %{{[0-9]*}} {shape = array<i64: 2, 2>} :
 
-// On one stream nothing is beside anything.
+// On one stream nothing is concurrent.
 // ONE-LABEL: func.func @main
 // ONE-SAME: braid.inter_op_streams = 1 : i64
 // ONE-NOT: braid.inter_op_stream =

@@ -1,5 +1,5 @@
-// The condition of a branch is the host's, and has no shape. What stands in control flow counts as
-// often as it is expected to run.
+// The condition of a branch is the host's, and has no shape. Ops in control flow count as often as
+// they are expected to run.
 // RUN: %braid-opt %s -p 'search-order{objective=latency target=%S/Inputs/chip.toml}' --remarks 2>&1 | filecheck %s
 // 0.9 * 5 us + 0.1 * 1 us
 // CHECK: 2 ops, before 4.6e-06, cost 4.6e-06 s, lower bound 4.6e-06 s

@@ -2,7 +2,7 @@
 // RUN: filecheck %s --input-file %t.remarks --check-prefix=REMARK
 // REMARK: 5 ops, before 2.{{.*}}e-05, cost 2.{{.*}}e-05 s
 
-// One product computes while what the other needs is moved.
+// One matmul computes while the operand of the other one is moved.
 // CHECK-LABEL: func.func @main
 // CHECK-COUNT-2: braid.matmul
 func.func @main(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x64xf32> {

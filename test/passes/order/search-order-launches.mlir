@@ -1,4 +1,4 @@
-// Launches in the order in which the host, devices, and what copies to them and back are through first.
+// Launches in the order in which the host, the devices, and the copy engines finish first.
 // RUN: %braid-opt %s -p 'search-order{objective=latency launches-only=true target=%S/Inputs/board.toml},apply-order' --split-input-file --verify-decisions --remarks 2>%t | FileCheck %s
 // RUN: FileCheck %s --check-prefix=REMARK < %t
 // RUN: %braid-opt %s -p 'search-order{objective=memory target=%S/Inputs/board.toml},apply-order' --split-input-file | FileCheck %s --check-prefix=MEMORY
@@ -11,7 +11,7 @@
 // CHECK-NEXT:    braid.launch async [] @short(%many)
 // CHECK:         braid.await
 // CHECK-LABEL: func.func private @short
-// Memory is no reason to change what devices do first.
+// Memory does not change what devices run first.
 // MEMORY-LABEL: func.func @copies
 // MEMORY-NEXT:    braid.launch async [] @short(%many)
 // MEMORY-NEXT:    braid.launch async [] @long(%few)
@@ -35,7 +35,7 @@ module {
 
 // -----
 
-// Each device begins with what needs nothing of the other.
+// Each device begins with launches that do not depend on the other one.
 // REMARK: 6 ops, before 0.004{{.*}}, cost 0.002{{.*}} s
 // CHECK-LABEL: func.func @crossed
 // CHECK-DAG:     braid.launch async [] @g(%x)

@@ -48,7 +48,7 @@ func.func @buffers(%x: tensor<8xf32>) -> tensor<8xf32> {
   func.return %3 : tensor<8xf32>
 }
 
-// What a branch needs while it runs is added to what is live around it.
+// Memory that a branch needs while it runs is added to the live bytes around it.
 // CHECK-LABEL: func.func @branches
 // CHECK:         scf.if
 // CHECK:         {braid.order = [array<i64: 1, 2, 0, 3>, array<i64>]

@@ -2,7 +2,7 @@
 // RUN: filecheck %s --input-file %t.mlir
 // RUN: %braid-opt %s -p 'split-concats,hoist-parameter-expressions' | filecheck %s --check-prefix=HOIST
 
-// The whole of 4 channels never exists; each part is read by a convolution of its own.
+// The whole of 4 channels never exists; each part is read by a separate convolution.
 // CHECK-LABEL: func.func @sum
 // CHECK-NOT:     braid.concat
 // CHECK:         %[[W0:.*]] = braid.slice %w {offsets = array<i64: 0, 0, 0, 0>, sizes = array<i64: 1, 1, 3, 3>
@@ -46,7 +46,7 @@ func.func @apart(%x: tensor<4xf32>) -> tensor<1x8x1x1xf32> {
   func.return %r : tensor<1x8x1x1xf32>
 }
 
-// One reader needs the whole; so it is there for the other one too.
+// One reader needs the whole, so it also exists for the other one.
 // CHECK-LABEL: func.func @needed
 // CHECK:         %[[C:.*]] = braid.concat %a, %b
 // CHECK:         braid.conv %[[C]], %w

@@ -26,7 +26,7 @@ func.func @shared(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// Weights, constants, views and scalars stay in the program; so does what is not public.
+// Weights, constants, views and scalars stay in the program; so do private functions.
 // CHECK-LABEL: func.func @views
 // CHECK:         braid.parameter
 // CHECK:         braid.constant

@@ -1,6 +1,6 @@
 // RUN: %braid-opt %s -p hoist-parameter-expressions | filecheck %s
 
-// Results of an earlier run, or of others, may have keys without numbers.
+// Results of an earlier run, or of other programs, may have keys without numbers.
 // CHECK-LABEL: @main
 // CHECK:       braid.parameter {key = "prepared/0"}
 // CHECK:       braid.parameter {key = "scaled"}

@@ -24,7 +24,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// What was prepared before can be prepared further; keys that nobody reads any more go.
+// Prepared parameters can be prepared further; unused keys are removed.
 // CHECK-LABEL: func.func @main
 // CHECK-NEXT:    %[[P:.*]] = braid.parameter {key = "prepared/1"} : tensor<2x3xf32, #braid.layout<"ba">>
 // CHECK-NEXT:    func.return %[[P]]
@@ -45,7 +45,8 @@ func.func private @prepare() -> tensor<2x3xf32> attributes {braid.keys = ["prepa
 
 // -----
 
-// A small weight is not blown up, nor is what is made of it; what feeds the broadcast is known.
+// A small weight is not expanded, nor are values computed from it; the operand of the broadcast is
+// known.
 // CHECK-LABEL: func.func @main
 // CHECK-NEXT:    %[[P:.*]] = braid.parameter {key = "prepared/0"} : tensor<1x1024xf32>
 // CHECK-NEXT:    %[[B:.*]] = braid.broadcast %[[P]]

@@ -9,7 +9,7 @@ func.func @main_0(%x: tensor<1x4xf32>) -> tensor<1x4xf32> attributes {braid.vari
   return %y : tensor<1x4xf32>
 }
 
-// What another variant alone needs stays.
+// Parameters that only another variant needs stay.
 // CHECK-LABEL: func.func @main_1
 // CHECK-DAG:     braid.parameter {key = "prepared/0"}
 // CHECK-DAG:     braid.parameter {key = "prepared/2"}

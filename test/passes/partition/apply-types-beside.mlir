@@ -1,7 +1,7 @@
 // Conversions in branches, in one cluster, to wider types, and ops that are not ones in a type.
 // RUN: %braid-opt %s --split-input-file -p 'apply-types{target=%S/Inputs/half.toml}' --verify-diagnostics | FileCheck %s
 
-// What is read as it was computed, too, is handed over once.
+// A value that is also read in its computed type is handed over once.
 // CHECK-LABEL: @also_as_it_was
 // CHECK: tanh {{.*}} {braid.cluster = 0
 // CHECK-NEXT: cast {{.*}} {braid.cluster = 1 {{.*}}f16
@@ -19,7 +19,7 @@ func.func @also_as_it_was(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// A branch converts what it reads from around it; integers stay.
+// A branch converts its outside operands; integers stay.
 // CHECK-LABEL: @branch
 // CHECK: scf.if
 // CHECK-NEXT: cast %x

@@ -1,4 +1,5 @@
-// Between devices without links nothing takes time. Ops are not scattered over them where one has a pin to another device.
+// Between devices without links nothing takes time. Ops are not distributed over them if one has a
+// pin to another device.
 // RUN: %braid-opt %s -p "assign-devices{target=%S/Inputs/linked.toml pin=op:matmul=core:1},select-clusters{target=%S/Inputs/linked.toml}" --remarks 2>&1 | FileCheck %s
 
 // CHECK: [assign-devices] priority: 25 ops: {{.*}}; transfers and starts 0.02

@@ -37,7 +37,7 @@ func.func @textbook(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 // What stands on an op holds: its device, its candidates, and the backends of an opaque op.
-// Colocated ops run where all of them can.
+// Colocated ops run on a device that supports all of them.
 // CHECK-LABEL: func.func @asked
 // CHECK:         "f"{{.*}}braid.device = "fpga:0"
 // CHECK:         "z"{{.*}}braid.candidates = {gpu = 2 : i64}, braid.device = "gpu:0"
@@ -93,7 +93,7 @@ func.func @nested(%x: tensor<4xf32>, %p: i1, %from: index, %to: index, %step: in
 
 // -----
 
-// What runs on the target's default device needs no attribute.
+// Ops on the target's default device need no attribute.
 // REMARK: priority: 1 ops: cpu:0 1
 // CHECK-LABEL: func.func @alone
 // CHECK-NOT:     braid.device

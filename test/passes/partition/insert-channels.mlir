@@ -41,8 +41,8 @@ module attributes {braid.target = #braid.target<"host-2">} {
 
 // -----
 
-// Control flow is a function of the host, and so a stage; it computes its own condition, and launches
-// what stands in it. Its results are read by the next launch, which waits for it.
+// Control flow becomes a function of the host, and so a stage; it computes its own condition, and
+// launches its inner functions. Its results are read by the next launch, which waits for it.
 // CHECK-LABEL: func.func @branches
 // CHECK-SAME:    braid.requests = 4 : i64
 // CHECK-NEXT:    %[[B:.*]], %[[T:.*]] = braid.launch async [] @f(%x) {braid.slots = array<i64: 2>

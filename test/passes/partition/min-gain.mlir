@@ -23,7 +23,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// A pinned op stays, whatever it saves, and so does what only the GPU runs.
+// A pinned op stays, whatever a move saves, and so do ops that only the GPU supports.
 // REMARK: starts: 2 → 1 (at least 1): gpu:0: 2 → 1
 // CHECK-LABEL: func.func @pinned
 // CHECK:         "a"{{.*}}braid.device = "gpu:0"

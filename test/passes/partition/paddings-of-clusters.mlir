@@ -1,4 +1,5 @@
-// Clusters have paddings of their own, which an FPGA makes in windows alone; what the host stores anew it stores itself.
+// Clusters have separate paddings, which an FPGA supports in windows only; copies that the host
+// makes stay on the host.
 // RUN: %braid-opt %s -p 'select-clusters{target=fpga-sim}' | FileCheck %s
 // RUN: %braid-opt %s -p 'select-clusters{target=fpga-sim},select-fusion,apply-fusion,select-layouts{target=fpga-sim},apply-layouts,apply-clusters{target=fpga-sim}' | FileCheck %s --check-prefix=APPLIED
 

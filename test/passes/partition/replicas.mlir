@@ -8,7 +8,7 @@
 // RUN: %braid-opt %s -p "assign-devices{strategy=throughput},select-clusters,apply-clusters,insert-channels" --split-input-file --remarks 2>%t2 | FileCheck %s --check-prefix=APPLIED
 // RUN: FileCheck %s --check-prefix=CHANNELS < %t2
 
-// No split of 5, 1 and 1 ms is below 5; on both cores in turn it is 3.5, and what is moved.
+// No split of 5, 1 and 1 ms is below 5; on both cores in turn it is 3.5, plus transfers.
 // REMARK: throughput: 3 ops: cpu:0 and cpu:1 in turn 3; busiest device 3.51 ms, at least 3.51
 // REMARK: starts: 3 → 1 (at least 1): cpu:0 and cpu:1: 3 → 1
 // CHECK-LABEL: func.func @unbalanced
@@ -48,8 +48,9 @@ module attributes {braid.target = #braid.target<"host-2">} {
 
 // -----
 
-// What ops say holds, whatever the strategy. An op between stays where it is; what is in a branch is
-// launched by the host, one by one.
+// Attributes of ops take precedence over the strategy. An op in between stays; ops in a branch are
+// launched
+// by the host one by one.
 // CHECK-LABEL: func.func @said
 // CHECK:         "a"{{.*}}braid.cluster = 0 : i64{{.*}}braid.replicas = ["cpu:1"]
 // CHECK:         "b"{{.*}}braid.device = "cpu:1"{{.*}}braid.cluster = 1 : i64}

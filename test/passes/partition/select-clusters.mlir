@@ -35,7 +35,8 @@ func.func @textbook(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// Of a diamond, what one path joins directly is two clusters, with another device on the other.
+// In a diamond, ops that one path joins directly form two clusters if the other path is on another
+// device.
 // REMARK: starts: 3 → 3 (at least 3)
 // CHECK-LABEL: func.func @diamond
 // CHECK:         "a"{{.*}}braid.cluster = 0 : i64
@@ -106,7 +107,7 @@ func.func @control_flow(%x: tensor<4xf32>, %y: tensor<4xf32>, %p: i1) -> (tensor
 
 // -----
 
-// Ids by hand stay, and so does what is for no device in particular.
+// Manual ids stay, and so do ops for any device.
 // CHECK-LABEL: func.func @by_hand
 // CHECK:         "a"{{.*}}braid.cluster = 7 : i64
 func.func @by_hand(%x: tensor<4xf32>) -> tensor<4xf32> {

@@ -1,5 +1,5 @@
-// The entry of the mapping list that takes an op says in which type its device computes it, and by
-// how much results may then differ; what stands on the op holds before that.
+// The entry of the mapping list that takes an op gives the type in which its device computes it,
+// and the tolerance of results; attributes of the op take precedence.
 // RUN: %braid-opt %s --split-input-file -p 'select-types{target=%S/Inputs/half.toml}' --verify-diagnostics | FileCheck %s
 
 // CHECK-LABEL: @by_the_list

@@ -1,4 +1,4 @@
-// Options of every kind, and what is wrong with them.
+// Options of every kind, and errors in them.
 
 // RUN: %braid-opt %s -p 'test-options{count=3}' | FileCheck %s --check-prefix=DEFAULTS
 // DEFAULTS: test.options = "count=3 ratio=0.5 fast=False file_name='none' sizes=()
@@ -82,7 +82,7 @@
 // REJECTED: error: pass 'test-failure' rejects its options: these do not go together
 // REJECTED: hint: its options are how=<crash | invalid-ir | diagnostic | post-init> (default crash)
 
-// An option of bytes that is none is found when the pass runs.
+// An invalid option of bytes is found when the pass runs.
 // RUN: not %braid-opt %s -p 'select-layouts{memory-limit=64XB}' 2>&1 | FileCheck %s --check-prefix=SIZE
 // SIZE: error: 'memory-limit': '64XB' is not a size; write bytes, or a unit as in 64MiB or 64MB
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {

@@ -17,7 +17,7 @@
 // UNCHANGED:     arith.muli
 // UNCHANGED:     arith.muli
 
-// The order is that of the text through all nesting; a pipeline's name stands for its passes.
+// The order is that of the text through all nesting; a pipeline's name is replaced by its passes.
 // RUN: %braid-opt %s -p 'builtin.module(test-options{count=1},func.func(test-options{count=2},simplify),any(test-options{count=3})),test-options{count=4}' | FileCheck %s --check-prefix=ORDER
 // ORDER: count=1 {{.*}}; count=2 {{.*}}; count=3 {{.*}}; count=4
 // ORDER-NOT: arith.constant

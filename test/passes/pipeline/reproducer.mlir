@@ -13,7 +13,7 @@
 // DEBUG: Traceback (most recent call last)
 // DEBUG: KeyError: 'lost'
 
-// The passes before have run, what the failing one changed is not there, nor are those behind it.
+// The passes before have run; the failing one's changes and the passes after it are not included.
 // FILE: // The IR before pass 'test-failure', which fails on it.
 // FILE: // Run it with: braid-opt --run-reproducer THIS_FILE
 // FILE-NOT: @change
@@ -24,7 +24,7 @@
 // FILE: pipeline: "builtin.module(test-failure{note=\22a \5C\22b\5C\22 \C3\BC\22})"
 // FILE-NOT: canonicalize
 
-// Invalid IR is a crash of the pass that left it; it goes unnoticed where nobody looks.
+// Invalid IR is a crash of the pass that left it; it goes unnoticed without verification.
 // RUN: not %braid-opt %s -p 'cse,test-failure{how=invalid-ir},cse' --crash-reproducer=%t.invalid.mlir 2>&1 | FileCheck %s --check-prefix=INVALID
 // RUN: not %braid-opt --run-reproducer %t.invalid.mlir --crash-reproducer=%t.2.mlir 2>&1 | FileCheck %s --check-prefix=INVALID
 // RUN: %braid-opt --run-reproducer %t.invalid.mlir --verify-each=false | FileCheck %s --check-prefix=UNNOTICED
@@ -39,7 +39,7 @@
 // DIAGNOSTIC: hint: use less
 // DIAGNOSTIC-NOT: reproducer
 
-// Without a name the file is a new one among the temporary ones.
+// Without a name the file is a new temporary file.
 // RUN: rm -rf %t.tmp && mkdir %t.tmp
 // RUN: not env TMPDIR=%t.tmp %braid-opt %s -p test-failure 2>&1 | FileCheck %s --check-prefix=TEMPORARY
 // RUN: grep -q mlir_reproducer %t.tmp/braid-test-failure-*.mlir

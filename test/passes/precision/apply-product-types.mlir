@@ -1,6 +1,7 @@
 // RUN: %braid-opt %s -p apply-product-types,simplify | filecheck %s
 
-// What a product reads is rounded where it is made, once, and read so by others too; sums are f32.
+// The operands of a product are rounded where they are computed, once, also for other readers; sums
+// are f32.
 // CHECK-LABEL: @shared
 // CHECK:         %[[V:.*]] = braid.cast %w : (tensor<8x8xf32>) -> tensor<8x8xbf16>
 // CHECK:         %[[E:.*]] = braid.exp %x
@@ -19,7 +20,7 @@ func.func @shared(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
   func.return %3, %2 : tensor<4x8xf32>, tensor<4x8xf32>
 }
 
-// What moves numbers to the product moves them when they are rounded, with the number it pads with.
+// Ops that move numbers to the product move rounded ones, with a rounded padding value.
 // CHECK-LABEL: @moved
 // CHECK:         %[[E:.*]] = braid.exp %x
 // CHECK-NEXT:    %[[N:.*]] = braid.cast %[[E]]

@@ -1,6 +1,6 @@
 // RUN: %braid-opt %s -p extend-half-floats | filecheck %s
 
-// What is computed and read in between is not rounded.
+// Values that are computed and read in between are not rounded.
 // CHECK-LABEL: @chain
 // CHECK-SAME:    (%x: tensor<4xf16>)
 // CHECK-NEXT:    %[[X:.*]] = braid.cast %x : (tensor<4xf16>) -> tensor<4xf32>
@@ -14,7 +14,7 @@ func.func @chain(%x: tensor<4xf16>) -> tensor<4xf16> {
   func.return %1 : tensor<4xf16>
 }
 
-// What is only moved stays as it is; what is moved after it was computed does not go back.
+// Values that are only moved do not change; moved results are not converted back.
 // CHECK-LABEL: @moved
 // CHECK-NEXT:    %[[T:.*]] = braid.transpose %x {{.*}} -> tensor<3x2xbf16>
 // CHECK-NEXT:    %[[W:.*]] = braid.cast %[[T]] : (tensor<3x2xbf16>) -> tensor<3x2xf32>
@@ -86,7 +86,8 @@ func.func @accumulated(%x: tensor<2x3xbf16>, %w: tensor<3x4xbf16>, %a: tensor<1x
   func.return %0, %1 : tensor<2x4xf32>, tensor<1x6x6xf32>
 }
 
-// What an iteration computes for the next one is not rounded between them; what is collected stays in 16 bits.
+// A value that an iteration computes for the next one is not rounded in between; collected values
+// stay in 16 bits.
 // CHECK-LABEL: @recurrence
 // CHECK:         %[[W:.*]] = braid.cast %w : (tensor<4xf16>) -> tensor<4xf32>
 // CHECK:         %[[H:.*]], %[[ALL:.*]] = scf.for {{.*}} iter_args(%[[S:.*]] = %[[W]], %[[E:.*]] = %c) -> (tensor<4xf32>, tensor<8x4xf16>) {
@@ -129,7 +130,7 @@ func.func @while(%go: tensor<i1>, %x: tensor<4xf16>) -> tensor<4xf16> {
   func.return %0#1 : tensor<4xf16>
 }
 
-// States that take each other's places, and are computed nowhere, stay as they are; one that gets another's is as that.
+// States that are only exchanged do not change; a state that gets another one's value has its type.
 // CHECK-LABEL: @exchanged
 // CHECK:         iter_args(%{{.*}} = %x, %{{.*}} = %y) -> (tensor<4xf16>, tensor<4xf16>)
 // CHECK:         iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}) -> (tensor<4xf32>, tensor<4xf32>)
@@ -146,7 +147,7 @@ func.func @exchanged(%x: tensor<4xf16>, %y: tensor<4xf16>, %n: index) -> (tensor
   func.return %c, %d : tensor<4xf16>, tensor<4xf16>
 }
 
-// What products alone read is moved in f32, so that they read it where it lies.
+// Values that only products read are moved in f32, so that they read them in place.
 // CHECK-LABEL: @addressed
 // CHECK:         %[[K:.*]] = braid.cast %k : (tensor<2x8x4xf16>) -> tensor<2x8x4xf32>
 // CHECK:         %[[T:.*]] = braid.transpose %[[K]] {{.*}} -> tensor<2x4x8xf32>

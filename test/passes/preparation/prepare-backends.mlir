@@ -3,7 +3,7 @@
 // RUN: %braid-opt %s -p prepare-backends | FileCheck %s
 // RUN: %braid-opt %s -p 'expand-padding,simplify' > %t.cpu
 // RUN: %braid-opt %s -p 'prepare-backends{target=host}' | diff - %t.cpu
-// A chip gets streams besides, and what is split for it.
+// A chip also gets streams, and splits for them.
 // RUN: %braid-opt %s -p 'prepare-backends{target=npu-small}' | FileCheck %s --check-prefix=CHIP
 
 // CHECK-LABEL: func.func @main

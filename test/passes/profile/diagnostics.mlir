@@ -72,7 +72,7 @@ func.func @main(%c: i1, %n: index) {
   func.return
 }
 
-// What was written by hand stays where the profile has nothing better.
+// Manual attributes stay if the profile has nothing better.
 // CHECK-LABEL: @by_hand
 // CHECK: braid.branch_probability = 2.500000e-01
 // CHECK: braid.trip_count = 3.000000e+00

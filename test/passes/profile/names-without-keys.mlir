@@ -44,7 +44,7 @@ module attributes {braid.reorder_costs = [
     }
     func.return
   }
-  // A name that stands in both branches says nothing about one of them.
+  // A name that occurs in both branches tells nothing about one of them.
   func.func @same_name(%c: i1, %x: tensor<4xf32>) {
     scf.if %c {
       %0 = braid.opaque "made"(%x) {braid.name = "made"} : (tensor<4xf32>) -> tensor<4xf32>

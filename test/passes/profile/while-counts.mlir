@@ -1,7 +1,7 @@
 // An scf.while of TensorFlow's loop: GT runs once more than the body, which runs next / enter times.
 // RUN: %braid-opt %s -p 'annotate-profile{file=%S/Inputs/never.csv},select-layouts' --remarks 2>&1 | filecheck %s --check-prefix=EACH
 // RUN: %braid-opt %s -p 'annotate-profile{file=%S/Inputs/never.csv trip-count=total},select-layouts' --remarks 2>&1 | filecheck %s --check-prefix=TOTAL
-// The next annotation replaces what an earlier one said of the first region.
+// The next annotation replaces the earlier one of the first region.
 // RUN: %braid-opt %s -p 'annotate-profile{file=%S/Inputs/never.csv trip-count=total},annotate-profile{file=%S/Inputs/never.csv},select-layouts' --remarks 2>&1 | filecheck %s --check-prefix=EACH
 
 // GT once, B once, in l1: 30 + 30 ms.

@@ -15,7 +15,7 @@ func.func @products(%x: tensor<2x16xui8>, %y: tensor<1x20x5x5xui8>) -> (tensor<2
   func.return %0, %1, %2 : tensor<2x4xi32>, tensor<2x1xi32>, tensor<1x3x3x3xi32>
 }
 
-// Also what is made of constants is known.
+// Values computed from constants are known, too.
 // CHECK-LABEL: @expression
 // CHECK:         braid.matmul %x, %{{.*}} {accumulator = i32, braid.pairable}
 func.func @expression(%x: tensor<2x16xui8>) -> tensor<2x4xi32> {

@@ -1,6 +1,6 @@
 // RUN: %braid-opt %s -p apply-convolution-groups | filecheck %s
 
-// Groups that become one read the channels of all, and have zeros for those of the others.
+// Merged groups read the channels of all, with zero weights for the channels of other groups.
 // CHECK-LABEL: @main
 // CHECK:         %[[A:.*]] = braid.reshape %w {{.*}}: (tensor<12x2x3x3xi8>) -> tensor<2x2x3x2x3x3xi8>
 // CHECK-NEXT:    %[[F:.*]] = braid.slice %[[A]] {{{.*}}offsets = array<i64: 0, 0, 0, 0, 0, 0>

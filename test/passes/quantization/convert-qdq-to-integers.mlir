@@ -41,7 +41,7 @@ func.func @padded(%x: tensor<1x4x6x6xi8>) -> tensor<1x8x6x6xf32> {
   func.return %2 : tensor<1x8x6x6xf32>
 }
 
-// Two activations are multiplied as they are, of whatever kinds.
+// Two activations of any integer types are multiplied without conversion.
 // CHECK-LABEL: @attention
 // CHECK:         braid.matmul %a, %b {accumulator = i32} : (tensor<2x8xui8>, tensor<8x2xui8>) -> tensor<2x2xi32>
 // CHECK:         braid.reduce %b {kind = "add", dims = array<i64: 0>, accumulator = i32}
@@ -138,7 +138,7 @@ func.func @whole_bias(%q: tensor<2x4xi8>) -> tensor<2x4xf32> {
   func.return %3 : tensor<2x4xf32>
 }
 
-// Numbers of another scale are no steps of the sums, unless nobody sees what is left of them.
+// Numbers of another scale are no multiples of the sums' step, unless the remainder is never seen.
 // CHECK-LABEL: @other_bias
 // CHECK:         braid.matmul {{.*}} {accumulator = i32}
 // CHECK:         %[[D:.*]] = braid.dequantize {{.*}}(tensor<2x4xi32>

@@ -1,9 +1,9 @@
 // RUN: sed s/CPU/znver4/ %s | %braid-opt -p select-convolution-groups --remarks 2>&1 | filecheck %s
 // RUN: sed s/CPU/haswell/ %s | %braid-opt -p select-convolution-groups --remarks 2>&1 | filecheck %s --check-prefix=AVX2
 
-// Groups of whole steps and of vectors that have masks are fast as they are; groups of five channels
-// are not; what was decided before is forgotten. Depthwise ones, those of floats, of unknown
-// weights, and one group alone stay.
+// Groups of whole steps, and of vectors with masks, are fast without merging; groups of five
+// channels are not. Earlier decisions are dropped. Depthwise convolutions, float ones, those with
+// unknown weights, and a single group stay.
 // CHECK:       [select-convolution-groups] groups of 1 of 2 convolutions are merged
 // CHECK-LABEL: @main
 // CHECK:       braid.conv %x, %w {{.*}}accumulator = i32} :

@@ -22,7 +22,7 @@ func.func @branch(%c: i1, %x: tensor<1024x1xf32>, %y: tensor<1x1024xf32>) -> ten
 
 // -----
 
-// Two readers in two regions, one of them nested, each with copies where it stands.
+// Two readers in two regions, one of them nested; each gets copies in its region.
 // REMARK: recompute p for s: 100 B by tensor
 // REMARK: recompute p for t: 100 B by tensor
 // REMARK: sets: 2, ops to recompute: 2

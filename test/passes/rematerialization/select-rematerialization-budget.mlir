@@ -43,7 +43,7 @@ func.func @reordered(%x: tensor<16xf32>) -> (tensor<16xf32>, tensor<16xf32>) att
 
 // -----
 
-// Declared bytes count instead of those of the type; inputs are not in the arena.
+// Declared bytes count instead of the type's; inputs are not in the arena.
 // CHECK:       peak 100 B instead of 100 B
 // APPLIED-LABEL: @declared
 func.func @declared(%x: tensor<1024xf32>) -> tensor<16xf32> attributes {braid.rematerialization = {budget = 100 : i64}} {

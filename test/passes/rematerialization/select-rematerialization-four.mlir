@@ -1,7 +1,7 @@
 // RUN: %braid-opt %S/Inputs/rematerialization-edges.mlir -p "select-rematerialization{tensor-threshold=4KiB peak-threshold=8KiB jump-threshold=3KiB fusion-rules=default}" --remarks -o /dev/null 2>&1 | grep -o 'recompute .* by .*' | filecheck %s --check-prefix=TENSOR-PEAK-JUMP-FUSION
 // RUN: %braid-opt %S/Inputs/rematerialization-edges.mlir -p "select-rematerialization{tensor-threshold=4KiB peak-threshold=8KiB jump-threshold=3KiB fusion-rules=default mode=all}" --remarks -o /dev/null 2>&1 | grep -o 'recompute .* by .*' | filecheck %s --check-prefix=TENSOR-PEAK-JUMP-FUSION-ALL
 
-// All four criteria. The file of edges says which of them each edge satisfies.
+// All four criteria. The file of edges lists the criteria that each edge satisfies.
 
 // TENSOR-PEAK-JUMP-FUSION:      recompute large for large_end: 8 KiB by tensor
 // TENSOR-PEAK-JUMP-FUSION-NEXT: recompute skip for skip_end: 1 KiB by peak and fusion

@@ -11,8 +11,8 @@
 // RUN: %braid-opt %S/Inputs/rematerialization-edges.mlir -p "select-rematerialization{jump-threshold=3KiB fusion-rules=default}" --remarks -o /dev/null 2>&1 | grep -o 'recompute .* by .*' | filecheck %s --check-prefix=JUMP-FUSION
 // RUN: %braid-opt %S/Inputs/rematerialization-edges.mlir -p "select-rematerialization{jump-threshold=3KiB fusion-rules=default mode=all}" --remarks -o /dev/null 2>&1 | grep -o 'recompute .* by .*' | filecheck %s --check-prefix=JUMP-FUSION-ALL
 
-// Two criteria at a time. The file of edges says which of them each edge satisfies.
-// With tensor and peak, tensor is for edges without an indirect path and peak for the others.
+// Two criteria at a time. The file of edges lists the criteria that each edge satisfies.
+// With tensor and peak, tensor applies to edges without an indirect path and peak to the others.
 
 // TENSOR-PEAK:      recompute large for large_end: 8 KiB by tensor
 // TENSOR-PEAK-NEXT: recompute skip for skip_end: 1 KiB by peak

@@ -3,7 +3,7 @@
 // RUN: %braid-opt %S/Inputs/rematerialization-edges.mlir -p "select-rematerialization{jump-threshold=3KiB}" --remarks -o /dev/null 2>&1 | grep -o 'recompute .* by .*' | filecheck %s --check-prefix=JUMP
 // RUN: %braid-opt %S/Inputs/rematerialization-edges.mlir -p "select-rematerialization{fusion-rules=default}" --remarks -o /dev/null 2>&1 | grep -o 'recompute .* by .*' | filecheck %s --check-prefix=FUSION
 
-// Each criterion alone. The file of edges says which of them each edge satisfies.
+// Each criterion alone. The file of edges lists the criteria that each edge satisfies.
 
 // TENSOR:      recompute large for large_end: 8 KiB by tensor
 // TENSOR-NEXT: recompute large_calm for large_calm_mid: 5 KiB by tensor

@@ -32,7 +32,7 @@ func.func @padded_before(%x: tensor<1x3x8xf32>, %w: tensor<4x3x3xf32>) -> (tenso
   func.return %1, %3, %4 : tensor<1x4x13xf32>, tensor<1x4x13xf32>, tensor<1x4x11xf32>
 }
 
-// What is added around a maximum must not win.
+// Padding around a maximum must not win.
 // CHECK-LABEL: @pool
 // CHECK:         %[[P:.*]] = braid.pad %x {{.*}}value = 0xff800000 : f32
 // CHECK-NEXT:    braid.pool %[[P]]

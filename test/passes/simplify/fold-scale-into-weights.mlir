@@ -1,7 +1,7 @@
 // RUN: %braid-opt %s -p fold-scale-into-weights | filecheck %s
 // RUN: env BRAID_NUMERICS=strict %braid-opt %s -p fold-scale-into-weights | filecheck %s --check-prefix=STRICT
 
-// With strict numerics all is as it is written.
+// With strict numerics nothing changes.
 // STRICT-NOT:    tensor<4x1x1x1xf32>
 // STRICT:        @matmul
 // STRICT:        braid.mul %0, %s
@@ -95,7 +95,8 @@ func.func @quotient(%x: tensor<2x3xf32>) -> tensor<2x4xf32> {
   func.return %2 : tensor<2x4xf32>
 }
 
-// Shifts that cancel round what they are added to; a scale before them is folded, one behind not.
+// Shifts that cancel round the value to which they are added; a scale before them is folded, one
+// after them is not.
 // CHECK-LABEL: @rounding
 // CHECK:         %[[W:.*]] = braid.mul %w, %s
 // CHECK-NEXT:    %[[Y:.*]] = braid.matmul %x, %[[W]]

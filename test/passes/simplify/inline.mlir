@@ -49,7 +49,7 @@ func.func @swapped(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tens
 
 // -----
 
-// Ops run where the call says; the clusters of a body are others for each call.
+// Ops run on the call's device; each call gets new clusters for those of the body.
 
 // CHECK-LABEL: func.func @twice
 // CHECK:         %[[A:.*]] = braid.exp %x {braid.cluster = 8 : i64, braid.device = "npu:0"}

@@ -15,7 +15,7 @@ func.func @scaled(%q: tensor<8x1x64xf32>, %k: tensor<8x2048x64xf32>) -> tensor<8
   func.return %2 : tensor<8x1x2048xf32>
 }
 
-// A larger result; scales that another op reads, that are no one number, or not finite.
+// A larger result; scales that another op reads, that are not single numbers, or not finite.
 // CHECK-LABEL: @not_scaled
 // CHECK-COUNT-4: braid.matmul
 // CHECK-NEXT:    return

@@ -1,6 +1,6 @@
 // RUN: %braid-opt %s -p transpose-known-operands | filecheck %s
 
-// What another device gathers from a known table would have to be transposed at run time.
+// A value that another device gathers from a known table would have to be transposed at run time.
 // CHECK-LABEL: @apart
 // CHECK:         %[[G:.*]] = braid.gather_nd %table
 // CHECK-NEXT:    braid.matmul %[[G]], %x

@@ -1,6 +1,7 @@
 // RUN: %braid-opt %s --split-input-file -p append-in-place | filecheck %s
 
-// The dim that grows comes first; readers get the dims back, and so does what is appended.
+// The dim that grows comes first; readers get the original order of dims, and appended values the
+// new one.
 
 // CHECK:       func.func @grows(
 // CHECK-SAME:    %past: tensor<?x?x8x64xf32, #braid.sizes<["past", "batch"]>>
@@ -30,7 +31,7 @@ func.func @grows(
 
 // -----
 
-// What grows along its outermost dim already stays as it is.
+// A state that already grows along its outermost dim does not change.
 
 // CHECK:       func.func @stays(
 // CHECK-SAME:    %past: tensor<1x?x4xf32, #braid.sizes<["past"]>>

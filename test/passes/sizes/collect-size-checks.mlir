@@ -14,7 +14,7 @@ func.func @checks(%a: tensor<?x4xf32, #braid.sizes<["n"]>>, %b: tensor<?x4xf32, 
 
 // -----
 
-// What is assumed of symbols proves that the slice is inside, and is checked itself.
+// Assumptions about symbols prove that the slice is in bounds, and are checked themselves.
 // CHECK-LABEL: @proven
 // CHECK-SAME: braid.size_checks = [{size = #braid.sizes<["n - 4"]>, message = "size 'n' must be at least 4"}, {size = #braid.sizes<["-n + 96"]>, message = "size 'n' must be at most 96"}, {size = #braid.sizes<["n mod 4"]>, zero = true, message = "size 'n' must be a multiple of 4"}]
 func.func @proven(%a: tensor<?xf32, #braid.sizes<["n"]>>) -> tensor<4xf32> attributes {braid.symbols = {n = #braid.symbol<{min = 4 : i64, max = 96 : i64, multiple_of = 4 : i64}>, unused = #braid.symbol<{min = 1 : i64}>}} {
@@ -24,7 +24,7 @@ func.func @proven(%a: tensor<?xf32, #braid.sizes<["n"]>>) -> tensor<4xf32> attri
 
 // -----
 
-// What one branch needs is checked where it is taken, what both need before them.
+// Checks that one branch needs are made where it is taken, those that both need before them.
 // CHECK-LABEL: @branches
 // CHECK-SAME: braid.size_checks = [{size = #braid.sizes<["n - 4"]>, message = "'both' (braid.sized_slice) needs 0 <= n - 4"}]
 // CHECK: }{braid.branch_size_checks = {{\[\[}}{size = #braid.sizes<["n - 8"]>, message = "'one' (braid.sized_slice) needs 0 <= n - 8"}], []]}

@@ -22,7 +22,7 @@ func.func @said(%a: tensor<?xf32, #braid.sizes<["\22input1[0]\22"]>>, %b: tensor
 
 // -----
 
-// Results have what follows from operands; the function says the same.
+// Types of results follow from operands; the function's type is updated.
 // CHECK-LABEL: @ops
 // CHECK-SAME: -> tensor<?xf32, #braid.sizes<["8 * \22input0[0]\22"]>>
 // CHECK-NEXT: braid.exp %x {{.*}} -> tensor<?x8xf32, #braid.sizes<["\22input0[0]\22"]>>
@@ -75,7 +75,7 @@ func.func @control_flow(%x: tensor<?xf32>, %c: i1, %n: index) -> tensor<?xf32> {
 
 // -----
 
-// What a body yields is brought to the size that enters, where they may be equal.
+// Yielded values get the sizes of the carried ones, where they may be equal.
 // CHECK-LABEL: @checked_loop
 // CHECK: %[[W:.*]] = braid.slice %y
 // CHECK: braid.reshape %[[W]] : {{.*}} -> tensor<?xf32, #braid.sizes<["\22input0[0]\22"]>>

@@ -21,7 +21,7 @@ func.func @others(%x: tensor<?xf32, #braid.sizes<["n"]>>) -> tensor<200xf32> {
 
 // -----
 
-// What a check fixes is that number, whatever others are.
+// A size that a check fixes has that number, whatever other sizes are.
 // REMARK: [select-likely-sizes] decisions are made at batch = 1, channels = 6
 func.func @fixed(%x: tensor<?x?xf32, #braid.sizes<["batch", "channels"]>>, %w: tensor<6x2xf32>) -> tensor<?x2xf32, #braid.sizes<["batch"]>> {
   %y = braid.matmul %x, %w : (tensor<?x?xf32, #braid.sizes<["batch", "channels"]>>, tensor<6x2xf32>) -> tensor<?x2xf32, #braid.sizes<["batch"]>>

@@ -14,7 +14,7 @@ func.func @checked(%x: tensor<?xf32, #braid.sizes<["n"]>>) -> (tensor<4xf32>, te
 
 // -----
 
-// What is assumed of a symbol counts too.
+// Assumptions about a symbol count, too.
 // CHECK-LABEL: @assumed
 // CHECK:         -> tensor<?xf32, #braid.sizes<["n"]>>
 // CHECK:         func.return %x
@@ -25,7 +25,7 @@ func.func @assumed(%x: tensor<?xf32, #braid.sizes<["n"]>>) -> tensor<?xf32, #bra
 
 // -----
 
-// What a branch needs holds in that branch alone, and is not relied on outside of it.
+// A branch's checks hold only in that branch, and are not relied on outside of it.
 // CHECK-LABEL: @branches
 // CHECK:         tensor<?xf32, #braid.sizes<["min(n, 4)"]>>
 func.func @branches(%x: tensor<?xf32, #braid.sizes<["n"]>>, %c: i1) -> (tensor<4xf32>, tensor<?xf32, #braid.sizes<["min(n, 4)"]>>) {

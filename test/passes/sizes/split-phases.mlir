@@ -1,8 +1,8 @@
 // RUN: %braid-opt %s -p split-phases | filecheck %s
 
-// Each op is in the first phase in which its operands and sizes are known. What the second phase
-// reads of the first one is a result there; constants are cloned, and the size of a dim that no
-// argument tells comes as a value.
+// Each op is in the first phase in which its operands and sizes are known. Values of the first
+// phase that the second one reads are its results. Constants are cloned, and the size of a dim that
+// no argument has is passed as a value.
 
 func.func @main(%x: tensor<?x6xf32, #braid.sizes<["batch"]>> {braid.name = "x"},
     %c: tensor<1xi64> {braid.name = "c"})

@@ -94,7 +94,7 @@ func.func @layout(%x: tensor<4x6xf32, #braid.layout<"ba">>) -> tensor<4x6xf32, #
   func.return %0 : tensor<4x6xf32, #braid.layout<"ba">>
 }
 
-// A group is split as a whole, whatever was decided for its ops before they were in one.
+// A group is split as a whole, whatever was decided for its ops before fusion.
 // CHECK-LABEL: func.func @group_of_a_split_op
 // CHECK-COUNT-2: braid.fused
 // CHECK-NOT:     braid.split

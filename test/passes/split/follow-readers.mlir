@@ -1,7 +1,7 @@
 // RUN: %braid-opt %s -p 'select-splits{memory=200KiB follow-readers}' | filecheck %s
 // RUN: %braid-opt %s -p 'select-splits{memory=200KiB}' | filecheck %s --check-prefix=DEFAULT
 
-// Of all its dims the channels are outermost, but what reads it needs all channels.
+// Channels are the outermost of all its dims, but its reader needs all channels.
 // CHECK-LABEL: func.func @read_by_rows
 // DEFAULT-LABEL: func.func @read_by_rows
 // CHECK: braid.exp {{.*}}braid.split = array<i64: 1, 1, 3, 1>
@@ -13,7 +13,7 @@ func.func @read_by_rows(%x: tensor<1x64x32x32xf32>, %w: tensor<64x64x1x1xf32>) -
   func.return %1 : tensor<1x64x32x32xf32>
 }
 
-// Pieces that are cut alike are cut alike as a whole.
+// If pieces are cut equally, the whole is cut in the same way.
 // CHECK-LABEL: func.func @joined
 // DEFAULT-LABEL: func.func @joined
 // CHECK: braid.exp {{.*}}braid.split = array<i64: 1, 3>

@@ -53,7 +53,7 @@ func.func @transposes(%x: tensor<32x32x32xf32>, %y: tensor<128x256xf32>) -> (ten
   func.return %0, %1 : tensor<32x32x32xf32>, tensor<256x128xf32>
 }
 
-// Never a reduced dim; among the others the outermost in storage.
+// Reduced dims are never split; of the others, the outermost in storage is.
 // CHECK-LABEL: func.func @others
 // CHECK: braid.softmax {{.*}}braid.split = array<i64: 1, 2>
 // CHECK: braid.reduce {{.*}}braid.split = array<i64: 2, 1>
@@ -87,7 +87,7 @@ func.func @both(%a: tensor<64x1024xf32>, %b: tensor<1024x64xf32>) -> tensor<64x6
   func.return %0 : tensor<64x64xf32>
 }
 
-// What reads parts, also in another shape, is split into them, or into several put together.
+// A reader of parts, also in another shape, is split into them, or into several put together.
 // CHECK-LABEL: func.func @readers
 // CHECK: braid.matmul {{.*}}braid.split = array<i64: 1, 6>
 // CHECK: braid.exp {{.*}}braid.split = array<i64: 1, 1, 2>

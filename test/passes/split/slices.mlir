@@ -1,7 +1,7 @@
 // RUN: %braid-opt %s -p 'select-splits{memory=100},apply-splits' | filecheck %s
 // RUN: %braid-opt %s -p 'select-splits{memory=100 follow-readers},apply-splits{through-concats}' | filecheck %s --check-prefix=FOLLOW
 
-// What reads a slice of a split op is split alike, and reads a slice of each part.
+// A reader of a slice of a split op is split in the same way, and reads a slice of each part.
 // CHECK-LABEL: func.func @whole
 // CHECK:         %[[A:.*]] = braid.pad {{.*}} -> tensor<6x2xf32>
 // CHECK:         %[[B:.*]] = braid.pad {{.*}} -> tensor<6x2xf32>
@@ -19,7 +19,7 @@ func.func @whole(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
   func.return %2 : tensor<4x6xf32>
 }
 
-// Where the slice cuts the parts, its reader is split along the dim that it prefers.
+// If the slice cuts the parts, its reader is split along the dim that it prefers.
 // CHECK-LABEL: func.func @cut
 // CHECK-COUNT-3: braid.pad {{.*}} -> tensor<6x2xf32>
 // CHECK:         %[[WHOLE:.*]] = braid.concat
@@ -31,7 +31,7 @@ func.func @cut(%x: tensor<4x6xf32>) -> tensor<6x5xf32> {
   func.return %2 : tensor<6x5xf32>
 }
 
-// Of a concatenation along another dim each piece is read where it is.
+// The pieces of a concatenation along another dim are read in place.
 // FOLLOW-LABEL: func.func @joined
 // FOLLOW:         %[[A:.*]] = braid.exp {{.*}} -> tensor<1x12xf32>
 // FOLLOW:         %[[B:.*]] = braid.abs {{.*}} -> tensor<1x12xf32>

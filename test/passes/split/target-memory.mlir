@@ -2,7 +2,7 @@
 // RUN: %braid-opt %s -p 'select-splits{target=npu-small}' | filecheck %s --check-prefix=SMALL
 // SMALL-NOT: braid.split
 
-// What the cube multiplies is in L1 (1 MiB), what the vector unit computes in UB (256 KiB).
+// Operands of the cube are in L1 (1 MiB), those of the vector unit in UB (256 KiB).
 // CHECK-LABEL: func.func @main
 // CHECK:         braid.matmul %a, %b : (tensor<128x256xf32>
 // CHECK:         braid.exp {{.*}}braid.split = array<i64: 2, 1>

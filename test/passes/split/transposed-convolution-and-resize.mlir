@@ -31,7 +31,7 @@ func.func @resize_rows(%x: tensor<1x1x20x32xf32>) -> tensor<1x1x40x32xf32> {
   func.return %0 : tensor<1x1x40x32xf32>
 }
 
-// Where corners are aligned, what an element is made of depends on the whole one's extents.
+// With aligned corners, an element depends on the extents of the whole.
 // CHECK-LABEL: func.func @corners
 // CHECK-COUNT-2: braid.resize {{.*}}part = {{.*}} -> tensor<1x1x16x48xf32>
 func.func @corners(%x: tensor<1x1x16x48xf32>) -> tensor<1x1x32x48xf32> {

@@ -279,7 +279,7 @@ func.func @bools(%x: tensor<4xi1>) -> tensor<4xi1> {
 
 // -----
 
-// As many elements, in another order.
+// The result has as many elements, in another order.
 func.func @transposed_product(%a: tensor<2x4xf32>, %b: tensor<4x3xf32>) -> tensor<3x2xf32> {
   // expected-error @+1 {{'stablehlo.dot_general': result 0 has type tensor<3x2xf32>, expected tensor<2x3xf32>}}
   %y = "stablehlo.dot_general"(%a, %b) <{dot_dimension_numbers = #stablehlo.dot<

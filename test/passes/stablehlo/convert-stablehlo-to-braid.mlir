@@ -59,7 +59,7 @@ func.func @product_of_bools(%a: tensor<2x3xi1>, %b: tensor<3x2xi1>) -> tensor<2x
   func.return %y : tensor<2x2xi1>
 }
 
-// A key is sorted stably, what goes with it is put in its order.
+// A key is sorted stably, and the other operands are permuted with it.
 // CHECK-LABEL: func.func @sorted
 // CHECK:         %{{.*}}, [[ORDER:%.*]] = braid.top_k %x {k = 8 : i64, dim = 1 : i64, largest = false}
 // CHECK:         braid.gather_elements %x, [[ORDER]] {dim = 1 : i64}
@@ -74,7 +74,7 @@ func.func @sorted(%x: tensor<4x8xf32>, %i: tensor<4x8xi32>) -> (tensor<4x8xf32>,
   func.return %s#0, %s#1 : tensor<4x8xf32>, tensor<4x8xi32>
 }
 
-// What is outside is added as nothing.
+// Updates that are out of bounds add nothing.
 // CHECK-LABEL: func.func @scattered
 // CHECK:         [[LOW:%.*]] = braid.ge %i
 // CHECK:         [[HIGH:%.*]] = braid.le %i

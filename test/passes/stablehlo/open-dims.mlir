@@ -1,6 +1,6 @@
 // RUN: %braid-opt %s -p 'name-open-dims,convert-stablehlo-to-braid' --split-input-file | filecheck %s
 
-// A size that is data, and one that a shape is made of.
+// A size that is data, and one from which a shape is computed.
 // CHECK-LABEL: @sizes
 // CHECK: braid.size_values {values = #braid.sizes<["\22input0[0]\22"]>} : tensor<i64>
 // CHECK: braid.reshape %x {{.*}} -> tensor<?x2x4xf32, #braid.sizes<["\22input0[0]\22"]>>
@@ -26,7 +26,7 @@ func.func @one_size(%a: tensor<?xf32>, %b: tensor<?xf32>) -> tensor<?xf32> {
 
 // -----
 
-// JAX's assertions bound a symbol, and make two of them one.
+// JAX's assertions bound a symbol, and make two symbols equal.
 // CHECK-LABEL: @assertions
 // CHECK-SAME: %a: tensor<?xf32, #braid.sizes<["\22input0[0]\22"]>>
 // CHECK-SAME: %b: tensor<?xf32, #braid.sizes<["\22input0[0]\22"]>>
@@ -122,7 +122,7 @@ func.func @ranges(%a: tensor<?xf32, #stablehlo.bounds<8>>, %b: tensor<?xf32, #st
 
 // -----
 
-// What a branch asserts is not assumed where it is not taken.
+// Assertions of a branch are not assumed where it is not taken.
 // CHECK-LABEL: @in_a_branch
 // CHECK-NOT: braid.symbols
 // CHECK: scf.if

@@ -1,7 +1,7 @@
 // RUN: %braid-opt %s -p 'select-fusion,apply-fusion,select-storage,hoist-slices,outline-kernels' --split-input-file --remarks 2>%t | FileCheck %s
 // RUN: FileCheck %s --check-prefix=REMARK < %t
 
-// Rows of one tensor are read where they lie, so that there is one kernel for all of them.
+// Rows of one tensor are read in place, so that one kernel serves all of them.
 // REMARK: [hoist-slices] 4 kernels that read parts of tensors became 1
 // CHECK-LABEL: func.func @rows
 // CHECK:         %[[A:.*]] = braid.slice %{{.*}} {offsets = array<i64: 0, 0>, {{.*}}braid.view_offset = 0 : i64}

@@ -2,8 +2,8 @@
 // RUN: sed 's/braid.inter_op_streams = 2/braid.inter_op_streams = 1/' %s > %t.mlir
 // RUN: %braid-opt %t.mlir -p plan-memory --split-input-file | filecheck %s --check-prefix=ONE
 
-// What different streams hold at the same time does not share bytes, even where the one is read for
-// the last time before the other is written in the order of the program; on one stream it does.
+// Values that are live on different streams do not share bytes, even if the last read of the one
+// precedes the write of the other in program order; on one stream they do.
 // ONE-LABEL: func.func @beside
 // ONE-SAME:      braid.arena_bytes = 128
 // CHECK-LABEL: func.func @beside

@@ -35,7 +35,8 @@ func.func private @shrink(tensor<256xf32>) -> tensor<1xf32>
 
 // -----
 
-// An input stays, and so does what is read again, directly or through a view, or twice by one call.
+// An input stays, and so does a value that is read again, directly or through a view, or twice by
+// one call.
 // CHECK-LABEL: func.func @kept
 // CHECK-SAME:    braid.arena_bytes = 64 
 // CHECK:         %[[A:.*]] = func.call @small(%{{.*}}) {braid.buffers = [#braid.buffer<"output:2", 0>]}
@@ -59,7 +60,8 @@ func.func private @grow(tensor<16xf32>, tensor<16xf32>) -> tensor<64xf32> attrib
 
 // -----
 
-// What needs more than the alignment of the output's elements begins at the next multiple of 64.
+// A tensor that needs more than the alignment of the output's elements begins at the next multiple
+// of 64.
 // CHECK-LABEL: func.func @aligned
 // CHECK-SAME:    braid.arena_bytes = 64 
 // CHECK:         func.call @widen(%{{.*}}) {braid.buffers = [#braid.buffer<"output:0:aligned", 0>]}

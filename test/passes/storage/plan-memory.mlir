@@ -40,8 +40,8 @@ func.func private @k(tensor<1xf32>, tensor<1x17xf32, #braid.layout<"aB16b">>, te
 
 // -----
 
-// Transformed windows, and what is converted from 16 bits, are stored as they are before and
-// expanded when the model is loaded. What takes less than a page is stored whole.
+// Transformed windows, and values converted from 16 bits, are stored in their original form and
+// expanded when the model is loaded. Values smaller than a page are stored completely.
 // CHECK-LABEL: func.func @expanded
 // CHECK-SAME:    braid.weights_bytes = 41216
 // CHECK-SAME:    braid.expanded_bytes = 155648
@@ -150,8 +150,8 @@ func.func private @k(tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32> attribute
 
 // -----
 
-// The results of copies are in other memories, which have arenas of their own; so is what runs on
-// another backend.
+// The results of copies are in other memories, which have separate arenas; so are values of another
+// backend.
 // REMARK: [plan-memory] arena of 8 bytes in npu.L0C, lower bound 8, gap 0.000%
 // CHECK-LABEL: func.func @memories
 // CHECK-SAME:    braid.arena_bytes = 16 

@@ -1,8 +1,8 @@
 // RUN: %braid-opt %s -p 'select-fusion,apply-fusion,select-storage,outline-kernels' --split-input-file --remarks 2>%t | FileCheck %s
 // RUN: FileCheck %s --check-prefix=REMARK < %t
 
-// The product is the last to read %a, whose rows are no longer than those of the result, the memory
-// of which it takes.
+// The matmul is the last reader of %a, whose rows are no longer than those of the result, so %a
+// lies in the result's memory.
 // REMARK: arena smaller by {{[1-9].*}} KiB
 // CHECK-LABEL: func.func @output
 // CHECK:         func.call @kernel_0(%{{.*}}) :

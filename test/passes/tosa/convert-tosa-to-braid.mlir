@@ -39,7 +39,7 @@ func.func @average_pool(%x: tensor<1x3x3x1xf32>) -> tensor<1x2x2x1xf32> {
   func.return %y : tensor<1x2x2x1xf32>
 }
 
-// Shapes are operands in TOSA; nothing is left of them.
+// Shapes are operands in TOSA; they are removed.
 // CHECK-LABEL: func.func @shapes
 // CHECK-NEXT:  %[[R:.*]] = braid.reshape %x : (tensor<2x3xf32>) -> tensor<3x2xf32>
 // CHECK-NEXT:  braid.slice %[[R]] {offsets = array<i64: 1, 0>, sizes = array<i64: 2, 1>, strides = array<i64: 1, 1>}

@@ -1,4 +1,4 @@
-/* Calls each function of two models with NULL where none may be: prints what each says. */
+/* Calls each function of two models with NULL where it is not allowed, and prints the errors. */
 #include "classify.h"
 #include "scale.h"
 

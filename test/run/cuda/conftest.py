@@ -14,7 +14,7 @@ TARGET = "gpu-a100"
 
 
 class Driver:
-    """The stand-in, as this process or one that it starts uses it."""
+    """The stand-in, as used by this process or one that it starts."""
 
     def __init__(self, library: Path, emulated: Path, log: Path) -> None:
         self.library = library

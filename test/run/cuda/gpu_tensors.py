@@ -1,4 +1,4 @@
-"""Arrays of another package in the memory of a GPU, which exports them by DLPack."""
+"""Arrays of another package in GPU memory, exported by DLPack."""
 
 import ctypes
 from collections.abc import Sequence
@@ -70,7 +70,7 @@ def _destroy(capsule: int) -> None:
 
 @dataclass(eq=False)
 class GpuTensor:
-    """Some elements of an allocation; what `exports` says goes beside what would be right."""
+    """Some elements of an allocation; `exports` adds errors to the exports."""
 
     address: int
     dtype: np.dtype[Any]

@@ -1,4 +1,5 @@
-"""What braid and the stand-in declare of the driver, beside NVIDIA's own header, where it is."""
+"""The declarations of the driver in braid and the stand-in, compared with NVIDIA's header if it is
+installed."""
 
 import re
 import subprocess

@@ -85,7 +85,7 @@ def test_a_thread_that_keeps_a_context(driver: Driver) -> None:
         thread = Thread(target=lambda pops=pops: Context(driver).close(pops))
         thread.start()
         thread.join()
-        # What `join` waits for is Python's thread, not the system's.
+        # `join` waits for Python's thread, not the system's.
         until = monotonic() + 30
         while "# the end of a thread" not in driver.log.read_text() and monotonic() < until:
             sleep(0.01)
@@ -94,7 +94,7 @@ def test_a_thread_that_keeps_a_context(driver: Driver) -> None:
 
 
 def test_models_of_several_threads(driver: Driver) -> None:
-    """Each of them is called by others at once, and ends by itself."""
+    """Others call each of them at once, and it ends by itself."""
     rng = np.random.default_rng(0)
     x, w = (rng.standard_normal(shape).astype(np.float32) for shape in ((8, 64), (64, 32)))
     module = parse_mlir(make_context(), MODEL, "m.mlir").module

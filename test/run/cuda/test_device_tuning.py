@@ -40,7 +40,8 @@ def tuned(said: list[str] | None = None, levels: int = 3) -> tuple[TuningReport,
 def test_kernels_are_timed_where_the_device_is(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also those whose times were predicted before, but not by predictions what was measured."""
+    """It also searches those whose times were predicted before, but does not replace measurements
+    by predictions."""
     monkeypatch.setenv("BRAID_CUDA_LIBRARY", "/nowhere/libcuda.so.1")
     said: list[str] = []
     assert tuned(said, levels=1)[1].measure.startswith("predicted")
@@ -62,7 +63,8 @@ def test_kernels_are_timed_where_the_device_is(
 def test_why_a_gpu_that_is_here_does_not_run_them_is_said(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also one that runs their code: its times would be recorded as those of the target's."""
+    """A GPU that runs their code is refused as well: its times would be recorded as the
+    target's."""
     monkeypatch.setenv("STANDIN_CAPABILITY", "9.0")
     said: list[str] = []
     assert tuned(said, levels=1)[1].measure.startswith("predicted")

@@ -159,7 +159,7 @@ def test_what_cannot_be_exported(package: Package) -> None:
 
 
 def test_open_dims_are_the_hosts(package: Package) -> None:
-    """Also those of a size that needs no padding."""
+    """Includes sizes that need no padding."""
     given, made = (
         onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["rows", 64])
         for name in "xy"

@@ -21,7 +21,7 @@ func.func @main(%x: tensor<8x64xf32> {braid.name = "x"}, %w: tensor<64x32xf32> {
   func.return %1 : tensor<8x32xf32>
 }
 """
-# What ends something, or is needed for that: that it failed can be told to nobody.
+# Calls that end something, or are needed for that: their failure cannot be reported.
 ENDINGS = re.compile(r"Destroy|Free|Unload|Release|PushCurrent|PopCurrent|EndCapture")
 
 

@@ -53,7 +53,7 @@ def test_kernels_run_on_the_gpu_too(driver: Driver, unaligned: bool) -> None:
 
 
 def test_wrong_results_of_the_gpu_are_seen(driver: Driver) -> None:
-    """Which only it has: the model is another one than the kernel that was emulated."""
+    """Only it has this, since the model differs from the emulated kernel."""
     group = softmax(f32, 3, 40)
     other = make_group([TensorType(f32, (3, 40))], lambda x: [elementwise("abs", x)], ())
     inputs = [random_input(type, np.random.default_rng(0)) for type in group.inputs.types]
@@ -95,7 +95,7 @@ def kept(driver: Driver, tmp_path: Path) -> Path:
 def test_kept_cases_are_replayed(
     kept: Path, driver: Driver, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In processes of their own; the exit status says whether all are right."""
+    """In separate processes; the exit status says whether all are right."""
     record = kept / "found.json"
     command = [str(kept), "--jobs", "2", "--json", str(record)]
     assert status_of(main, command) == 1
@@ -127,7 +127,7 @@ def test_damaged_arrays(kept: Path, driver: Driver) -> None:
 
 
 def test_what_differs(kept: Path, driver: Driver) -> None:
-    """Numbers that are none, infinities and signs of integers, and equal ones."""
+    """NaNs, infinities and signs of integers, and equal numbers."""
     case = KeptCase.of(kept, kept_names(kept)[0])
     (expected,) = case.results
     assert case.difference([expected]).of_allowed == 0
@@ -169,7 +169,7 @@ def echo(channel: Connection) -> None:
 
 
 def test_side_by_side() -> None:
-    """What dies or hangs costs one request, and none is begun after the deadline."""
+    """A crash or a hang costs one request, and none is begun after the deadline."""
     requests = ["a", "dies", "b", "hangs", "c", "d"]
     processes = [CaseProcess(echo, method="fork") for _ in range(2)]
     found = {name: answer for _, name, answer in run_side_by_side(processes, requests, 2)}

@@ -1,4 +1,4 @@
-"""Whole models through the device plugin `cuda`, executed by the emulator behind the stand-in."""
+"""Whole models through the device plugin `cuda`, executed by the stand-in's emulator."""
 
 import gc
 from collections import Counter, defaultdict
@@ -188,7 +188,7 @@ def test_tensor_maps(driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_several_architectures(
     driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One artifact, of which each GPU takes the code and the plan that fit it best."""
+    """One artifact, from which each GPU takes the code and the plan that fit it best."""
     usual = backend.gpu_families
 
     def families(machine: Machine, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:

@@ -30,7 +30,7 @@ def test_damaged_plans(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     *messages, counts = result.stdout.splitlines()
     found = re.fullmatch(r"(\d+) taken, (\d+) refused", counts)
-    # Where a number of blocks or a letter of a name differs, it is another plan.
+    # A plan with another number of blocks or another letter in a name is a different plan.
     assert found is not None and int(found[2]) > int(found[1])
     assert all(m.startswith("the plan of its functions is malformed: ") for m in messages)
     assert len(set(messages)) > 8

@@ -64,7 +64,7 @@ def test_control_flow_is_the_hosts(condition: bool, tmp_path: Path) -> None:
 
 
 def test_the_artifact_holds_every_stream_and_its_time(tmp_path: Path) -> None:
-    """Before, behind and in the branch: the times are what the simulator says of each."""
+    """Before, after and in the branch: the times are the simulator's for each."""
     model = braid.compile(module(BRANCHES), target="npu-small", jobs=1, order_seconds=0)
     model.save(tmp_path / "m.braid")
     artifact = read_artifact(tmp_path / "m.braid")

@@ -127,7 +127,7 @@ def test_a_launch_takes_as_long_as_the_target_says(board: str, chain: Path, tmp_
 
 
 STRATEGIES = ("priority", "latency", "throughput")
-# Models that take seconds are here by one strategy, the others are slow.
+# Models that take seconds run with one strategy here, the others in the slow tests.
 TAKEN = {"transformer": "latency", "convolutional": "throughput"}
 CASES = [
     pytest.param(
@@ -178,7 +178,7 @@ def test_devices_that_take_turns_double_the_throughput(board: str) -> None:
 
 
 def test_one_device_besides_the_host_is_emulated_as_well(chain: Path, tmp_path: Path) -> None:
-    """Such a model is one program elsewhere; here its time is not that of the host."""
+    """Such a model is a single program elsewhere; here its time is not the host's."""
     target = tmp_path / "one.toml"
     backend = TARGET[TARGET.rindex("[[backend]]") : TARGET.index("[backend.operations]")]
     units = TARGET[TARGET.index("[[backend.unit]]") :]

@@ -22,7 +22,7 @@ func.func @main(%x: {TENSOR}, %y: {TENSOR}) -> ({TENSOR}, {TENSOR}) {{
   func.return %p, %q : {TENSOR}, {TENSOR}
 }}
 """
-"""As it is written, the second device waits for the first although it could compute `b`."""
+"""In program order, the second device waits for the first although it could compute `b`."""
 
 
 def test_two_devices_work_side_by_side(board: str) -> None:
@@ -43,4 +43,4 @@ def test_two_devices_work_side_by_side(board: str) -> None:
         assert taken >= 2 * EXP
         if taken < 3.5 * EXP:
             return
-    pytest.fail(f"{taken:.3f} s, which is no less than one device after the other takes")
+    pytest.fail(f"{taken:.3f} s, which is at least the time of one device after the other")

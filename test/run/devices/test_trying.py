@@ -1,4 +1,4 @@
-"""Ops are tried on devices, of which some crash and some hang, and assigned by what came of it."""
+"""Ops are tried on devices, some of which crash or hang, and assigned by the results."""
 
 import shutil
 import subprocess

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * A device plugin called NAME that computes where it is told to, once it has done what ON_SUBMIT
- * says: nothing, or crash, or hang. It prints, as plugins do, and says that launches take a second.
+ * A device plugin called NAME that computes on the launching thread, after ON_SUBMIT: nothing, or
+ * crash, or hang. It prints, as plugins do, and says that launches take a second.
  */
 #define _GNU_SOURCE
 #include <braid/device.h>

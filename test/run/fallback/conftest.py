@@ -64,7 +64,7 @@ def stored_arrays(group: FusedOp, inputs: Sequence[Array]) -> tuple[list[Array],
     """Return the operands of a group, and memory for its results, as stored."""
     stored = [store(x, layout_of(type)) for x, type in zip(inputs, group.inputs.types, strict=True)]
     outputs = [
-        # What was in memory before must not matter.
+        # Earlier contents of memory must not matter.
         np.full(
             layout_of(type).storage_shape(type.get_shape()),
             1 if to_numpy(type.element_type) == np.bool_ else 77,
@@ -88,7 +88,7 @@ def logical_array(stored: Array, layout: Layout, shape: Sequence[int]) -> Array:
 
 
 def compare_results(group: FusedOp, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-    """Whether results, as stored, are what the semantics of the ops say; tails are zeros."""
+    """Whether results, as stored, equal the semantics of the ops; tails are zeros."""
     expected = evaluate(group, inputs)
     for actual, reference, value in zip(outputs, expected, group.terminator.arguments, strict=True):
         layout, shape = layout_of(value.type), np.shape(reference)

@@ -24,11 +24,12 @@ Build = Callable[..., TensorOp | Sequence[TensorOp]]
 Shapes = Sequence[Sequence[Extent]]
 
 ODD = 7
-"""A size beside the one that an op was written with, and 1."""
+"""A size next to the one with which an op was written, and 1."""
 
 
 def opened(operands: Sequence[Array], *, each: bool = True) -> Iterator[Shapes]:
-    """Yield the shapes with all dims open, with those of one extent, and with `each` dim.
+    """Yield the shapes with all dims open, with all dims of equal extent open, and with `each` dim
+    open.
 
     The symbol of a dim is named by its extent.
     """
@@ -115,7 +116,7 @@ def check_sizes(
 ) -> int:
     """Compare ops with their semantics, compiled once, at three sizes; 0 is the original one.
 
-    Returns at how many sizes they have a meaning, 0 where they have none with these dims open.
+    Returns the number of sizes at which they are valid, 0 if they are not with these dims open.
     """
     case = Case(build, operands, shapes, layouts, every)
     group = case.group(shapes)

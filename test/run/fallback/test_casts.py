@@ -28,7 +28,8 @@ TYPES = (BOOL, *INTEGERS, *FLOATS)
 
 
 def interesting(dtype: np.dtype[Any]) -> Array:
-    """Around 0, around the bounds of every integer type, and what only floats have."""
+    """Numbers around 0, around the bounds of every integer type, and those that only floats
+    have."""
     if dtype == BOOL:
         return np.array([False, True])
     if dtype in INTEGERS:
@@ -50,7 +51,7 @@ def interesting(dtype: np.dtype[Any]) -> Array:
 
 
 def expected(value: Any, target: np.dtype[Any]) -> Any:
-    """One number in another type."""
+    """Return one number in another type."""
     if target == BOOL:
         return bool(value)
     if target in FLOATS:

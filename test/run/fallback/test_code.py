@@ -1,4 +1,4 @@
-"""What the code of fallback kernels looks like: vector instructions, and no memory of its own."""
+"""The code of fallback kernels: vector instructions, and no allocations."""
 
 import platform
 

@@ -48,7 +48,7 @@ def domain(name, type, generator):
 
 
 class Rows:
-    """Rows of the table, each on operands of its own, in one group: one compilation for all."""
+    """Rows of the table, each on separate operands, in one group: one compilation for all."""
 
     def __init__(self, names, element_type) -> None:
         generator = np.random.default_rng(1)

@@ -40,7 +40,7 @@ def size_of(value: Any, dim: int = 0) -> Any:
 
 
 def scaled(scales: Sequence[int | float], *options: Any) -> Callable[[Any], TensorOp]:
-    """Build a resize by a scale of each dim, of which those that are no integers are halves."""
+    """Build a resize by a scale of each dim; scales that are no integers are halves."""
 
     def build(x: Any) -> TensorOp:
         sizes = [
@@ -127,9 +127,10 @@ SAMPLES = [*STRUCTURED, *DECOMPOSED, *OTHERS]
 
 
 def require_checked(build: Any, operands: Sequence[Any]) -> None:
-    """Check an op with each of its dims open in turn, with those of one extent, and with all."""
+    """Check an op with each of its dims open in turn, with all dims of equal extent open, and with
+    all."""
     counts = [check_sizes(build, operands, shapes) for shapes in opened(operands)]
-    # Those that declare the shape of their result have none for other sizes: see `OTHERS`.
+    # Ops that declare the shape of their result have none for other sizes: see `OTHERS`.
     assert sum(counts) or not operands or "resize" in str(build.__qualname__)
 
 
@@ -179,7 +180,7 @@ def attention(x: Any, y: Any) -> list[TensorOp]:
 
 
 def chain(x: Any, y: Any) -> list[TensorOp]:
-    """Build a long chain of elementwise ops, which are inside of each other."""
+    """Build a long chain of elementwise ops, which become nested."""
     ops: list[TensorOp] = [elementwise("mul", x, y)]
     for _ in range(20):
         ops.append(elementwise("sub", elementwise_of(ops, "tanh"), ops[-1]))

@@ -1,4 +1,5 @@
-"""What tests of designs share: a function becomes a design, simulated beside the interpreter."""
+"""Common parts of tests of designs: a function becomes a design, simulated and compared with the
+interpreter."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -59,7 +60,7 @@ def scheduled(
 ) -> tuple[Converted, Schedule]:
     """Return the fastest design with so many DSP slices.
 
-    With a memory, it reads the factors of all stages that need others in each iteration.
+    With a memory, it reads the factors of all stages that need new ones in each iteration.
     """
     converted = design_of(function, parameters)
     schedule = select_schedule(converted.design, (dsp, *[WITHOUT_LIMIT] * 4))

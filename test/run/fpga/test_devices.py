@@ -68,7 +68,7 @@ def test_answers_of_models_are_the_same_on_all_targets(name: str) -> None:
 
 
 def test_transposes_and_a_flatten_between_a_convolution_and_a_product() -> None:
-    """All of it is one circuit, with memories for what exchanges rows and columns."""
+    """All of it is one circuit, with memories for exchanges of rows and columns."""
     model = turned(6)
     compiled, x = braid.compile(model, target="fpga-sim"), image(model)
     result = compiled(x)
@@ -320,7 +320,7 @@ def test_circuits_are_kept_by_what_makes_them(
 def test_precompiled_headers_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From the second design on, and for it too where they are gone."""
+    """From the second design on they are found, and they are made again if they are gone."""
     monkeypatch.setattr(verilate, "_headers", headers := verilate._Headers())
     monkeypatch.setattr(headers, "_READ", 1)
     macros = ("-DVM_TRACE=0", "-DVM_TRACE_VCD=0")
@@ -343,7 +343,7 @@ def test_precompiled_headers_change_nothing(
 def test_headers_that_cannot_be_precompiled_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As where the temporary directory has no space left."""
+    """As if the temporary directory had no space left."""
     compile_ = verilate._compile
 
     def without_space(arguments: list[str], output: Path) -> None:
@@ -373,6 +373,6 @@ assert pycde.circt.ir.Context.current == pycde.DefaultContext
 
 
 def test_a_thread_that_made_a_circuit_ends() -> None:
-    """Importing `pycde` there would abort the process; who imports it later has all of it."""
+    """Importing `pycde` there would abort the process; later imports have all of it."""
     done = subprocess.run([sys.executable, "-c", IN_THREADS], capture_output=True, text=True)
     assert done.returncode == 0 and done.stderr == ""

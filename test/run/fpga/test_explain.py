@@ -1,4 +1,4 @@
-"""What `braid explain` tells of circuits."""
+"""The output of `braid explain` about circuits."""
 
 import re
 import subprocess

@@ -169,7 +169,7 @@ KERNELS = {
     ),
 }
 READABLE = ("product and sum", "chain", "two results", "one number", "batch")
-"""Of which the benchmark's reader knows all of the C++."""
+"""The benchmark's reader knows all of its C++."""
 
 
 def selected(main: FuncOp, dsps: int) -> Selected:
@@ -200,7 +200,7 @@ def test_kernels_are_those_of_the_interpreter(name: str) -> None:
 
 @pytest.mark.parametrize("name", READABLE)
 def test_the_text_is_estimated_as_the_design(name: str, tmp_path: Path) -> None:
-    """By the reader of published designs, which knows the text alone."""
+    """By the reader of published designs, which sees only the text."""
     chosen = selected(function_named(parse(KERNELS[name]), "main"), 60)
     (tmp_path / "top.cpp").write_text(text_of(chosen.design))
     found = estimate(read_design(tmp_path / "top.cpp"), vitis_operators())
@@ -247,7 +247,7 @@ def test_a_project(tmp_path: Path) -> None:
         "include",
         "top.cpp",
     }
-    # Sums are written one term after the other, and become trees only then.
+    # Sums are written term by term, and become trees only then.
     assert "-unsafe_math_optimizations" in (tmp_path / "hls.tcl").read_text()
     main = function_named(module, "main")
     rng = np.random.default_rng(1)

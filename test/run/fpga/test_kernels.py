@@ -114,7 +114,7 @@ func.func @main(%x: tensor<1x2x12x12xi8>) -> tensor<1x2x12x12xi8> {
 def test_convolution_and_pooling_take_a_pixel_a_cycle() -> None:
     text = convolution(1, (1, 2), (32, 32), pool=True)
     checked = check(parse(text), 64)
-    # 18 products, of which one is by 64, and one for each of two channels behind them.
+    # 18 products, one of them by 64, and one for each of two channels after them.
     assert checked.schedule.resources.dsp == 18 - 1 + 2
     # A row and a pixel of the window are behind the image, and the second image follows the first.
     assert checked.schedule.cycles == 32 * 32 + 33
@@ -134,7 +134,8 @@ def test_matmul() -> None:
 
 @pytest.mark.slow
 def test_a_product_takes_a_sixth_of_the_cycles_of_handshaking() -> None:
-    """Of the same numbers by CIRCT's dynamically scheduled circuit, with one multiplier as well."""
+    """For the same numbers, by CIRCT's dynamically scheduled circuit, with one multiplier as
+    well."""
     rng = np.random.default_rng(3)
     module = parse(matmul(3, 16, 16, 16))
     weights = rng.integers(-128, 128, (16, 16))

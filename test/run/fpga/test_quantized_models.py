@@ -187,7 +187,7 @@ def quantized_three_times() -> ModelProto:
 
 
 def three_branches() -> ModelProto:
-    """Of one image, one of them an average with what is around it."""
+    """Pools of one image, one of them an average including padding."""
     net = Network(102)
     x = net.both(net.input(1, 3, 9, 11), zero=4)
     window = {"kernel_shape": [3, 3], "strides": [1, 1], **AROUND}
@@ -308,7 +308,7 @@ def test_models(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_models_in_any_folds(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The part's resources choose among folds, all of which make the same numbers."""
+    """The part's resources decide among folds, all of which compute the same numbers."""
     random = np.random.default_rng(len(name))
 
     def drawn(search: select._Search) -> Selection:

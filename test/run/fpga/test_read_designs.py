@@ -1,4 +1,4 @@
-"""HLS C++ that is read again: what it computes, and how long it takes where FIFOs are too small."""
+"""HLS C++ that is read again: its results, and its time if FIFOs are too small."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What circuits take of a part: the estimate beside what Yosys counts."""
+"""Resources of circuits: the estimate compared with Yosys's counts."""
 
 import re
 from dataclasses import replace
@@ -69,7 +69,7 @@ def test_memories(words: int, bits: int, half_blocks: int, tables: int) -> None:
     assert storage_of(words, bits, at_once=False) == Storage(half_blocks, tables)
 
 
-# Measured: Yosys, synth_xilinx -family xc7, of signed operands of so many bits.
+# Measured: Yosys, synth_xilinx -family xc7, for signed operands of so many bits.
 PRODUCTS = (
     ((4, 4), 0),
     ((5, 4), 1),
@@ -155,7 +155,7 @@ def test_factors_wait_in_slices() -> None:
 
 
 def test_factors_leave_registers_in_a_row() -> None:
-    """Slices keep what they read of a row of registers, which is tables then."""
+    """Slices keep words that they read in registers, which then are tables."""
     module = HardwareModule("m")
     x, y = module.input("x", 8), module.register(module.input("y", 8))
     taps = [module.register(x)]
@@ -213,7 +213,7 @@ def test_synthesis_by_yosys_stands_beside_the_estimate() -> None:
 
 
 def test_known_factors_are_odd() -> None:
-    """Of even ones, synthesis took up to three slices for a product that one can make."""
+    """For even ones, synthesis took up to three slices for a product that one can make."""
     text = convolution(1, (2, 5), (6, 5), (1, 1), pad=0)
     design = scheduled(function_named(parse(text), "main"), {}, 64)[0].design
     modules = system_verilog(design_modules(design), ("hw.module(hw-aggregate-to-comb)",))

@@ -35,7 +35,7 @@ KERNELS = {
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_choices_take_no_less_than_was_counted(name: str) -> None:
-    """What the search leaves out it leaves out rightly; multipliers are counted exactly."""
+    """Choices that the search prunes are never better; multipliers are counted exactly."""
     design = design_of(function_named(parse(KERNELS[name]), "main"), {}).design
     choices, memory = 0, Memory(64, 12)
     for stage in stages_of(design):
@@ -81,7 +81,8 @@ def test_tables_are_a_limit_too() -> None:
 
 
 def test_designs_share_slices_by_what_they_need() -> None:
-    """As the best of all ways to part them, and a small design takes what it needs, not a half."""
+    """As good as the best division of the part, and a small design takes what it needs, not a
+    half."""
     slices = 12
 
     def chosen(*shares: int) -> list[Schedule]:

@@ -58,7 +58,7 @@ class Integers:
         groups: int = 1,
         element: str = "i8",
     ) -> str:
-        """Requantized, with a scale of its own and one zero for all channels."""
+        """Requantized, with separate scales and one zero point for all channels."""
         size = [
             (extent + a + b - window) // stride + 1
             for extent, a, b, window, stride in zip(
@@ -187,7 +187,7 @@ def test_cpp(case: Callable[[], str]) -> None:
 
 
 def test_a_model_of_integers_alone() -> None:
-    """Nothing of it is the host's, which starts it nevertheless; another one beside it."""
+    """No part of it runs on the host, which starts it nevertheless; another one runs with it."""
     text, other = two_inputs_and_outputs(), strides_of_three()
     compiled = braid.compile(text.encode(), target="fpga-sim")
     beside = braid.compile(other.encode(), target="fpga-sim")

@@ -85,7 +85,7 @@ def test_kernels_in_cpp_read_their_weights(name: str) -> None:
 
 
 def test_a_transpose_beside_weights_in_cpp() -> None:
-    """Both have memories, which have names of their own."""
+    """Both have memories, with different names."""
     made = Integers("1x4x5x6xi8")
     turned = made.op("transpose", ["%x0"], "1x6x4x5xi8", "{permutation = array<i64: 0, 3, 1, 2>}")
     module = parse(made.text(made.conv(turned, made.weights(4, 6, 3, 3))))

@@ -94,7 +94,7 @@ def made_by_tiles(kernel: Kernel) -> GpuKernel:
 
 
 def spilled_bytes(kernel: Kernel, architecture: str) -> int:
-    """Of all threads' entries, as the assembler for an architecture says."""
+    """Return the bytes that all entries spill, by the assembler for an architecture."""
     assert isinstance(kernel, GpuKernel)
     (code,) = compile_gpu_kernels([kernel], gpu(architecture), host_machine(), jobs=1)
     used = assemble(code.ptx, architecture).resources.values()

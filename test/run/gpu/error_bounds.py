@@ -1,4 +1,4 @@
-"""What a group means in f64, and how far from it a kernel may be that computes in f32.
+"""A group's meaning in f64, and the allowed error of a kernel that computes in f32.
 
 Bounds are carried from op to op. Sums of products are bounded as those of random numbers are
 (Higham and Mary, "Sharper probabilistic backward error analysis for basic linear algebra kernels
@@ -29,7 +29,7 @@ DEVIATIONS = 8
 """How far from their mean roundings may add up to be."""
 
 ROUNDING = {"float64": 2.0**-52, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
-"""Half a unit of the last place, of 1; of f64 the reference's own as well."""
+"""Half a unit of the last place of 1; for f64 including the reference's own error."""
 
 FUNCTION_ULPS = {4: 5, 8: 16}
 """Units of the last place that exp, tanh and the others may be off, see docs/concepts/gpus.md."""
@@ -54,7 +54,7 @@ class Bounded:
 
     @property
     def magnitude(self) -> Array:
-        """Without what is infinite, which stays so."""
+        """Infinite errors are left out, since they stay infinite."""
         return np.where(np.isfinite(self.value), np.abs(self.value), 0.0)
 
 
@@ -162,7 +162,7 @@ def _without_rule(op: TensorOp, operands: Sequence[Bounded], share: float) -> Bo
 def _softmax(op: SoftmaxOp, own: Bounded, half: float) -> Bounded:
     """Errors of exponents are relative ones of powers, and the sum's is below the largest.
 
-    In 16 bits, its stages may be rounded to them: differences, powers, and sums in a tree.
+    In 16 bits, its stages may be rounded: differences, powers, and sums in a tree.
     """
     dim = op.dim.value.data
     (value,) = op.evaluate(own.value)
@@ -197,7 +197,7 @@ ELEMENTWISE: Mapping[str, Rule] = {
     "select": lambda condition, a, b: np.where(condition.value, a.error, b.error),
     "tanh": lambda a: a.error,
 }
-"""What errors of operands become, by the largest slope; the op's own rounding comes on top."""
+"""Errors of operands grow by the largest slope, and the op's own rounding is added."""
 
 
 def _elementwise(op: ElementwiseOp, operands: Sequence[Bounded], half: float) -> Bounded:

@@ -29,12 +29,12 @@ from test.run.fallback.conftest import stored_arrays
 DEVICE_NAME = "gpu:0"
 
 SHARES = {"float16": 4e-3, "bfloat16": 1.6e-2, "float32": 1e-5, "float64": 1e-12}
-"""How far results may be from those of the emulator, of the largest."""
+"""The allowed difference from the emulator's results, relative to the largest."""
 
 
 @dataclass(frozen=True)
 class GpuTarget:
-    """What kernels are compiled for: a target, as `braid.compile` takes it."""
+    """The target for which kernels are compiled, as `braid.compile` takes it."""
 
     name: str
     architecture: str | None = None
@@ -52,7 +52,7 @@ class GpuTarget:
     ) -> braid.Model:
         """Return a model that runs the kernel alone. Inputs and outputs are as stored.
 
-        With `unaligned`, its entries are those for buffers that begin anywhere.
+        With `unaligned`, its entries are those for unaligned buffers.
         """
         chosen = _with_entries_for_any_buffers(kernel) if unaligned else kernel
         module = launched_kernel(kernel.symbol, group, DEVICE_NAME)
@@ -75,10 +75,10 @@ Compare = Callable[[Sequence[Array]], None]
 
 @dataclass
 class BesidesEmulator:
-    """What is done with kernels that the emulator has found right: they run on a GPU, or are kept.
+    """The use of kernels that the emulator found right: they run on a GPU, or are kept.
 
-    Neither happens to those with padded operands or results, which models have not, and to those
-    that the target's architecture has not.
+    Neither is done for kernels with padded operands or results, which models do not have, or that
+    the target's architecture does not support.
     """
 
     target: GpuTarget
@@ -116,7 +116,7 @@ class BesidesEmulator:
             )
 
     def _name(self) -> str:
-        """Of the test that runs, and its how manieth kernel it is."""
+        """Return the name of the running test, and the index of the kernel in it."""
         test = os.environ["PYTEST_CURRENT_TEST"].rpartition("/")[2].partition(" ")[0]
         name = re.sub("[^A-Za-z0-9]+", "_", test.replace(".py", "")).strip("_")
         self._names[name] += 1

@@ -11,7 +11,7 @@ Mutate = Callable[[pytest.MonkeyPatch], None]
 
 
 def without_barrier(number: int) -> Mutate:
-    """Kernels without the barrier that is emitted after so many others."""
+    """Kernels without the n-th emitted barrier."""
     original = Code.barrier
 
     def mutate(patch: pytest.MonkeyPatch) -> None:

@@ -91,7 +91,7 @@ def attention(
 
 @pytest.mark.parametrize("heads", [(3,), (2, 3)])
 def test_heads_inside_tokens(heads: tuple[int, ...]) -> None:
-    """As products make queries, keys and values, and read what comes out."""
+    """In the layouts in which products make queries, keys and values, and read the result."""
     one = tuple(1 for _ in heads)
     group = attention(f16, heads, (40, 72), (64, 64), mask=(*one, 40, 72), inside=True)
     found = AttentionFamily(gpu("sm_80")).match(group)
@@ -110,7 +110,7 @@ def emitter(
         assert found is not None
         kernel = emitted(found, schedule, symbol=symbol)
         assert isinstance(kernel, GpuKernel)
-        # Behind the entry that finds out what masks leave out, if there is one.
+        # After the entry that finds the keys that masks leave out, if there is one.
         assert kernel.launches.launches[-1].shared_bytes > 1024, "it is not made by tiles"
         return kernel
 
@@ -129,7 +129,7 @@ Extents = tuple[int, ...]
 def random_forms(
     rng: np.random.Generator, queries: int, keys: int
 ) -> tuple[Extents, Extents | None, Extents | None]:
-    """Heads, those of keys where several share them, and the shape of a mask, if there is one."""
+    """Heads, heads of keys if several share them, and the shape of a mask, if there is one."""
     heads, key_heads = (
         ((1, 2), None),
         ((2, 1), None),

@@ -40,7 +40,7 @@ def test_a_case_is_right_or_wrong() -> None:
 
 
 def test_cases_are_compiled_alone() -> None:
-    """For a GPU that is not there; what is wrong is said of its case."""
+    """For a missing GPU; the error is reported for its case."""
     case = small_case("softmax")
     chosen = [case, replace(case, text="func.func @main(")]
     found = list(compile_cases(chosen, replace(DRY, target="gpu-h100"), Deadline(600)))
@@ -50,7 +50,7 @@ def test_cases_are_compiled_alone() -> None:
 
 
 def test_cases_run_from_artifacts(tmp_path: Path) -> None:
-    """As on a machine without the compiler; what is not there is said of its case."""
+    """As on a machine without the compiler; missing cases are reported."""
     kept = replace(DRY, artifacts=tmp_path)
     model = next(one for one in cases(small=True) if one.name == "loop_if")
     chosen = [small_case("softmax"), model]
@@ -102,7 +102,7 @@ def test_cases_are_right(kind: str) -> None:
 
 
 def fragile(channel: Connection) -> None:
-    """Answers with the name, unless that says what else to do."""
+    """Answers with the name, unless that is a command."""
     channel.send(READY)
     while (request := channel.recv()) is not None:
         name, _ = request
@@ -178,7 +178,7 @@ def reads_nothing(channel: Connection) -> None:
 def test_a_process_that_ends_between_cases(
     serve: Callable[[Connection], None], status: int
 ) -> None:
-    """As what a driver's own thread ends."""
+    """As if a driver's own thread ended the process."""
     process = CaseProcess(serve, method="fork")
     process.start()
     found: list[str] = []

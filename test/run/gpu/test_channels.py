@@ -148,7 +148,7 @@ def test_windows_of_a_row(element: Any, window: int, stride: int) -> None:
 
 @pytest.fixture
 def strips(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads have several rows also where that leaves few of them."""
+    """Threads have several rows even if that leaves few threads."""
     monkeypatch.setattr(sum_tile, "_ENOUGH_THREADS", 1)
 
 
@@ -210,7 +210,7 @@ def test_unaligned_buffers() -> None:
 
 
 def test_one_entry_with_wide_accesses() -> None:
-    """Of the image, of weights, of the residual and of the result; nothing spills."""
+    """Layouts of the image, weights, residual and result; nothing spills."""
     group = depthwise(bf16, (1, 64, 30, 30), (3, 3), bias=True, residual=True, activation="tanh")
     kernel = emit(group, "tested")
     (launch,) = kernel.launches.launches

@@ -222,7 +222,7 @@ def test_what_is_left_to_others() -> None:
 
 
 def test_bytes_of_three_channels_spill_nowhere() -> None:
-    """Elements that are gathered one by one, most of them to a thread."""
+    """Elements that are gathered one by one, most of them in a thread."""
     group = convolution(i8, (1, 3, 225, 225), (32, 3, 3), stride=2, bias=True)
     found = ConvFamily(gpu("sm_80")).match(group)
     assert found is not None and found.size.copied == (1, 1)

@@ -1,4 +1,4 @@
-"""What the emulator of GPUs finds wrong in kernels, and that it finds nothing in right ones."""
+"""The errors that the emulator of GPUs finds in wrong kernels, and none in right ones."""
 
 import numpy as np
 import pytest
@@ -91,7 +91,7 @@ SHARED_SUM = """ workgroup(%s: memref<1xf32, 3>) {
 
 
 def test_atomics_in_shared_memory() -> None:
-    """They are no race among each other, but with everything else."""
+    """They do not race with each other, but with all other accesses."""
     assert np.all(run(SHARED_SUM) == np.arange(N).sum())
     for barrier in ("before", "after"):
         with pytest.raises(BraidError, match=r"race: .* since the barrier"):

@@ -190,7 +190,8 @@ def test_keys_whose_lines_are_not_aligned_are_transposed() -> None:
 
 @pytest.mark.parametrize("heads", [(3,), pytest.param((2, 3), marks=pytest.mark.slow)])
 def test_heads_inside_tokens(heads: tuple[int, ...]) -> None:
-    """As products make queries, keys and values, and read what comes out; keys by elements."""
+    """In the layouts in which products make queries, keys and values, and read the result; keys by
+    elements."""
     one = tuple(1 for _ in heads)
     group = attention(f16, heads, (70, 75), (64, 40), mask=(*one, 70, 75), inside=True)
     check_group(group, emitter({**SMALL, "keys": 48}))

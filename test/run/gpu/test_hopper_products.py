@@ -82,7 +82,7 @@ def random_product(seed: int) -> tuple[FusedOp, Entries]:
 
 
 def _filled(group: FusedOp, schedule: Entries) -> tuple[FusedOp, Entries]:
-    """With the rows alone that there are, those of batches that share B among them."""
+    """With existing rows only, also for batches that share B."""
     plain = GemmFamily(hopper()).match(group)
     assert plain is not None
     _, rows, _, _ = plain.extents()

@@ -211,7 +211,7 @@ def attention_model(lengths: bool, causal: bool, opset: int, heads: int) -> onnx
 
 
 def _kernels_by_tiles(path: Path) -> list[str]:
-    """Those of a model that hold tiles in shared memory, as every product does."""
+    """Layouts of a model that hold tiles in shared memory, as every product does."""
     artifact = read_artifact(path)
     kinds = [code.kind for code in artifact.manifest.devices]
     launches = artifact.device_code[kinds.index("gpu-launches-sm_80")].tobytes()
@@ -256,7 +256,7 @@ def test_attention_of_onnx_is_one_kernel(
 
 
 def test_products_of_other_attentions_are_made_by_tiles(tmp_path: Path) -> None:
-    """No kernel takes the whole of one in f32."""
+    """No kernel takes a whole row of one in f32."""
     q, k = "tensor<2x512x64xf32>", "tensor<2x64x512xf32>"
     scores = "tensor<2x512x512xf32>"
     text = f"""func.func @main(%q: {q}, %k: {k}, %v: {q}) -> {q} {{

@@ -51,7 +51,7 @@ def test_those_of_f32_are_exact(ops: str) -> None:
         a, b = numbers(np.float32, -8, 8), np.full((1, 1), divisor, np.float32)
         with np.errstate(all="ignore"):
             expected = a / b if ops is DIVIDED else np.floor(a / b)
-        # Those below 2^-100 may be off by one unit of the last place.
+        # Quotients below 2^-100 may be off by one unit of the last place.
         found = np.asarray(run(a, b))
         tiny = np.abs(expected) < 2.0**-100
         np.testing.assert_array_equal(found[~tiny], expected[~tiny], err_msg=f"by {divisor}")

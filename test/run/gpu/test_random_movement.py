@@ -1,4 +1,4 @@
-"""What moves elements, on GPUs: random concatenations, slices, gathers, resizes and pools."""
+"""Movements of elements on GPUs: random concatenations, slices, gathers, resizes and pools."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -48,7 +48,7 @@ def total(element: Any, *shape: int) -> Any:
 
 
 def image_mean(element: Any, *shape: int) -> Any:
-    """Of the points of each channel, and what is farthest from it."""
+    """Reductions over the points of each channel, and the extreme of it."""
     image = (*shape[:-1], *divided(shape[-1]))
     points = [len(image) - 2, len(image) - 1]
 
@@ -81,7 +81,7 @@ def scaled_by_sections(element: Any, *shape: int) -> Any:
 
 
 def scaled_by_rows(element: Any, *shape: int) -> Any:
-    """As of instances of images: all points of a channel have one scale."""
+    """As in instance normalization: all points of a channel have one scale."""
     scale = [*(1 for _ in shape[2:]), shape[-2], 1, 1]
     types = [tensor(element, *shape[:-1], *divided(shape[-1])), *[tensor(element, *scale)] * 2]
 
@@ -265,7 +265,7 @@ def test_a_total_of_all_elements() -> None:
 def test_few_long_rows_are_reduced_by_many_blocks(
     kind: str, shape: Sequence[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In parts, each of which is a row of its own."""
+    """In parts, each of which is a separate row."""
     monkeypatch.setattr(row_program, "_LONGEST", 2**14)
     dims = range(1, len(shape))
     group = make_group([TensorType(f16, shape)], lambda x: [ReduceOp.get(x, kind, dims)], ())

@@ -56,7 +56,7 @@ def emit(group: FusedOp, symbol: str) -> GpuKernel:
 
 
 def compare(group: FusedOp, inputs: Any, outputs: Any) -> None:
-    """Integers and extremes are exact; errors of others are those of as many roundings."""
+    """Integers and extremes are exact; errors of others correspond to the number of roundings."""
     op = group.body.block.first_op
     assert isinstance(op, ScanOp)
     ((actual,), (x,)) = outputs, inputs

@@ -1,4 +1,4 @@
-"""Products whose depths are split between blocks: parts, their sum, and what follows."""
+"""Matmuls whose K is split between blocks: parts, their sum, and the epilogue."""
 
 from collections.abc import Callable
 

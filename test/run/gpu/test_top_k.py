@@ -99,7 +99,7 @@ def test_random_rows(seed: int) -> None:
     ],
 )
 def test_long_rows(element: Any, extent: int, k: int, rounds: int) -> None:
-    """Rounds of chunks, of which the last one may have fewer elements than go on."""
+    """Rounds of chunks; the last one may have fewer elements than continue."""
     rng = np.random.default_rng(0)
     shape = (2 if rounds else 1, extent)  # without rounds, a block passes over all of a row
     values = numbers(element, shape, rng).astype(to_numpy(element))

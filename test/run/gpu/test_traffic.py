@@ -41,8 +41,8 @@ def tensor(*shape: int, element: Any = f32, layout: str | None = None) -> Any:
 class Case:
     """A group whose operands are read as often as `times` says; `shared` are left out of that.
 
-    `narrow` accesses of a thread are not 16 bytes wide: elements that neighbours share, and what is
-    written where there is no more of a row. Some of i64 are two.
+    `narrow` accesses of a thread are not 16 bytes wide: elements that neighbours share, and writes
+    at the end of a row. Some of i64 are two.
     """
 
     types: Sequence[Any]
@@ -116,7 +116,7 @@ CASES = {
     "resize channels first": Case(
         [tensor(2, 3, 6, 8, element=f16)],
         lambda x: [ResizeOp.get(x, (2, 3, 18, 16), (1.0, 1.0, 3.0, 2.0), NEAREST)],
-        narrow=1,  # what 16 bytes of the result are made of, next to each other in a warp
+        narrow=1,  # operands of 16 bytes of the result, adjacent in a warp
     ),
     "half pixels": Case(
         [tensor(2, 3, 4, 16)],

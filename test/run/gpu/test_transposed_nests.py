@@ -81,7 +81,7 @@ def test_two_hundred_random_orders(seed: int) -> None:
 
 @pytest.mark.parametrize("unaligned", [False, True])
 def test_channels_last(unaligned: bool) -> None:
-    """What is channels first becomes channels last: a change of layouts is a transposition."""
+    """Channels-first becomes channels-last: a change of layouts is a transposition."""
     group = make_group(
         [TensorType(bf16, (2, 24, 8, 8))], lambda x: [elementwise("abs", x)], ("acdb",)
     )
@@ -123,7 +123,7 @@ def test_only_where_dims_differ(layout: str) -> None:
     module = emit_fallback(group, "tested").module
     usual = str(next(op for op in module.walk() if isinstance(op, FuncOp)))
     blocks = len(re.findall(r"vector\.load", usual))
-    # Of the operand, and of what threads exchange.
+    # Bytes of the operand, and of the exchange between threads.
     assert blocks == (4 + 4 if layout == "ba" else 1)
 
 
@@ -167,7 +167,7 @@ def _too_wide(patch: pytest.MonkeyPatch) -> None:
 
 
 def _no_barrier(patch: pytest.MonkeyPatch) -> None:
-    """Threads read what others write to shared memory, perhaps later."""
+    """Threads read elements that others write to shared memory, perhaps later."""
     nothing = partial(arith.ConstantOp.from_int_and_width, 0, 32)
     patch.setattr(transposed_nest.gpu, "BarrierOp", nothing)
 

@@ -78,7 +78,7 @@ def test_accesses_are_wide(element: Any, architecture: str) -> None:
 
 
 def test_a_tail_that_is_off_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With one point more than there are, the last thread writes behind the end."""
+    """With one point more than exist, the last thread writes out of bounds."""
     own = wide_nest.WideNest.points.fget
     assert own is not None
     monkeypatch.setattr(wide_nest.WideNest, "points", property(lambda nest: own(nest) + 1))

@@ -27,7 +27,8 @@ from test.run.kernels.conftest import Build, at_end_of_page, make_group, random_
 
 
 class ChosenKernel:
-    """The kernel of a group with open dims, that `family` makes of it in `layouts` or the best."""
+    """The kernel of a group with open dims that `family` makes in `layouts`, by default the
+    best."""
 
     def __init__(
         self,

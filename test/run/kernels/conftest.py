@@ -114,8 +114,8 @@ class KernelCheck:
     ) -> None:
         """Run the group in the `choices` of layouts (all by default), in two parts and in place.
 
-        In one of them, drawn by the case, it runs on tensors inside larger ones too: layouts and
-        boxes meet in the cases of a family, instead of in each.
+        In one of them, drawn by the case, it also runs on tensors inside of larger ones, so that
+        layouts and boxes are combined over the cases of a family.
 
         A shape stands for a tensor of f32. With `relative`, that is how far every element may be
         from its reference; otherwise the largest reference counts. The kernels run on `more`

@@ -28,7 +28,7 @@ Make = Callable[[FusedOp, ExtentsOf], Kernel]
 Shapes = Sequence[Sequence[Extent]]
 
 SIZES = (0, 1, 2, 3, 7, 16, 61, 97, 131)
-"""None, one, a vector's length and primes beside it."""
+"""Sizes: none, one, a vector's length, and primes next to it."""
 
 
 def unit() -> VectorUnit:
@@ -63,7 +63,8 @@ def open_group(
 
 
 def maker(family: Any) -> Make:
-    """Return what makes the kernel of a group by its family, which asks for the extents."""
+    """Return a function that makes the kernel of a group by its family, which asks for the
+    extents."""
 
     def make(group: FusedOp, extents_of: ExtentsOf) -> Kernel:
         assert family.match(group) is None, "types do not say how long open dims are"

@@ -115,7 +115,8 @@ def test_products_of_halves(check, monkeypatch, shape) -> None:
 
 
 def test_all_schedules(check) -> None:
-    """Of every level: blocks of all shapes, and tiles of fewer rows in both orders of the grid."""
+    """Schedules of every level: blocks of all shapes, and tiles of fewer rows in both orders of the
+    grid."""
     shape = (82, 96, 70)
     types = [TensorType(bf16, shape[:2]), TensorType(bf16, shape[1:])]
 

@@ -50,7 +50,7 @@ def arg_reduce(kind: str, dim: int, last: bool = False):
     seed=st.integers(0, 99),
 )
 def test_ties(check, rows, extent, kind, last, values, type, seed) -> None:
-    """Of the extreme values of the type and others; the first or the last counts."""
+    """Data with the type's extremes among other values; the first or the last extreme counts."""
     rng, dtype, shape = np.random.default_rng(seed), to_numpy(type), (rows, extent)
     if type in (f32, f16, bf16, f64):
         pool = np.array([0.0, -0.0, -np.inf, np.inf, 1.0, -1.0])

@@ -40,7 +40,7 @@ OPS = {
     "slice": (lambda x: SliceOp.get(x, [3, 0], [1, 70]), [(24, 70)], (24, 70)),
     "pad": (lambda x: PadOp.get(x, [0, 1], [0, 1], 0.5), [(1, 68)], (24, 70)),
 }
-"""The op, the shapes of its operands, and that of what is added to its result."""
+"""The op, the shapes of its operands, and that of the addend of its result."""
 
 
 @pytest.mark.parametrize("is_squared", [False, True])

@@ -36,7 +36,7 @@ MACHINES = pytest.mark.parametrize("machine", [AVX2, SSSE3], ids=["avx2", "ssse3
 
 
 def weight_of(*shape: int, dim: int = 1) -> Array:
-    """Bytes of the whole range along `dim`, of which one in a block of 16 needs one partner."""
+    """Bytes of the whole range along `dim`; one in a block of 16 needs one partner."""
     array = np.moveaxis(RNG.integers(-64, 65, shape), dim, 0)
     for begin in range(0, len(array) - 1, 16):
         places = range(begin, min(begin + 16, len(array)))
@@ -137,7 +137,7 @@ def test_convolutions_of_other_ranks(check, extents) -> None:
 @pytest.mark.parametrize(("rows", "lines"), [(1, 1), (4, 1), (99, 1), (99, 2), (99, 7)])
 @pytest.mark.parametrize("dims", [2, 3])
 def test_blocks_of_rows_that_are_shuffled(check, monkeypatch, lines, rows, dims) -> None:
-    """Parts of lines, whole ones, several; windows whose planes are far from each other."""
+    """Parts of lines, whole lines, several lines; windows whose planes are far from each other."""
 
     def block(staged, nest, tile, unit, outside) -> RowBlock:
         extent = nest.row.extent

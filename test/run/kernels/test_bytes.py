@@ -45,7 +45,7 @@ RNG = np.random.default_rng(11)
 
 
 def bytes_of(kind: IntegerType, *shape: int) -> Array:
-    """Numbers of the whole range, its ends among them."""
+    """Numbers of the whole range, including its ends."""
     low = 0 if kind == U8 else -128
     array = RNG.integers(low, low + 256, shape).astype(np.uint8 if kind == U8 else np.int8)
     array.flat[0] = low
@@ -147,7 +147,7 @@ def test_convolutions(check, machine, channels, filters, size, stride, groups) -
     ("machine", "columns", "size"), all_pairs([AVX512, VNNI], [5, 12, 20, 40, 100], [1, 3])
 )
 def test_groups_that_fill_no_vectors(check, machine, columns, size) -> None:
-    """Of which the last vector of columns is masked."""
+    """The last vector of columns is masked."""
     if (missing := missing_here(machine)) is not None:
         pytest.skip(str(missing))
     check_convolution(check, machine, 24, 3 * columns, size, 1, 3)
@@ -169,7 +169,7 @@ def check_convolution(check, machine, channels, filters, size, stride, groups) -
 
 @pytest.mark.parametrize(("lines", "rows", "dims"), all_pairs([1, 2, 7], [1, 4, 99], [2, 3]))
 def test_blocks_of_rows_that_are_widened(check, monkeypatch, lines, rows, dims) -> None:
-    """Parts of lines, whole ones, several; windows whose planes are far from each other."""
+    """Parts of lines, whole lines, several lines; windows whose planes are far from each other."""
 
     def block(staged, nest, tile, unit, outside) -> RowBlock:
         extent = nest.row.extent

@@ -32,7 +32,7 @@ def along(dim: int):
     row=st.sampled_from([LONG, 3 * LONG, 8192]),
 )
 def test_pieces(check, outer, extents, row) -> None:
-    """Whole chunks, rests of them, and pieces of less than one."""
+    """Whole chunks, remainders of them, and pieces shorter than one."""
     check(FAMILY, [(*outer, extent, row) for extent in extents], along(len(outer)))
 
 

@@ -16,7 +16,7 @@ from test.run.kernels.test_tiled import tensors
 DIRECT, DEPTHWISE = ConvDirectFamily(HOST), ConvDepthwiseFamily(HOST)
 GROUPED = ConvGroupedFamily(HOST)
 WHOLE_GROUPS = [count for count in (1, 2, 4, 8) if count < GROUPED.unit.lanes]
-"""Outputs of a group, of which vectors have whole ones."""
+"""Outputs of a group, for which vectors have whole groups."""
 
 
 def convolution(strides=(1, 1), dilations=(1, 1), groups=1):

@@ -193,7 +193,7 @@ def test_layer_norm(exactly, machine, length) -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("cpu", ["native", "haswell"])
 def test_attention(tmp_path, cpu, threads) -> None:
-    """Compiled as a whole: products of both kinds, a scale behind one, softmax and a column."""
+    """Compiled as a whole: matmuls of both kinds, a scale after one, softmax and a column."""
     q, k, v, w = (TensorType(f64, s) for s in ((3, 37, 19), (3, 45, 19), (3, 45, 23), (23, 1)))
     text = f"""
       func.func @main(%q: {q}, %k: {k}, %v: {v}, %w: {w}) -> tensor<111x1xf64> {{
@@ -231,7 +231,7 @@ _AROUND = np.concatenate([_POINTS, np.nextafter(_POINTS, 0), np.nextafter(_POINT
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("name", MOST_ULP)
 def test_functions(machine, name) -> None:
-    """Of numbers of all sizes and signs, beside those of the C library in 80 bits."""
+    """On numbers of all magnitudes and signs, compared with the C library in 80 bits."""
     rng = np.random.default_rng(0)
     usual = [rng.uniform(-end, end, 50_001) for end in (0.01, 1, 4, 100, 700, 2.0**20)]
     any_bits = rng.integers(0, 1 << 64, 200_001, dtype=np.uint64).view(np.float64)

@@ -1,4 +1,4 @@
-"""Elementary functions of f32 beside those of numpy in f64, over all numbers there are."""
+"""Elementary functions of f32 compared with numpy's in f64, over all numbers."""
 
 from collections.abc import Sequence
 
@@ -92,7 +92,7 @@ def test_errors_of_powers(machine: Machine) -> None:
 
 @MACHINES
 def test_angles_close_to_quarters_of_a_turn(machine: Machine) -> None:
-    """Where almost nothing is left of an angle, large ones too."""
+    """Angles of which almost nothing is left after reduction, including large ones."""
     quarters = np.concatenate([np.arange(1, 200_000), np.geomspace(2e5, 2e38, 20_000)])
     near = (quarters * (np.pi / 2)).astype(np.float32)
     # The multiple of π/2 that is the closest one to any f32, relative to it.

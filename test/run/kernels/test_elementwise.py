@@ -83,7 +83,7 @@ def test_integers(check, name, type) -> None:
 @pytest.mark.parametrize("type", INTEGERS, ids=str)
 @pytest.mark.parametrize("name", ["shift_left", "shift_right"])
 def test_shifts(check, name, type) -> None:
-    """By distances up to beyond the width, and by a negative one, where there are any."""
+    """Shifts by distances up to beyond the width, and by a negative one, where they exist."""
     rng, dtype = np.random.default_rng(0), to_numpy(type)
     least = np.iinfo(dtype).min
     values = rng.integers(least, np.iinfo(dtype).max, (3, 21), dtype=dtype, endpoint=True)
@@ -114,7 +114,7 @@ def test_accuracy_of_functions(check) -> None:
 
 @pytest.mark.parametrize("machine", distinct(HOST, AVX2, SSE), ids=lambda machine: machine.name)
 def test_exp_up_to_the_ends_of_the_normal_numbers(check, machine) -> None:
-    """The largest number with a finite result, the next one, and those around 2^-126."""
+    """The largest number with a finite result, the next one, and numbers around 2^-126."""
     largest, lowest = np.float32(88.722832), np.float32(-87.33654)
     ends = [np.nextafter(largest, np.float32(np.inf)), np.inf, -np.inf, np.nan, lowest]
     x = np.concatenate([np.linspace(88, largest, 500), np.linspace(lowest, -86, 500), ends])
@@ -237,7 +237,7 @@ def test_only_results_that_no_cache_holds_go_past_it(size, streams) -> None:
     repeated=st.lists(st.booleans(), min_size=2, max_size=2),
 )
 def test_conditions_that_are_stored(check, kind, rows, columns, repeated) -> None:
-    """A byte each: of every element, of a row, of a column, or one for all."""
+    """A mask of one byte per element: of every element, of a row, of a column, or one for all."""
     shape = tuple(1 if one else e for one, e in zip(repeated, (rows, columns), strict=True))
 
     def build(condition, x, y):

@@ -85,7 +85,7 @@ def check_length(length: int, *shape: int) -> None:
     ],
 )
 def test_lengths(kind: str, parts: int, length: int) -> None:
-    """Of one step, of several, and of a convolution; of real numbers also by halves."""
+    """Transforms of one step, of several, and of a convolution; real ones also by halves."""
     extent = length // 2 + 1 if kind == "irfft" else length
     check_all(candidate((3, extent, parts), kind, length))
 
@@ -128,7 +128,7 @@ def test_low_radices(is_row: bool) -> None:
 
 
 def test_other_schedules_are_not_supported() -> None:
-    """Of columns no vector has places of one signal, and steps have at most 16 points."""
+    """Along columns no vector has positions of one signal, and steps have at most 16 points."""
     found = candidate((3, 120, 5, 2), "fft", 120)
     assert not found.supports_schedule(FourierSchedule(True, 16))
     for most in (1, 17):

@@ -85,7 +85,7 @@ def test_halves_in_narrow_vectors(check, kind, machine) -> None:
 
 @pytest.mark.parametrize("shape", [(1, 37, 1), (3, 1, 41), (3, 37, 41), (1, 1, 1)])
 def test_rows_that_are_cleared(check, shape) -> None:
-    """As those of an attention whose keys are all masked, by conditions that are stored."""
+    """As in attention whose keys are all masked, by stored conditions."""
 
     def build(a, b, condition):
         made = MatmulOp.on(a, b)

@@ -49,7 +49,7 @@ def test_batches(check, a, b) -> None:
 
 @pytest.mark.parametrize("k", [1, 15, 16, 17, 128, 129, 144, 160, 1000])
 def test_depths(check, k) -> None:
-    """With and without a loop, odd numbers of steps, and less than one."""
+    """With and without a loop, with odd numbers of steps, and with less than one step."""
     check(FAMILY, [(2, k), (k, 21)], product)
 
 

@@ -99,7 +99,7 @@ def test_convolutions_of_other_ranks(check, extents) -> None:
 
 @needs_instruction
 def test_sums_are_not_rounded_between(check) -> None:
-    """One large product and many that bf16 would lose beside it."""
+    """One large product and many that bf16 would lose in its sum."""
     types = [TensorType(bf16, (1, 1024)), TensorType(bf16, (1024, 16)), TensorType(f32, (1, 16))]
     a = np.ones((1, 1024), to_numpy(bf16))
     b = np.full((1024, 16), 2**-8, a.dtype)

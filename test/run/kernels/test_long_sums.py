@@ -1,4 +1,4 @@
-"""Sums of many numbers are made of parts: beside f64, and with parts of few numbers."""
+"""Sums of many numbers consist of parts: compared with f64, and with parts of few numbers."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -195,7 +195,7 @@ def test_convolutions_of_short_parts(check, channels, window) -> None:
 @settings(max_examples=5, deadline=None)
 @given(m=st.integers(1, 9), n=st.integers(1, 70), k=st.integers(60, 5000))
 def test_products_of_short_parts(m, n, k) -> None:
-    # The sums beside are of f32 too, in another order.
+    # The sums for comparison are in f32, too, in another order.
     check = KernelCheck(tolerance=1e-5)
     with short_parts():
         check(GemmFamily(HOST), [(m, k), (k, n)], product)
@@ -224,7 +224,7 @@ def test_softmax_down_columns_of_short_parts(check, columns) -> None:
 
 @given(st.lists(st.integers(1, 1 << 13), max_size=4))
 def test_loops_add_few_numbers_one_by_one(extents) -> None:
-    """As loops over the parts of parts would, which are made here."""
+    """As loops over nested parts would, which are made here."""
     assert long_sums.additions_of(extents) == _most(extents) <= long_sums.LONGEST
 
 

@@ -1,4 +1,5 @@
-"""An arithmetic beside braid's own: what a package or a new file in `contraction` has to bring."""
+"""A new arithmetic in addition to braid's: what a package or a new file in `contraction` must
+provide."""
 
 from dataclasses import dataclass
 

@@ -92,7 +92,7 @@ def count_in(x: SSAValue, k: Extent) -> Extent:
 @pytest.mark.parametrize("type", [f32, f16, i64, ui8], ids=str)
 @pytest.mark.parametrize("k", COUNTS.values(), ids=COUNTS)
 def test_selection_from_lines_of_any_length(k: Extent, type: Any) -> None:
-    """Check blocks that are the whole line, and lines of which more blocks are sorted."""
+    """Check blocks that are the whole line, and lines of which several blocks are sorted."""
     results = [(ROWS, k, COLUMNS)] * 2
     for largest in (True, False):
         kernel = OpenKernel(

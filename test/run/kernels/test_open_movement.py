@@ -190,7 +190,7 @@ def test_movement_of_any_sizes(movement_of: OpenKernel, rows: int) -> None:
 
 
 def test_an_unknown_split_is_no_movement() -> None:
-    """Check that a dim is not taken for a product of others that it may not be."""
+    """Check that a dim is not treated as a product of others if it may differ."""
     group, extents_of = open_group(
         [(ROWS, COLUMNS)],
         moved(lambda _: [DYNAMIC], (0,)),

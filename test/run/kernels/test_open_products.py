@@ -96,7 +96,7 @@ def test_batches_that_share_the_right_operand_are_rows() -> None:
 
 
 def test_a_long_sum_of_unknown_length_is_added_up_in_parts(open_product: OpenKernel) -> None:
-    """Check it with equal numbers, of which a sum one by one is wrong by some percent."""
+    """Check it with equal numbers, for which a sum one by one is wrong by some percent."""
     left, right = np.full((1, 1, LONG), 0.1, np.float32), np.ones((1, LONG, 1), np.float32)
     result, zero = np.zeros((1, 1, 1), np.float32), np.zeros((1, 1, 1), np.float32)
     symbols = {"batch": 1, "rows": 1, "depth": LONG, "columns": 1}

@@ -1,4 +1,4 @@
-"""Convolutions by other families and pooling, of any number of images, as they are chosen."""
+"""Convolutions by other families and pooling, with any number of images, as chosen."""
 
 from typing import Any
 

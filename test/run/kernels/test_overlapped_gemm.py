@@ -92,7 +92,7 @@ def test_overlapping_operand(
         call = CallableKernel(kernel)
         call(*apart)
         run_shuffled(call, kernel, [*stored, result])
-        # Sums are of terms that may be larger than what an epilogue leaves of them.
+        # Terms of sums may be larger than the result of an epilogue.
         bound = 1e-5 * np.abs(expected).max()
         np.testing.assert_allclose(result, expected, rtol=0, atol=bound)
         np.testing.assert_array_equal(apart[-1], result)

@@ -68,7 +68,7 @@ def test_windows_that_overlap(check, kind, channels, window, stride, dilation, w
     [(3, 1, 1, 4), (5, 1, 1, 8), (9, 1, 1, 8), (5, 1, 2, 4), (3, 2, 1, 8), (2, 2, 1, 4)],
 )
 def test_combinations_are_as_many_as_said(window, stride, dilation, columns) -> None:
-    """Of a tile: the operations in its code, where the loop over lines of a window is one."""
+    """The operations in the code of a tile; a loop over the lines of a window counts once."""
 
     def build(x):
         op = PoolOp.get(

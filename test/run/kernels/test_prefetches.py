@@ -1,4 +1,4 @@
-"""What tiles of products ask for before they read it."""
+"""The data that tiles of matmuls prefetch."""
 
 import pytest
 from xdsl.dialects.builtin import TensorType, f32
@@ -29,7 +29,7 @@ def pointwise(stride: int):
 
 
 def prefetches(size: int, outputs: int, stride: int = 1, *, addend: bool = False) -> int:
-    """In the code of a kernel: of weights, of rows and of what is added."""
+    """Return the prefetches in the code of a kernel: of weights, of rows and of addends."""
     out = size // stride
     shapes = [(1, 64, size, size), (outputs, 64, 1, 1), (1, outputs, out, out)][: 2 + addend]
     build = pointwise(stride)
@@ -56,6 +56,6 @@ def test_rows_of_the_next_tile() -> None:
 
 @pytest.mark.usefixtures("no_weights")
 def test_pieces_of_rows_that_are_added() -> None:
-    """Those of a whole row are as they lie in memory, and need no instruction."""
+    """Indices of a whole row are already in memory order, and need no instruction."""
     assert prefetches(56, 256, 2, addend=True) >= 14 * 2
     assert prefetches(56, 32, 2, addend=True) == 0

@@ -57,7 +57,7 @@ def test_any_dims(check, machine, data) -> None:
         st.sampled_from(kinds if type in (f32, Float64Type()) else [*kinds, "and", "or"])
     )
     build, types = reduced(kind, sorted(dims)), [TensorType(type, shape)]
-    if kind == "add" and is_float(type):  # Of one sign, so that sums are as exact as their parts.
+    if kind == "add" and is_float(type):  # of one sign, so that sums are as exact as their parts
         x = np.random.default_rng(0).uniform(0, 2, shape).astype(to_numpy(type))
         check(ReductionFamily(machine), types, build, arrays=[x], relative=1e-5)
     else:

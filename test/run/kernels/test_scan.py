@@ -57,7 +57,7 @@ def test_options(check, shape, dim, kind, exclusive, reverse, type) -> None:
 @pytest.mark.parametrize("inner", [1, 5, 16, 127, 128, 129, 300])
 @pytest.mark.parametrize("outer", [1, 7, 8, 9, 17])
 def test_blocks(check, outer: int, inner: int) -> None:
-    """Of whole and other numbers of rows and of vectors."""
+    """Whole and partial numbers of rows and of vectors."""
     check(FAMILY, [[outer, 5, inner]], scan("add", 1))
 
 

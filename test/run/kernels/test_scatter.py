@@ -71,7 +71,7 @@ def test_updates_of_one_element(check, reduction: str, type: Attribute) -> None:
 
 @pytest.mark.parametrize("dim", [0, 1, 2])
 def test_elements(check, dim: int) -> None:
-    """Of a part of the data: indices are no larger than it."""
+    """Scatters to a part of the data: indices are smaller than it."""
     data, part = [4, 6, 5], [4, 6, 5]
     part[(dim + 1) % 3] -= 2
     types = [TensorType(f32, data), TensorType(i32, part), TensorType(f32, part)]
@@ -98,7 +98,7 @@ def test_elements(check, dim: int) -> None:
     ],
 )
 def test_results_over_data(build, pairs: tuple[InPlace, ...]) -> None:
-    """Unless those are updates, too, of which there are as many here."""
+    """Unless those are updates, too, as many as here."""
 
     def ops(*arguments):
         op = build(*arguments)

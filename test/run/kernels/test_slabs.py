@@ -73,7 +73,7 @@ def refused(data, indices, build) -> bool:
 
 
 def test_what_is_no_slab_is_refused() -> None:
-    """Gathers along other dims, in batches, by pairs, and what is read once more."""
+    """Gathers along other dims, in batches, by pairs, and values that are read once more."""
 
     def by(gather, number):
         def build(table, indices, a):

@@ -34,7 +34,7 @@ def chain(*ops):
 
 
 def attention(q, k, v, scale):
-    """Of tensors [batch, length, heads, depth]; the result is one as well."""
+    """On tensors [batch, length, heads, depth]; so is the result."""
     queries = TransposeOp.get(q, [0, 2, 1, 3])
     keys = TransposeOp.get(k, [0, 2, 3, 1])
     values = TransposeOp.get(v, [0, 2, 1, 3])
@@ -183,7 +183,7 @@ def test_no_tensor_inside_of_the_group_is_in_memory(name):
 
 
 def test_groups_on_a_device_need_no_memory_of_its_own(check: KernelCheck):
-    """What a tile's ops say of devices is about the model's memories, not about the tile's."""
+    """Devices on a tile's ops are about the model's memories, not about the tile's."""
     build, types, tiles = GROUPS["attention"]
 
     def placed(*values):
@@ -206,7 +206,7 @@ def test_a_tile_that_is_part_of_an_operand(check: KernelCheck):
 
 
 def test_a_constant_that_is_no_number_is_not_taken():
-    """A part of it could not be told from another part."""
+    """A part of it could not be distinguished from another part."""
 
     def build(x, w):
         row = ConstantOp.of(np.arange(6, dtype=np.float32)[None])

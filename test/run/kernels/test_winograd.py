@@ -101,7 +101,7 @@ def test_calls_of_any_iterations() -> None:
 
 
 def test_schedules_beside_the_space(check_sums) -> None:
-    """Two parts of the channels, of which there are blocks enough for vectors of any width."""
+    """Two parts of the channels, with enough blocks for vectors of any width."""
     types = [TensorType(f32, shape) for shape in shapes(1, 8, 384, 8, 8)]
     choice = candidate_of(FAMILY, make_group(types, convolution())).layouts[0]
     candidate = candidate_of(FAMILY, make_group(types, convolution(), choice))
@@ -142,7 +142,7 @@ def test_other_convolutions_are_left_to_others(window, strides, dilations, group
 
 
 def test_errors_are_as_documented() -> None:
-    """`docs/numerics.md` says how far results are from the exact ones, in f32."""
+    """`docs/numerics.md` gives the distance of results from the exact ones, in f32."""
     errors = {results: [] for results in (2, 4)}
     for seed in range(5):
         types = [TensorType(f32, shape) for shape in ((1, 64, 18, 18), (32, 64, 3, 3))]

@@ -38,7 +38,7 @@ NARROW = [
 
 
 def convolution(low, high, strides, dilations, groups=1, accumulator=None):
-    """With a second addend behind it, where it is of floats."""
+    """With a second addend after it, if it is float."""
 
     def build(x, w, *residual):
         none = [0] * len(low)
@@ -80,7 +80,7 @@ def cases(draw, narrow: bool = False):
     high = tuple(b + max(0, m) for b, m in zip(high, missing, strict=True))
     groups = draw(st.integers(1, 2))
     depth = draw(st.integers(1, 9))
-    # Groups of one channel that make one are depthwise, which other families take.
+    # Groups of one channel that are merged into one are depthwise, which other families take.
     columns = draw(st.integers(2 if depth < groups else 1, 35))
     if narrow and groups > 1:
         depth, columns = 4 * depth, 16 * (1 + columns % 3)
@@ -89,7 +89,7 @@ def cases(draw, narrow: bool = False):
 
 
 def shapes_of(case):
-    """Of what lies within the zeros, the weight, and the result."""
+    """Layouts of the inside of the padding, the weight, and the result."""
     extents, (low, high), (window, strides, dilations), batch, (groups, depth, columns) = case
     padded = [e + a + b for e, a, b in zip(extents, low, high, strict=True)]
     out = [
@@ -182,7 +182,7 @@ def test_what_is_left_out_is_not_read(
 
 
 def test_operands_of_measured_kernels_have_the_zeros() -> None:
-    """Otherwise, what leaves out products would count as wrong."""
+    """Otherwise, kernels that leave out products would count as wrong."""
     family = ConvDirectFamily(HOST)
     build = convolution((1, 2), (3, 1), (1, 1), (1, 1))
     types = [TensorType(f32, shape) for shape in ((2, 8, 10, 10), (24, 8, 3, 3), (2, 24, 8, 8))]

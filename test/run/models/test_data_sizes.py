@@ -19,7 +19,7 @@ Inputs = Mapping[str, Any]
 
 
 def floats(*shape: int, share: float = 0.5) -> np.ndarray:
-    """Return small whole numbers as f32, of which about `share` are 0."""
+    """Return small integers as f32, a fraction of about `share` of them 0."""
     kept = RANDOM.random(shape) >= share
     return (RANDOM.integers(1, 5, shape) * RANDOM.choice([-1, 1], shape) * kept).astype(np.float32)
 

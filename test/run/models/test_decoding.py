@@ -33,7 +33,7 @@ def attention(q, k, v, past_k, past_v, mask, scale, causal):
 
 
 def model(shapes: dict[str, tuple[int, ...]], number: int, as_op: bool, causal: bool):
-    """By the `Attention` operator, or by what exporters write."""
+    """By the `Attention` operator, or by the ops that exporters write."""
     ports = [helper.make_tensor_value_info(name, number, shapes[name]) for name in NAMES]
     results = [helper.make_tensor_value_info(n, number, None) for n in ("y", "keys", "values")]
     known: list[TensorProto] = []
@@ -108,7 +108,7 @@ def test_a_cache_that_grows(data: st.DataObject, kind: str, as_op: bool) -> None
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("as_op", [False, True])
 def test_many_keys(kind: str, as_op: bool) -> None:
-    """More than a cache holds, of which several heads of queries read each."""
+    """More heads of queries than of keys in a cache, so that several read each."""
     new, old = (1, 4, 1, 64), (1, 4, 2047, 64)
     shapes = dict(zip(NAMES, ((1, 16, 1, 64), new, new, old, old, (1, 1, 1, 2048)), strict=True))
     check(shapes, kind, as_op, False)

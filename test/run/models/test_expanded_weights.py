@@ -15,7 +15,7 @@ from braid.runtime.artifact import read_artifact
 
 CHANNELS, SIZE = 64, 28
 _MOST_CODE = 120_000
-"""Bytes of an artifact beside its weights: kernels, and what the runtime reads."""
+"""Bytes of an artifact besides its weights: kernels, and the runtime's data."""
 
 
 def convolutions(dtype: type, batch: int | str) -> onnx.ModelProto:

@@ -13,7 +13,7 @@ import braid
 
 ROWS, DEPTH, COLUMNS = 3000, 128, 384
 _MOST_CODE = 300_000
-"""Bytes of an artifact beside its weights: kernels, and what the runtime reads."""
+"""Bytes of an artifact besides its weights: kernels, and the runtime's data."""
 
 
 def encoder(kind: str) -> onnx.ModelProto:
@@ -75,7 +75,7 @@ def test_weights_stay_in_their_type(kind: str, tmp_path: Path) -> None:
     stored = (tmp_path / "model.braid").stat().st_size
     assert stored <= model.ByteSize() + _MOST_CODE
 
-    # Optimized, it rounds what is multiplied by dequantized weights to 8 bits as well.
+    # When optimizing, it also rounds factors of dequantized weights to 8 bits.
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(model.SerializeToString(), options)

@@ -66,7 +66,7 @@ CONVOLUTIONS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("opened", [("h",), ("w",), ("n", "h"), ("n", "w"), ("n", "h", "w")])
 @pytest.mark.parametrize("kind", CONVOLUTIONS)
 def test_convolution_with_some_open_dims(kind: str, opened: tuple[str, ...]) -> None:
-    """Small images, of which much is at the edges, next to dims of any extent."""
+    """Small images, which are mostly edges, next to dims of any extent."""
     attributes = {"pads": [1, 1, 1, 1], **CONVOLUTIONS[kind]}
     random = np.random.default_rng(0)
     weight = random.standard_normal(attributes.pop("weight")).astype(np.float32)
@@ -93,7 +93,7 @@ def test_convolution_with_some_open_dims(kind: str, opened: tuple[str, ...]) -> 
 @pytest.mark.parametrize("coordinates", ["half_pixel", "pytorch_half_pixel", "align_corners"])
 @pytest.mark.parametrize("mode", ["linear", "nearest"])
 def test_images_as_large_as_another(mode: str, coordinates: str) -> None:
-    """Networks add what they made of smaller images to larger ones of any extents."""
+    """Networks that add results on smaller images to larger ones of any extents."""
     nearest = "" if mode == "linear" else ', nearest_mode = "floor"'
     text = f"""<ir_version: 9, opset_import: ["" : 18]>
     g (float[N,3,H,W] small, float[N,3,A,B] large) => (float[] y) {{

@@ -32,7 +32,8 @@ def both(text: str) -> tuple[Callable[..., object], Callable[..., object]]:
 
 
 def check(text: str, expected: Callable[..., object], *inputs: tuple[Array, ...]) -> None:
-    """Assert that one artifact, and the interpreter, give what `expected` does at every size."""
+    """Assert that one artifact, and the interpreter, give the results of `expected` at every
+    size."""
     for model in both(text):
         for arrays in inputs:
             found, wanted = model(*arrays), expected(*arrays)

@@ -1,4 +1,4 @@
-"""Models with open dims, compiled once: what they give at sizes that nobody named."""
+"""Models with open dims, compiled once: their results at sizes that were never named."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -87,7 +87,7 @@ def test_the_size_of_one_input_is_that_of_another() -> None:
 
 
 def test_sizes_are_data_too() -> None:
-    """Positions of a sequence, and its length as a divisor, are made of sizes alone."""
+    """Positions of a sequence, and its length as a divisor, are computed from sizes alone."""
     nodes = [
         helper.make_node("Shape", ["x"], ["shape"]),
         helper.make_node("Gather", ["shape", "one"], ["length"]),
@@ -173,7 +173,7 @@ def test_transposed_convolutions(window: int, attributes: dict[str, list[int]]) 
 
 
 def test_slices_of_nothing() -> None:
-    """Every second element from the end: of no elements there are none, and none is outside."""
+    """Every second element from the end: an empty dim has none, and none is out of bounds."""
     nodes = [helper.make_node("Slice", ["x", "starts", "ends", "axes", "steps"], ["y"])]
     numbered = {"starts": [2**63 - 1], "ends": [-(2**63)], "axes": [0], "steps": [-2]}
     graph = helper.make_graph(
@@ -255,7 +255,8 @@ def test_a_branch_needs_its_sizes_only_where_it_is_taken() -> None:
 
 
 def test_branches_that_need_the_same_are_checked_before_them() -> None:
-    """Passes may move what both begin with before them: it must not run where it does not fit."""
+    """Passes may hoist ops with which both branches begin: it must not run where it does not
+    fit."""
     text = """<ir_version: 9, opset_import: ["" : 18]>
     g (float[A,B] x, float[C,B] z, bool c) => (float[] y) {
       y = If <then_branch = a() => (float[D,E] p) { s = Add (x, z)  p = Exp (s) },

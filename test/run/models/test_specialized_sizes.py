@@ -1,4 +1,4 @@
-"""Models with code of its own for some sizes, beside that for all."""
+"""Models with specialized code for some sizes, in addition to the code for all sizes."""
 
 from functools import cache
 from typing import Any

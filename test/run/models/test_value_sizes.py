@@ -1,4 +1,4 @@
-"""Models of which an input holds sizes, beside ONNX Runtime and interpreted."""
+"""Models with an input that holds sizes, compared with ONNX Runtime and interpreted."""
 
 import pickle
 from collections.abc import Mapping
@@ -240,7 +240,7 @@ def test_wrong_attributes(sizes: str) -> None:
 
 
 def test_one_size_told_twice() -> None:
-    """Check that a run compares what shapes and elements say, since both are read."""
+    """Check that a run compares the sizes of shapes and of elements, since both are read."""
     text = """
     func.func @main(%x: tensor<?xf32, #braid.sizes<["n"]>> {braid.name = "x"},
         %k: tensor<2xi64> {braid.name = "k", braid.value_sizes = #braid.sizes<["n", "n"]>})

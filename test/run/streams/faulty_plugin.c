@@ -37,7 +37,7 @@ static int64_t setting(const char *name) {
   return text != NULL ? atoll(text) : 0;
 }
 
-/* Of 1,000: xorshift, of G. Marsaglia. */
+/* A fraction in thousandths: xorshift, of G. Marsaglia. */
 static int64_t draw(device *own) {
   own->state ^= own->state << 13;
   own->state ^= own->state >> 7;

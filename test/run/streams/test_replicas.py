@@ -132,7 +132,7 @@ def test_c_streams_take_turns(
 
 
 def weighted(*devices: str) -> str:
-    """Products with weights of their own, one after the other."""
+    """Matmuls with separate weights, one after the other."""
     rng = np.random.default_rng(0)
     lines, value = [], "%x"
     for number, device in enumerate(devices):
@@ -151,7 +151,7 @@ def weighted(*devices: str) -> str:
 def test_weights_of_devices_that_take_turns(
     faulty_target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One has functions of its own beside those that it shares, and pairs overlap."""
+    """One has functions of its own in addition to shared ones, and pairs overlap."""
     monkeypatch.setenv("BRAID_DEVICE_PATH", str(Path(faulty_target).parent))
     devices = (TURNS, "cpu:2", FIRST, "cpu:2+cpu:1", "cpu:1")
     model = braid.compile(parse(weighted(*devices)), target=faulty_target)

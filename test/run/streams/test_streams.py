@@ -273,7 +273,7 @@ def test_calls_beside_a_stream(two_cores: braid.Model) -> None:
 
 
 def test_forked_children(two_cores: braid.Model) -> None:
-    """A child has none of the threads: its copy of an open stream fails, and others work."""
+    """A child has none of the threads: its copy of an open stream fails, and new ones work."""
     requests = inputs(30)
     wanted = expected(two_cores, requests)
     stream = two_cores.stream(requests)
@@ -319,7 +319,7 @@ def branches(count: int) -> list[tuple[Array, Array]]:
 
 @pytest.mark.parametrize("target", ["host", "host-2"])
 def test_control_flow(target: str) -> None:
-    """A stage of the host, which launches others in it, beside those of devices."""
+    """A stage of the host that launches other functions, next to stages of devices."""
     text = BRANCH if target == "host-2" else BRANCH.replace("cpu:1", "cpu:0")
     model = braid.compile(parse(text), target=target)
     requests = branches(20)
@@ -402,7 +402,7 @@ def test_models_without_devices() -> None:
 
 @pytest.mark.parametrize("target", ["host", "host-2"])
 def test_streams_count_in_profiles(target: str) -> None:
-    """Also control flow of the host, and what it launches; while they run, and when they end."""
+    """Also control flow of the host and its launches; while they run, and when they end."""
     text = BRANCH if target == "host-2" else BRANCH.replace("cpu:1", "cpu:0")
     for name in ("neg", "exp"):
         text = text.replace(f"braid.{name} %0 {{", f'braid.{name} %0 {{braid.name = "inner", ')

@@ -1,4 +1,4 @@
-// What IRDL defines is read, printed and checked; mlir-opt takes the same files.
+// Dialects defined by IRDL are read, printed and checked; mlir-opt takes the same files.
 
 // RUN: %braid-opt %s --irdl-file=%S/Inputs/shop.irdl.mlir --split-input-file --verify-diagnostics | FileCheck %s
 // RUN: not %braid-opt %s --split-input-file 2>&1 | FileCheck %s --check-prefix=WITHOUT

@@ -2,7 +2,7 @@
 // RUN: %braid-opt %s --mlir-elide-elementsattrs-if-larger=8 | FileCheck %s --check-prefix=WHOLE
 // RUN: %braid-opt %s --mlir-print-elementsattrs-with-hex-if-larger=7 | FileCheck %s --check-prefix=HEX
 // RUN: %braid-opt %s --mlir-print-elementsattrs-with-hex-if-larger=-1 | FileCheck %s --check-prefix=WHOLE
-// What is printed as bytes is read back.
+// Bytes that are printed are read back.
 // RUN: %braid-opt %s --mlir-print-elementsattrs-with-hex-if-larger=7 | %braid-opt | FileCheck %s --check-prefix=WHOLE
 // Quotation marks count, as in mlir-opt.
 // RUN: %braid-opt %s --mlir-elide-resource-strings-if-larger=43 | FileCheck %s --check-prefix=NO-RESOURCE

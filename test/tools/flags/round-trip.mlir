@@ -1,4 +1,4 @@
-// What is printed is read back, as text and as bytecode by upstream MLIR.
+// Printed modules are read back, as text and as bytecode by upstream MLIR.
 
 // RUN: %braid-opt %s --verify-roundtrip | FileCheck %s
 // RUN: %braid-opt %s --emit-bytecode -o %t.mlirbc

@@ -1,4 +1,4 @@
-// One dash or two, and values of switches, as LLVM's command lines take them.
+// One dash or two, and values of switches, as on LLVM's command lines.
 
 // RUN: %braid-opt %s -cse -mlir-print-op-generic | FileCheck %s --check-prefix=GENERIC
 // RUN: %braid-opt %s --cse --mlir-print-op-generic=true | FileCheck %s --check-prefix=GENERIC

@@ -1,4 +1,4 @@
-"""Nests of `linalg` in the interpreter: one iteration after the other, of any kinds of loops."""
+"""Nests of `linalg` in the interpreter: the iterations in order, for any kinds of loops."""
 
 from collections.abc import Callable
 from itertools import product

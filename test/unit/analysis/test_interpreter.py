@@ -1,4 +1,4 @@
-"""Running modules: control flow, calls, parameters, lifetimes, and what users get wrong."""
+"""Running modules: control flow, calls, parameters, lifetimes, and users' errors."""
 
 import numpy as np
 import pytest

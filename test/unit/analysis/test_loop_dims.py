@@ -18,7 +18,7 @@ from braid.dialects.braid.relayout import to_storage
 
 
 def offsets(dims, tensor):
-    """Offsets of one tensor over the whole nest, in loop order."""
+    """Return the offsets of one tensor over the whole nest, in loop order."""
     ranges = (range(dim.extent) for dim in dims)
     return [
         sum(i * dim.strides[tensor] for i, dim in zip(index, dims, strict=True))

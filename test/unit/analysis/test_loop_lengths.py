@@ -1,4 +1,4 @@
-"""Inputs that say how often loops turn, and what they are where a model runs for its time alone."""
+"""Inputs that determine the iterations of loops, and their values in runs for timing only."""
 
 import numpy as np
 import pytest
@@ -67,7 +67,7 @@ def lengths(text: str, attributes: str = "") -> dict[int, int]:
     ],
 )
 def test_lengths_are_trips(attributes: str, trips: int) -> None:
-    """What is carried beside them, such as indices, and what is a float are none."""
+    """Other carried values, such as indices, and floats are none."""
     assert lengths(COUNTED, attributes) == {1: trips}
     conditions = f"attributes {attributes}" if attributes else ""
     assert lengths(WHILE, conditions) == {1: trips, 3: min(trips, 1)}

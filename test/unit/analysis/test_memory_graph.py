@@ -29,7 +29,7 @@ def test_inputs_are_not_counted_and_results_live_to_the_end() -> None:
         %2 = braid.exp %1 : (tensor<8xf32>) -> tensor<8xf32>
         func.return %0, %2 : tensor<8xf32>, tensor<8xf32>""")
     assert graph.profile.tolist() == [32, 64, 96]
-    assert graph.peak_between(0, 2) == 0  # neither reads what the other computes
+    assert graph.peak_between(0, 2) == 0  # neither reads results of the other
     assert graph.peak_between(1, 2) == 0
 
 

@@ -1,4 +1,4 @@
-"""Whether a function computes the first elements of what another computes."""
+"""Whether a function computes the first elements of another function's results."""
 
 import pytest
 

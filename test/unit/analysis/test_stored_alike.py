@@ -40,5 +40,5 @@ def test_what_is_stored_alike_has_the_same_bytes(
     if stored_alike(shape, *layouts):
         np.testing.assert_array_equal(a, b)
     elif max(shape) > 2 and all(layout.is_permutation for layout in layouts):
-        # Of blocks, whose parts may follow each other, it does not always say so.
+        # For blocks, whose parts may be contiguous, the answer may be unknown.
         assert not np.array_equal(a, b)

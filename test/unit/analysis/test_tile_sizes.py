@@ -141,7 +141,8 @@ def test_exponentials_cost_more_than_products():
 
 
 def test_tiles_of_few_rows_are_taken_only_where_they_fit():
-    """Tiles of 32 rows, each of which copies 768 KiB of keys and values, took 1.24 of the time."""
+    """Tiles of 32 rows, each of which copies 768 KiB of keys and values, took 1.24 times as
+    long."""
     ops = turned_attention(1024, 64, 128, heads=4)
     assert tile_sizes(ops, ops[-1].results[0], target=384 * 1024) is None
 

@@ -1,4 +1,4 @@
-"""Models and options of unusual kinds: each does the right thing or says what is wrong."""
+"""Models and options of unusual kinds: each is handled or refused with a message."""
 
 import math
 import re

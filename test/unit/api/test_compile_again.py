@@ -219,7 +219,7 @@ def test_files_that_options_name(
         profile.write_text(json.dumps({"ops": ops}))
         compiled(model, use_profile=profile)
     assert compiled.count == 5
-    # What the model itself names may change while it does not.
+    # Files that the model itself names may change while it does not.
     text.write_text(EXTERNAL)
     for weight in (5.0, 6.0):
         with parameters.open("wb") as file:
@@ -429,7 +429,7 @@ def test_values_of_options_are_checked_first(compiled: Compilations, model: Path
 def test_an_entry_that_another_process_replaces_is_not_read(
     model: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Between writing it and opening it: what was compiled is in memory as well."""
+    """Between writing it and opening it: the artifact is in memory as well."""
     opened = ArtifactCache.opened
 
     def replaced(self: ArtifactCache, key: str) -> Any:

@@ -1,4 +1,4 @@
-"""Open dims that are fixed by name, inputs that are fixed at a value, and what contradicts them."""
+"""Open dims that are fixed by name, inputs that are fixed at a value, and contradictions."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -197,7 +197,8 @@ def test_values_have_the_type_of_the_input(type: int, value: object, message: st
 def test_random_inputs_agree_about_the_sizes_of_a_name(
     interpret: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its place would make the dim a batch of 1 in one input, a sequence of 128 in another."""
+    """Its position would make the dim a batch of 1 in one input, a sequence of 128 in another
+    one."""
     nodes = [
         helper.make_node("Transpose", ["x"], ["t"]),
         helper.make_node("Mul", ["t", "m"], ["y"]),
@@ -220,7 +221,8 @@ def test_random_inputs_agree_about_the_sizes_of_a_name(
 
 
 def test_the_example_of_a_message_works(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Sides of 1 are none here: two windows of 5 follow each other. An axis is an open size."""
+    """Sides of 1 are invalid here, because of two consecutive windows of 5. An axis is an open
+    size."""
     constants = {"w": np.ones((1, 3, 5, 5), np.float32), "first": np.array([0])}
     nodes = [
         helper.make_node("Conv", ["images", "w"], ["c"]),

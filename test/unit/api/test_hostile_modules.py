@@ -1,4 +1,4 @@
-"""Modules that would exhaust or end the compiler: refused, with the place where they stand."""
+"""Modules that would exhaust or end the compiler: refused, with their location."""
 
 import re
 import resource
@@ -204,7 +204,7 @@ LARGEST = helper.make_node("ReduceMax", ["u"], ["v"], keepdims=1)
 def test_large_constants_are_not_computed(
     first: Any, op: str, last: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One weight could become 32 GiB: nothing of that size is allocated, or it is refused."""
+    """One weight could become 32 GiB: it is refused, or not allocated."""
     monkeypatch.delenv(VARIABLE)  # the checks of tests mark each byte of a plan
     if op == "Transpose" and last is SLICE:
         pytest.skip("the slice would be of the other dim")
@@ -300,7 +300,7 @@ func.func @main(%x: tensor<?xf32, #braid.sizes<["n"]>>, %b: tensor<i1>) -> tenso
     ],
 )
 def test_checks_of_branches_stay(condition: str, attributes: str) -> None:
-    """A branch that a known condition takes is still checked, whatever the file says of it."""
+    """A branch that a known condition takes is still checked, whatever the file claims about it."""
     text = BRANCH.format(condition=condition, attributes=attributes)
     model = braid.compile(text.encode(), jobs=1, cache=False)
     with pytest.raises(BraidError, match="needs 0 <= n - 400"):

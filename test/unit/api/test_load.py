@@ -1,4 +1,4 @@
-"""`braid.load` and the options of commands on artifacts: what does not fit is said."""
+"""`braid.load` and the options of commands on artifacts: mismatches are reported."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What `.mlir` models are refused for: every op that is missing, with the nearest one."""
+"""Errors about `.mlir` models: every missing op, with the most similar one."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ TENSOR = "tensor<4x4xf32>"
 
 
 def refusal(tmp_path: Path, *lines: str, type: str = TENSOR) -> braid.BraidError:
-    """Return what compiling a function of these lines, which give %y of %x, is refused for."""
+    """Return the error of compiling a function of these lines, which computes %y from %x."""
     head = f'@main(%x: {type} {{braid.name = "x"}}) -> ({type} {{braid.name = "y"}})'
     typed = type if "arith" in lines[0] else f"({type}) -> {type}"
     body = "\n".join(f"  {line} : {typed}" for line in lines)
@@ -51,7 +51,7 @@ def test_a_misspelled_op(tmp_path: Path, op: str, nearest: str) -> None:
 
 
 def test_what_depends_on_a_refused_op_is_not_blamed(tmp_path: Path) -> None:
-    """Nothing says how large the operand of `reverse` is, which another refusal has caused."""
+    """The size of the operand of `reverse` is unknown because of another refusal."""
     error = refusal(
         tmp_path,
         '%a = "stablehlo.all_to_all"(%x)',

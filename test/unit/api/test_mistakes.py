@@ -1,4 +1,4 @@
-"""Typical mistakes: each message says where, what was expected and found, and the way out.
+"""Typical mistakes: each message has the place, the expected and actual values, and the way out.
 
 They are messages of Python: no options of a command line, and no names from inside of braid. Those
 with PyTorch are in `test_torch_mistakes.py`.
@@ -37,7 +37,7 @@ IMAGE, SCALE = np.ones((2, 3), np.float32), np.ones(3, np.float32)
 
 @dataclass(frozen=True)
 class Bench:
-    """What mistakes are made with: models in files of `directory`, and compiled."""
+    """Objects for mistakes: models in files of `directory`, and compiled ones."""
 
     directory: Path
     scaled: braid.Model
@@ -499,7 +499,7 @@ MISTAKES, NAMES = [*ALL.values()], [*ALL]
 
 
 def message_of(call: Callable[[], object], expected: str) -> str:
-    """Return what the mistake is told, which says the `expected`."""
+    """Return the message about the mistake, which contains `expected`."""
     with pytest.raises(braid.BraidError) as caught:
         call()
     message = str(caught.value)

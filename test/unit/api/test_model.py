@@ -171,7 +171,7 @@ def test_wrong_calls(
     ],
 )
 def test_values_that_are_no_numbers_of_the_type(value: object, dtype: str) -> None:
-    """Numpy would take some of them, as numbers that nobody meant."""
+    """Numpy would convert some of them to numbers by mistake."""
     with pytest.raises(BraidError, match=r"input 'x' is a .* that is not an array"):
         as_array(TensorSpec("x", dtype, (), ()), value)
 
@@ -186,7 +186,7 @@ def test_missing_parameters(affine: onnx.ModelProto) -> None:
 
 
 def test_threads(model: braid.Model, expected: Expected) -> None:
-    """Many threads call one model at once, each with inputs of its own."""
+    """Many threads call one model at once, each with different inputs."""
     failures: list[object] = []
     start = threading.Barrier(8)
 

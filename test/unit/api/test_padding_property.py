@@ -1,6 +1,6 @@
 """Random graphs: wherever padding is proven, the first rows of a padded run are those without.
 
-What is padded is garbage here, since the proof assumes nothing of it.
+Padding is garbage here, since the proof assumes nothing about it.
 """
 
 from collections.abc import Callable, Iterator

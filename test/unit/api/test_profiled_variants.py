@@ -23,7 +23,7 @@ WEIGHTS = RANDOM.integers(-9, 9, (256, 64), dtype=np.int8)
 
 
 def compiled(text: str, profile: Path | None) -> tuple[braid.Model, list[Remark]]:
-    """Return a model and what `select-variants` said."""
+    """Return a model and the remarks of `select-variants`."""
     with collect_remarks() as remarks:
         model = braid.compile(
             onnx.parser.parse_model(text),

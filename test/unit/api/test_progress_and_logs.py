@@ -1,4 +1,4 @@
-"""What a compilation tells while it goes on."""
+"""The progress reports of a compilation."""
 
 import logging
 import subprocess

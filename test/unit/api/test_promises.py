@@ -51,12 +51,12 @@ def test_thresholds_never_add_memory(text: str) -> None:
         with handle_diagnostics(said.append):
             model = braid.compile(text.encode(), jobs=1, recompute=thresholds)
         assert model.arena_bytes <= usual, thresholds
-        # Either way the figures are those of the whole pipeline.
+        # Either way the figures cover the whole pipeline.
         assert any("thresholds" in each.message and "@main" in each.message for each in said)
 
 
 def test_tiles_extend_groups_of_recomputed_ops() -> None:
-    """What is recomputed and grouped with its reader joins a larger group of tiles."""
+    """An op that is recomputed and grouped with its reader joins a larger group of tiles."""
     usual = braid.compile(ROWS.encode(), jobs=1).arena_bytes
     said: list[Diagnostic] = []
     with handle_diagnostics(said.append):

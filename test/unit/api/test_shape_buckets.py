@@ -175,7 +175,7 @@ def test_inputs_must_agree() -> None:
 
 
 def test_an_output_that_no_dim_measures_has_no_bound() -> None:
-    """Its rows are four for each of the input: what of them to cut away, no open dim says."""
+    """It has four rows for each row of the input, so no open dim gives the rows to cut."""
     nodes = [helper.make_node("Reshape", ["x", "shape"], ["y"])]
     proto = model(nodes, {"x": ["n", 4, 5]}, ["m", 5], {"shape": np.array([-1, 5], np.int64)})
     with pytest.raises(BraidError, match=r"'n' cannot be padded.* how much of output 'y' is left"):

@@ -1,4 +1,4 @@
-"""`torch.compile(…, backend="braid")`: what is compiled, what runs in eager, and what is said."""
+"""`torch.compile(…, backend="braid")`: compiled parts, parts in eager mode, and messages."""
 
 import copy
 import logging
@@ -232,7 +232,7 @@ def test_what_braid_lacks_runs_in_eager(torch: Any) -> None:
     with pytest.warns(EagerWarning, match=r"runs a graph of \d+ ops in eager: .*_linalg_svd"):
         close(torch, torch.compile(function, backend="braid")(x), function(x))
     torch.compiler.reset()
-    torch.compile(function, backend="braid")(x)  # said once: another warning would be an error
+    torch.compile(function, backend="braid")(x)  # reported once: another warning would be an error
 
 
 @pytest.mark.parametrize("level", [logging.INFO, logging.DEBUG])
@@ -500,7 +500,7 @@ def test_threads_compile_one_after_the_other(torch: Any, compiled: Any) -> None:
         for found, layer in zip(pool.map(work, range(3)), layers, strict=True):
             close(torch, found, layer(x))
     assert not torch.compiler.is_compiling()
-    work(0), work(1), work(2)  # one that met another's tracing ran in eager until now
+    work(0), work(1), work(2)  # one that waited for another's tracing ran in eager mode
     assert compiled() == 3
 
 

@@ -1,4 +1,4 @@
-"""What `from_torch` refuses since a model cannot do it, and says what to do instead."""
+"""Modules that `from_torch` refuses since a model cannot express them, with hints."""
 
 from collections.abc import Callable
 from typing import Any, cast

@@ -1,4 +1,5 @@
-"""Typical mistakes with PyTorch: each message says what was expected and found, and the way out."""
+"""Typical mistakes with PyTorch: each message has the expected and actual values, and the way
+out."""
 
 from collections.abc import Callable
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""What a type checker of a user sees of the public API."""
+"""A user's type checker on the public API."""
 
 import os
 import subprocess

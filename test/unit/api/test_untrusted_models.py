@@ -182,7 +182,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{
 
 
 def test_an_op_without_a_place_is_named() -> None:
-    """What has a name alone, as what an importer makes, is found by that."""
+    """Ops with a name only, such as those that an importer makes, are found by it."""
     module = wrong_module()
     for each in module.walk():
         each.location = ModuleOp([]).location

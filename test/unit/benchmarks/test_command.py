@@ -1,4 +1,4 @@
-"""Benchmarks as commands: what the signature of a function says of its command line."""
+"""Benchmarks as commands: the command line that follows from a function's signature."""
 
 import json
 from collections.abc import Iterator, Sequence

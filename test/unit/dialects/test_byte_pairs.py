@@ -50,7 +50,7 @@ def test_sums_of_pairs_fit(seed, columns, positions, depth, spread) -> None:
         assert (order // SHUFFLED == np.arange(depth) // SHUFFLED).all()
         most, least = extremes(weight[chunk * size : (chunk + 1) * size][..., order])
         assert -(2**15) <= least <= most < 2**15
-    # What `pshufb` makes of the bytes by the masks is the order.
+    # The order is the result of `pshufb` on the bytes with the masks.
     masks = shuffles(orders)
     assert masks.size == order_bytes(columns, positions, depth)
     for mask, order in zip(masks, orders, strict=True):

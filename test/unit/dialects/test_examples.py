@@ -1,6 +1,6 @@
 """Every op and attribute documents itself with an example, which parses, verifies and prints.
 
-Whatever numbers, names and dims stand in it instead, the verifier accepts it or says why not.
+With any other numbers, names and dims in it, the verifier accepts it or gives the reason.
 """
 
 import inspect
@@ -32,7 +32,7 @@ def example(documented: type[Operation] | type[Attribute]) -> str:
 def with_arguments(text: str) -> str:
     """Return the example as the body of a function whose arguments are its free values.
 
-    What `[…]` lists are tokens; a symbol is a function for a device.
+    The lists in `[…]` are tokens; a symbol is a function for a device.
     """
     head, _, rest = text.partition(": (")
     if "=" not in head or not rest:

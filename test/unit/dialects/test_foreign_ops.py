@@ -1,4 +1,4 @@
-"""What is said about mistakes in the ops of other packages."""
+"""Messages about mistakes in the ops of other packages."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Layout tags: what they mean, that storage loses nothing, and what is not a layout."""
+"""Layout tags: their meaning, storage without loss, and invalid tags."""
 
 import math
 
@@ -36,7 +36,7 @@ def test_storage_round_trip(data: st.DataObject) -> None:
     stored = to_storage(array, layout)
     assert stored.shape == layout.storage_shape(shape)
     assert np.array_equal(from_storage(stored, layout, shape), array)
-    assert np.count_nonzero(stored) == array.size  # what pads whole blocks is zero
+    assert np.count_nonzero(stored) == array.size  # the padding of whole blocks is zero
 
 
 @given(st.data())

@@ -1,4 +1,4 @@
-"""Named ops of linalg compute what upstream says, whoever makes their bodies."""
+"""Named ops of linalg compute as upstream defines, whoever makes their bodies."""
 
 from collections.abc import Sequence
 
@@ -43,7 +43,7 @@ def _text(name: str, types: Sequence[str]) -> str:
 
 
 def _computed(text: str) -> object:
-    """Return the maps of the nest that upstream makes of the only op, and what its body yields."""
+    """Return the maps of upstream's nest for the only op, and the values that its body yields."""
     text = upstream_text(Request(text, GENERALIZE, unregistered=False, locations=False))
     (nest,) = (op for op in parse_mlir(make_context(), text, "").module.walk() if _is_nest(op))
     assert isinstance(nest, GenericOp)

@@ -100,7 +100,7 @@ func.func @main(%x: tensor<2x3xf32>, %p: i1) -> tensor<2x3xf32> {
 
 
 def test_control_flow_is_in_no_cluster() -> None:
-    """It runs on the host, also where its result stands for one of another device."""
+    """It runs on the host, even if its result replaces one of another device."""
     module = parse_mlir(make_context(), CONTROL_FLOW, "c.mlir").module
     branch = next(op for op in module.walk() if op.name == "scf.if")
     inside = next(op for op in module.walk() if op.name == "braid.exp")

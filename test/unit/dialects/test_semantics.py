@@ -40,7 +40,7 @@ def floats(*shape: int) -> Array:
 def onnx_results(
     op_type: str, inputs: Sequence[Array | None], count: int = 1, **attributes: object
 ) -> list[Array]:
-    """Results of one node; inputs that are None are left out."""
+    """Return the results of one node; omitted inputs are None."""
     names = [f"i{k}" if x is not None else "" for k, x in enumerate(inputs)]
     outputs = [f"o{k}" for k in range(count)]
     node = helper.make_node(op_type, names, outputs, **attributes)

@@ -1,4 +1,4 @@
-"""Sizes in types: text, and that inference on sizes is inference on the numbers they stand for."""
+"""Sizes in types: text, and inference on sizes, which must equal inference on numbers."""
 
 import numpy as np
 import pytest
@@ -26,14 +26,14 @@ ROWS, COLUMNS = symbol("rows"), symbol("columns")
 
 
 def parsed_op(text: str, name: str) -> TensorOp | None:
-    """Return the op of its example, None for one that is no op on tensors alone."""
+    """Return the op of its example, None for one that is not only on tensors."""
     module = parsed(text)
     found = [op for op in module.walk() if op.name == name]
     return found[0] if found and isinstance(found[0], TensorOp) else None
 
 
 def with_open_operand(op: TensorOp, operand: int, dims: range) -> Operation:
-    """Return the op on the same operands, of which some dims of one are symbols."""
+    """Return the op on the same operands, where some dims of one are symbols."""
     types = [
         tensor_type(
             value.type.element_type,  # type: ignore

@@ -1,4 +1,4 @@
-"""What is derived from an op's structure or decomposition is what the op means.
+"""Values derived from an op's structure or decomposition equal the op's semantics.
 
 The samples cover every op of the dialect that has one or the other; each is evaluated by numpy
 and by its loop nests (or its parts) on the same random operands.

@@ -1,8 +1,8 @@
 """Every op that verifies can be computed, within its operands and with its result types.
 
 Every sample of `test_structure`, and of the ops that have neither a structure nor parts, is changed
-in one place: an extent, a rank, an element type, a number, a word, an operand or a result. What the
-verifier then accepts is evaluated, and its loop nests read and write inside of its tensors.
+in one place: an extent, a rank, an element type, a number, a word, an operand or a result. An
+accepted op is evaluated, and its loop nests must access its tensors in bounds.
 """
 
 import itertools
@@ -54,7 +54,7 @@ from test.unit.dialects.test_structure import built
 Types = list[Any]
 Attributes = dict[str, Attribute]
 Mutant = tuple[str, Types, Types | None, Attributes]
-"""What was changed, and the op: types of operands and results (None: as inferred), attributes."""
+"""The change, and the op: types of operands and results (None: inferred), attributes."""
 
 OTHERS: list[tuple[str, Build, list[Any]]] = [
     ("concat", lambda *x: ConcatOp.get(x, 1), [floats(2, 3), floats(2, 1)]),
@@ -77,7 +77,7 @@ ELEMENT_TYPES = (
 WORDS = ("", "add", "max", "maximum", "and", "none", "linear", "nearest", "align_corners")
 FLOATS = (0.0, -1.0, math.nan, math.inf, 1e30, 1e-30)
 EVERY = 47
-"""Each of the mutants in steps of this is tried, all of them in slow tests."""
+"""Every n-th mutant is tried, all of them in slow tests."""
 
 
 def types_like(type: Any) -> Iterator[Attribute]:

@@ -84,7 +84,7 @@ def test_conv_transpose(
     finite_weight: bool,
     infinite_input: bool,
 ) -> None:
-    """What is known to be finite takes another way; an infinite input spreads no NaN on it."""
+    """Known finite values take another path; an infinite input spreads no NaN on it."""
     spatial, window, windows, groups = problem
     x, w = integers(1, 2, *spatial), integers(2, 2, *window)
     if infinite_input:
@@ -131,7 +131,7 @@ def test_clipped_windows_read_the_same(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("kind", ["max", "add"])
 def test_a_huge_window_costs_no_more_than_its_input(kind: str) -> None:
-    """What `AvgPool2d(1280, ceil_mode=True)` becomes on an image of 7 times 7."""
+    """The ops for `AvgPool2d(1280, ceil_mode=True)` on an image of 7 times 7."""
     x = integers(1, 2, 7, 7)
     op = PoolOp.get(
         block_for(x).args[0],

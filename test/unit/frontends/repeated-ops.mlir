@@ -1,4 +1,4 @@
-// Lines that are like one another, or nearly. Each part is read with and without fast paths;
+// Lines that are equal, or nearly. Each part is read with and without fast paths;
 // those at the end are wrong, and have to be wrong in the same words at the same place.
 
 // Operands swapped.

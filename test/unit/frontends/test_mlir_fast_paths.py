@@ -1,4 +1,4 @@
-"""What the fast paths read and print is what xDSL's parser and printer read and print."""
+"""The fast paths read and print exactly as xDSL's parser and printer do."""
 
 import re
 from io import StringIO
@@ -54,7 +54,7 @@ def without_numbers(text: str) -> str:
 
 
 def assert_reads_alike(context: Context, text: str, monkeypatch: pytest.MonkeyPatch) -> str | None:
-    """Compare both ways of reading `text`; return the module as it is printed, if it is one."""
+    """Compare both ways of reading `text`; return the printed module, if it is one."""
     try:
         expected = parse_plainly(context, text, monkeypatch).module
     except MLIRSyntaxError as error:
@@ -89,7 +89,7 @@ def test_every_test_file_reads_as_by_xdsl(file: Path, monkeypatch: pytest.Monkey
 def test_a_line_like_an_earlier_one_is_not_parsed(
     first: str, times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An op with one value twice does not say which operand is which: the next one does."""
+    """An op with one value twice does not show which operand is which: the next one does."""
     parsed: list[str] = []
     parse_operation = parsing.LocatingParser.parse_operation
 

@@ -23,7 +23,7 @@ def test_it_is_computed_once() -> None:
     slow.go.set()
     assert slow.value + slow.value == 14
     assert slow.count == 1
-    assert Slow.value.__doc__ == "A number."
+    assert Slow.value.__doc__ == "Return a number."
 
 
 def test_other_objects_do_not_wait() -> None:

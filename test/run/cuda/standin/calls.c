@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * What every call has in common: the log, failures on purpose, handles, contexts.
+ * The common part of all calls: the log, deliberate failures, handles, contexts.
  */
 #define _GNU_SOURCE
 #include "standin.h"

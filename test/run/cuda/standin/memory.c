@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Memory: allocations with guards, what pointers point to, tensor maps.
+ * Memory: allocations with guards, pointer attributes, tensor maps.
  */
 #define _GNU_SOURCE
 #include "standin.h"
@@ -207,7 +207,7 @@ result cuMemcpyDtoDAsync_v2(address to, address from, size_t bytes, void *handle
                     bytes, handle, true, true);
 }
 
-/* Of memory that the driver does not know, it says that the value is invalid. */
+/* For memory that the driver does not know, it returns that the value is invalid. */
 /* Attributes of memory that is nobody's are zero, and of no device. */
 result cuPointerGetAttributes(unsigned count, int *attributes, void **values, address pointer) {
   result code = begin("cuPointerGetAttributes", "%u, %#llx", count, (unsigned long long)pointer);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Modules: what their PTX says of each entry, and the code that emulates it.
+ * Modules: the entries in their PTX, and the code that emulates them.
  */
 #define _GNU_SOURCE
 #include "standin.h"
@@ -49,7 +49,7 @@ static void read_parameters(entry *own, const char *from, const char *to) {
   }
 }
 
-/* Bytes of shared memory that are declared between two places; external arrays have none. */
+/* Bytes of shared memory that are declared between two positions; external arrays have none. */
 static size_t shared_bytes(const char *from, const char *to) {
   size_t total = 0;
   for (const char *at = from; (at = strstr(at, ".shared .align")) != NULL && at < to; ++at) {
@@ -139,7 +139,7 @@ result cuModuleLoadDataEx(object **handle, const void *image, unsigned count, in
     return finish(code);
   module *own = calloc(1, sizeof *own);
   if (memcmp(image, "\177ELF", 4) == 0)
-    code = INVALID_IMAGE; /* as an older driver says of it: the stand-in reads PTX alone */
+    code = INVALID_IMAGE; /* the message of an older driver: the stand-in reads only PTX */
   if (code == OK) {
     load_library(own, image);
     code = read_ptx(own, image);
@@ -232,7 +232,7 @@ result cuFuncSetAttribute(object *handle, int attribute, int value) {
   return finish(code);
 }
 
-/* Copies the arguments, of which those that are addresses must be of memory. The plugin puts NULL
+/* Copies the arguments; those that are addresses must point to memory. The plugin puts NULL
  * behind the last one. */
 static result take_arguments(work *item, const entry *own, void **arguments) {
   for (int i = 0; i < own->parameters; ++i) {

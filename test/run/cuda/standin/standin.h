@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * A stand-in of libcuda: it records every call, checks every argument, executes kernels by the
- * emulator, and lets calls fail. What the environment says of it:
+ * emulator, and lets calls fail. The settings from the environment:
  *
  *   STANDIN_LOG=FILE          calls, one a line, and behind `VIOLATION` what is wrong with one
  *   STANDIN_FAIL=CALL:N:CODE  the N-th call of that name fails with this number (2: out of memory)
@@ -67,7 +67,7 @@ struct object {
   int device;
   char *base; /* of memory */
   size_t bytes;
-  void *own; /* what is known of the other kinds */
+  void *own; /* known facts about the other kinds */
 };
 
 /* A function of a module, by its PTX. */
@@ -76,7 +76,7 @@ typedef struct entry {
   int parameters; /* -1 where it is not known */
   int sizes[MAX_ARGUMENTS];
   int threads;            /* that a block must have; 0 for any number */
-  size_t shared, dynamic; /* bytes: declared, and what was asked for */
+  size_t shared, dynamic; /* declared bytes, and requested ones */
   void (*body)(void *const *arguments, int64_t blocks, int64_t threads);
   struct module *module;
   object *object;
@@ -128,7 +128,7 @@ typedef struct graph {
 
 /* ---- calls.c: what every call begins with ---- */
 
-/* Writes the call to the log; what it gives is not OK where it is to fail, or may not be made. */
+/* Writes the call to the log; the result is not OK if it is to fail, or is not allowed. */
 result begin(const char *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 result finish(result code);
 

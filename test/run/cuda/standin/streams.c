@@ -69,7 +69,7 @@ bool is_idle(void) {
   return true;
 }
 
-/* What is done after each call. */
+/* Work that is done after each call. */
 void some_work(void) {
   static unsigned long long state;
   const char *order = getenv("STANDIN_ORDER");
@@ -271,7 +271,8 @@ result cuEventRecord(object *handle, object *at) {
   return finish(code);
 }
 
-/* Of what is recorded, each other one is never ready, and the others from the second time on. */
+/* Of recorded events, every other one is never ready, and the others are from the second query
+ * on. */
 result cuEventQuery(object *handle) {
   result code = begin("cuEventQuery", "%p", (void *)handle);
   if (code == OK)
@@ -421,7 +422,7 @@ result cuGraphLaunch(object *handle, object *at) {
   return finish(code);
 }
 
-/* Of one that runs, the driver waits. */
+/* The driver waits for one that runs. */
 result cuGraphExecDestroy(object *handle) {
   result code = begin("cuGraphExecDestroy", "%p", (void *)handle);
   object *found = code == OK ? find(EXEC, handle) : NULL;

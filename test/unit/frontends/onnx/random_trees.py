@@ -1,4 +1,4 @@
-"""Random trees as the attributes of ONNX's ops have them, and what they lead to by definition."""
+"""Random trees as attributes of ONNX's ops, and their results by definition."""
 
 import operator
 from collections.abc import Mapping, Sequence
@@ -75,7 +75,7 @@ def random_leaf_lists(
 ) -> tuple[dict[str, list[Any]], bool]:
     """Attributes of leaves, and whether every row has a weight of each target.
 
-    Leaves have weights of all targets, of one for each tree, or of one for all trees.
+    Leaves have weights for all targets, for one in each tree, or for one in all trees.
     """
     style, one = pick(random, ["all", "by tree", "one"]), int(random.integers(targets))
     lists: dict[str, list[Any]] = {f"{kind}_{name}": [] for name in ("treeids", "nodeids", "ids")}

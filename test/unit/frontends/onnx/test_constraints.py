@@ -31,7 +31,7 @@ REFUSED = {
     ("Range", "stash_type"),
     ("TfIdfVectorizer", "pool_strings"),
 }
-"""What no importer reads: nodes that have it, with another value than its default, are refused."""
+"""Attributes that no importer reads: nodes with a value other than the default are refused."""
 
 
 HEADS = {"q_num_heads": 2, "kv_num_heads": 2}
@@ -95,7 +95,8 @@ KINDS = [1, 2, 3, 5, 6, 7, 9, 10, 11, 13, 16]
 
 @pytest.mark.parametrize("opset", [9, 18, 22])
 def test_element_types_of_ops_of_one_input(opset: int) -> None:
-    """What ONNX does not allow, in this opset or in the newest one, is refused by name."""
+    """Attributes that ONNX does not allow, in this opset or in the newest one, are refused by
+    name."""
     checked = 0
     newest = {s.name: s for s in onnx.defs.get_all_schemas() if not s.domain}
     for name, latest in newest.items():
@@ -177,7 +178,8 @@ def test_shapes_that_do_not_fit(op: str, shapes: Any, attributes: Any, message: 
 def test_ops_that_onnx_defines_by_others_ask_for_their_own_shapes(
     op: str, shapes: list[list[int]], kinds: list[int], attributes: dict[str, Any]
 ) -> None:
-    """What ONNX's shape inference and ONNX Runtime refuse; the ops of the bodies repeat ones."""
+    """Models that ONNX's shape inference and ONNX Runtime refuse; the ops of the bodies repeat
+    ones."""
     inputs = [
         helper.make_tensor_value_info(f"x{i}", kind, shape)
         for i, (kind, shape) in enumerate(zip(kinds, shapes, strict=True))

@@ -104,7 +104,7 @@ BY_REFERENCE = {
     "own opset whose attribute became an input",
     "an opset for each",
 }
-"""What ONNX Runtime refuses, which inlines bodies without their opsets."""
+"""Models that ONNX Runtime refuses, since it inlines bodies without their opsets."""
 
 
 def parsed(text: str) -> ModelProto:

@@ -1,4 +1,4 @@
-"""Nodes that ONNX's own inference rejects are errors, whatever their importers would make of them.
+"""Nodes that ONNX's own inference rejects are errors, whatever their importers would do.
 
 What braid computes at import is unknown to ONNX, whose rules for constants must not apply to it.
 """

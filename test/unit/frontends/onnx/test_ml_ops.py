@@ -85,7 +85,7 @@ def test_compiled_nodes_take_any_number_of_rows(name: str) -> None:
 
 
 def trees(**changed: Any) -> Case:
-    """Two trees, of three nodes and of one, with some attributes changed."""
+    """Two trees, with three nodes and with one, with some attributes changed."""
     attributes: dict[str, Any] = {
         "nodes_treeids": [0, 0, 0, 1],
         "nodes_nodeids": [0, 1, 2, 0],

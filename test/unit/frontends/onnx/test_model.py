@@ -1,4 +1,4 @@
-"""Whole models: names, shapes, functions, order, and what is wrong with bad ones."""
+"""Whole models: names, shapes, functions, order, and errors in invalid ones."""
 
 import contextlib
 from pathlib import Path

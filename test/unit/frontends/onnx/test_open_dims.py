@@ -1,4 +1,4 @@
-"""Models with open dims, imported once: bound to numbers they are what an import of these is."""
+"""Models with open dims, imported once: bound to numbers they equal an import at these numbers."""
 
 import itertools
 from collections.abc import Sequence

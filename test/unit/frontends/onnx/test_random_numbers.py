@@ -92,7 +92,7 @@ def test_nodes_without_a_seed_have_streams_of_the_key() -> None:
 
 
 def chi_square(counts: Array, expected: Array) -> float:
-    """In standard deviations from what is expected, for many degrees of freedom."""
+    """Return the deviation in standard deviations, for many degrees of freedom."""
     freedom = len(counts) - 1
     return float((((counts - expected) ** 2 / expected).sum() - freedom) / math.sqrt(2 * freedom))
 

@@ -213,7 +213,8 @@ def bytes_of(*values: int) -> onnx.TensorProto:
 
 
 def trees(**changed: Any) -> onnx.ModelProto:
-    """Return a model of two trees of four nodes and six leaves, some attributes of them changed."""
+    """Return a model of two trees with four nodes and six leaves, some of whose attributes are
+    changed."""
     attributes = {
         "n_targets": 2,
         "aggregate_function": 1,

@@ -1,4 +1,4 @@
-"""Models whose names and graphs are wrong at all shapes, and valid ones that look alike.
+"""Models whose names and graphs are wrong at all shapes, and similar valid ones.
 
 The checker or ONNX Runtime refuses each of the former, and both take each of the latter.
 """
@@ -289,7 +289,7 @@ def test_names_of_inner_graphs_are_their_own(name: str, condition: bool) -> None
 
 
 def test_a_loop_that_grows_is_unrolled() -> None:
-    """A state of open size that is another one after each iteration is none that stays."""
+    """A state whose open size differs after each iteration does not keep its size."""
     body = make_graph(
         [GOES_ON, make_node("Concat", ["v", "v"], ["w"], axis=0)],
         "b",
@@ -362,7 +362,7 @@ TEXTS = {
 
 @pytest.mark.parametrize("change", TEXTS.values(), ids=TEXTS)
 def test_text_that_is_no_utf8(change: Callable[[ModelProto], object], tmp_path: Path) -> None:
-    """Check bytes, files and parsed models, and that what nothing reads may be anything."""
+    """Check bytes, files and parsed models, and that unused parts may be anything."""
     graph = make_graph([make_node("Relu", ["x"], ["y"])], "g", [value("x")], [value("y")])
     model = make_model(graph, opset_imports=[make_opsetid("", 18)], ir_version=9)
     model.graph.doc_string = "RRRR"

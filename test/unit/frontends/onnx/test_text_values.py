@@ -1,4 +1,4 @@
-"""Text and mappings: what a caller gives and gets, beside what ONNX Runtime gives."""
+"""Text and mappings: a caller's inputs and results, compared with ONNX Runtime's."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

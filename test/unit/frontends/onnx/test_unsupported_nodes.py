@@ -1,4 +1,4 @@
-"""What is said of nodes that braid cannot take: all of them are counted, in every graph."""
+"""Messages about nodes that braid does not support: all are counted, in every graph."""
 
 import pickle
 from collections.abc import Sequence
@@ -107,7 +107,7 @@ def test_attributes_of_known_ops_are_counted_too() -> None:
 
 
 def test_what_depends_on_a_refused_node_is_not_blamed() -> None:
-    """The shape of the product is not known, so it must not be said to be wrong."""
+    """The shape of the matmul is unknown, so it must not be reported as wrong."""
     nodes = [node("Foo", ["x"], ["a"]), node("MatMul", ["a", "x"], ["y"])]
     assert [op for op, _ in refusal(model(nodes)).found] == ["Foo"]
 

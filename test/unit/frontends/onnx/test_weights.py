@@ -137,7 +137,7 @@ def test_a_location_may_be_written_though_it_is_the_default(tmp_path: Path, orde
 
 
 def test_of_several_fields_of_raw_data_the_last_holds(tmp_path: Path) -> None:
-    """As everywhere in protobuf; and of the entries that say where external data is."""
+    """As everywhere in protobuf; also in the entries for the location of external data."""
     first = TensorProto(raw_data=bytes(WEIGHT.nbytes))
     stale = TensorProto()
     stale.external_data.add(key="offset", value="7")

@@ -33,7 +33,7 @@ def test_equal_parts_are_made_once() -> None:
     tables = SharedTables()
     assert tables.more(column(10, lambda i: (i & 63) % 5)) == 1
     assert tables.more(column(10, lambda i: ~((i & 63) % 5))) == 0
-    # What chooses between a function and its inverse.
+    # The condition that selects a function or its inverse.
     assert tables.more(column(10, lambda i: (i & 63) % 5 ^ i >> 9)) == 1
     # One more of six bits, and the choice between them.
     assert tables.more(column(10, lambda i: (i & 63) % (5 if i < 512 else 7))) == 2

@@ -1,4 +1,4 @@
-"""The backend of GPUs: its stages, NVIDIA's assembler, and what it says where it cannot go on."""
+"""The backend of GPUs: its stages, NVIDIA's assembler, and its errors."""
 
 import json
 import re
@@ -43,7 +43,8 @@ func.func @main(%x: tensor<6x40xf32> {braid.name = "x"}, %w: tensor<40x7xf32> {b
     ],
 )
 def test_every_entry_passes_the_assembler(architecture: str) -> None:
-    """In the oldest PTX that has the architecture, since drivers read no later one than theirs."""
+    """It uses the oldest PTX that has the architecture, since drivers read no later version than
+    theirs."""
     ptx = emit_model(MODEL, "ptx", CompileOptions(target=TARGET, gpu_arch=architecture))
     major, minor = ptx_version(architecture).removeprefix("+ptx")
     assert isinstance(ptx, str) and ptx.count(f".version {major}.{minor}") == 1
@@ -96,7 +97,7 @@ func.func @main(%x: tensor<512x512xui8> {braid.name = "x"}, %w: !b {braid.name =
 
 
 def test_instructions_that_came_later() -> None:
-    """Products of mixed signs are in PTX since 8.4, and so is what is assembled with them."""
+    """Matmuls of mixed signs are in PTX since 8.4, and so is code assembled with them."""
     ptx = emit_model(MIXED, "ptx", CompileOptions(target="gpu-h100"))
     assert isinstance(ptx, str) and ".s32.u8.s8 " in ptx
     assert re.findall(r"^\.version (.*)", ptx, re.MULTILINE) == ["8.4"]
@@ -168,7 +169,7 @@ def test_the_artifact_holds_machine_code(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_kernel_that_fails_fails_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With buffers that are said to be smaller than they are, the first access is beyond them."""
+    """If buffers are declared smaller than they are, the first access is out of bounds."""
     monkeypatch.setattr(emit_fallback, "buffer_bytes", lambda buffer, outside: 4)
     model = braid.compile(MODEL, target=TARGET)
     inputs = {

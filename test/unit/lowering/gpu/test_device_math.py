@@ -1,4 +1,4 @@
-"""Elementary functions of GPU kernels, compiled for the CPU, beside those of Python."""
+"""Elementary functions of GPU kernels, compiled for the CPU, compared with Python's."""
 
 import ctypes
 import math
@@ -53,7 +53,7 @@ FUNCTIONS: dict[str, tuple[Callable[[float], float], Array]] = {
 WORST = {"ex2_approx": 2, "rcp_approx": 1}
 """Units of the last place that instructions may be off by."""
 LEAST_EXACT = {"erf": 6}
-"""Units of the last place, of functions of f32 that are off by more than 5."""
+"""Errors, in units of the last place, of f32 functions that are off by more than 5."""
 ABSOLUTE = {"sin", "cos"}
 """Near their zeros the error is one of the angle."""
 

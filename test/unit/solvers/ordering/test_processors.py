@@ -187,7 +187,7 @@ def test_problems_without_a_meaning() -> None:
         ProcessorProblem(graph, (1.0,), (1.0,), 0)
     with pytest.raises(ValueError, match="2 and 1 durations for 1 ops"):
         ProcessorProblem(graph, (1.0, 1.0), (1.0,), 1)
-    with pytest.raises(ValueError, match="or an op has none"):
+    with pytest.raises(ValueError, match="or both durations of an op are infinite"):
         ProcessorProblem(graph, (inf,), (inf,), 1)
 
 

@@ -1,4 +1,4 @@
-"""Passes that say which options they were given, and that fail as they are told."""
+"""Passes that report their options, and that fail on request."""
 
 from dataclasses import dataclass, fields
 from typing import Literal

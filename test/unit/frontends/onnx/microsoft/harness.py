@@ -28,12 +28,12 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Case:
-    """A node; operands that are left out are None.
+    """A node; omitted operands are None.
 
     Results differ from the reference by `tolerance` of its largest element at most; integers by
-    `steps`. `outputs` are numbered; those that are not in it are left out. Dims of the
-    operands that `fixed` numbers are never open; those that `names` numbers are open as it says,
-    the others with a name of their own for each dim.
+    `steps`. `outputs` are numbered; those that are not in it are left out. Dims of the operands in
+    `fixed` are never open; those in `names` are open under these names, and the others under a
+    separate name for each dim.
     """
 
     operands: Sequence[Array | Fixed | None]
@@ -109,7 +109,7 @@ def check(
     domain: str = "com.microsoft",
     expected: Sequence[Array] | None = None,
 ) -> None:
-    """Check the interpreted node, with open dims or fixed ones, beside ONNX Runtime."""
+    """Check the interpreted node, with open dims or fixed ones, against ONNX Runtime."""
     inputs = arrays_of(case)
     if expected is None:
         expected = onnx_runtime(model_of(op, case, domain), inputs)

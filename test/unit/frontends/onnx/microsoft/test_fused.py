@@ -219,7 +219,7 @@ def test_many_random_nodes(op: str) -> None:
 
 @pytest.mark.parametrize("seed", range(QUICK))
 def test_channels_last(seed: int) -> None:
-    """ONNX Runtime has no kernel of it for CPUs: the result is that of Conv."""
+    """ONNX Runtime has no CPU kernel for it: the result is that of Conv."""
     rng = np.random.default_rng(seed)
     x, w, attributes = convolution(rng)
     operands = [floats(rng, *x), floats(rng, *w), floats(rng, w[0])]

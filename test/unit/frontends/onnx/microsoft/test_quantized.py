@@ -127,13 +127,13 @@ def average(rng: Rng) -> Case:
     attributes["count_include_pad"] = int(rng.integers(0, 2))
     attributes["ceil_mode"] = int(rng.integers(0, 2))
     x = quantized(rng, image(rng, rank, 4, is_last), kind, can_omit=False)
-    # What these add to the padding depends on extents, and AveragePool takes no open padding.
+    # Their contribution to the padding depends on extents, and AveragePool takes no open padding.
     fixed = [0] if attributes["ceil_mode"] or "auto_pad" in attributes else []
     return Case([*x, *result(rng, kind, can_omit=False)], attributes, steps=1, fixed=fixed)
 
 
 def where(rng: Rng) -> Case:
-    """Unsigned, with constant scales: ONNX Runtime reads outside of its tables for others."""
+    """Unsigned, with constant scales: ONNX Runtime reads out of bounds of its tables for others."""
     shape = sizes(rng, 3)
     operands: list[Any] = [rng.random(shape) < 0.5]
     for _ in range(2):

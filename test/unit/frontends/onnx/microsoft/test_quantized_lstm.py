@@ -58,7 +58,7 @@ def lstm(rng: Rng) -> Case:
         *(w_scale, w_zero, r_scale, r_zero),
     ]
     outputs = [i for i in range(3) if rng.random() < 0.7] or [0]
-    # A state beside a half is rounded to another byte where it differs in its last bit.
+    # A state near a half is rounded to another byte if it differs in its last bit.
     return Case(operands, attributes, outputs, tolerance=4e-3)
 
 
