@@ -31,8 +31,8 @@ Clock = tuple[int, ...]
 class InterOpStep:
     """An op that runs: the `number`-th of `stream`, counted from 1, or of all streams for None.
 
-    `clock` is what is done when it begins. Before it begins it waits until each stream of `waits`
-    has done this many calls; all else is done by then.
+    `clock` has the operations that are done when it begins. Before it begins it waits until each
+    stream of `waits` has done this many calls; all else is done by then.
     """
 
     stream: int | None
@@ -141,7 +141,7 @@ class InterOpOrder:
 
 
 def makers_of(value: SSAValue) -> Iterator[Operation]:
-    """Yield the ops that write what is in `value`.
+    """Yield the ops that write the content of `value`.
 
     Views, and ops that only join memory, write nothing.
     """

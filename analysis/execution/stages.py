@@ -1,4 +1,5 @@
-"""The launches of a function as stages of a stream: what each reads and writes, and where that is.
+"""The launches of a function as stages of a stream: the operands and results of each, and their
+places.
 
 A stage is a launch in the top block of the function. Its result is in a *channel* (slots that
 consecutive requests use in turn), or in the caller's buffer if the function returns it. Waits and

@@ -113,7 +113,8 @@ class Machine:
         return operands
 
     def _release(self) -> None:
-        """Drop what a block passed on, after results or the next block have taken it over."""
+        """Drop the values that a block passed on, after results or the next block have taken them
+        over."""
         for value in self._passed:
             self.memory.remove(value)
         self._passed = []
@@ -141,7 +142,7 @@ class Machine:
             self.observer(op, operands, results)
 
     def results_of(self, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
-        """Return what `op` computes of other operands than its own."""
+        """Return the results of `op` on operands other than its own."""
         return self._handler(op)(self, op, operands)
 
     def _handler(self, op: Operation) -> Handler:

@@ -1,4 +1,5 @@
-"""Loop nests over strided tensors: what kernels iterate over, and where their tensors lie.
+"""Loop nests over strided tensors: the iteration spaces of kernels, and the places of their tensors
+in memory.
 
 A nest is derived from a group and the layouts of its tensors; it knows no machine and emits
 nothing. Each class of nests is one file:

@@ -77,7 +77,7 @@ class Contraction(Generic[KnownOrOpen]):
     counts those of C. `columns_padded` means that B consists of whole blocks. A begins `a_start`
     elements into its buffer. `vector_steps` are the elements to the next vector of columns, for
     every leaf, 0 where it is repeated, and for C. With `slabs`, B is a table of slabs, and strides
-    for B lead to the index of a slab instead. Of `framed` dims not all products are made: A is zero
+    for B lead to the index of a slab instead. Some products of `framed` dims are skipped: A is zero
     in the others. They are in the order of the reduction, the row dim's last.
     """
 

@@ -101,7 +101,7 @@ def matrix_product(
 
 
 def _widening(value: SSAValue) -> Operation | None:
-    """Return what converts `value` from fewer bits to f32, for the product alone."""
+    """Return the op that converts `value` from fewer bits to f32, for the product alone."""
     op = value.owner
     if not isinstance(op, Operation) or not value.has_one_use():
         return None

@@ -31,7 +31,8 @@ class SoftmaxNest:
 
 @dataclass(frozen=True)
 class RowFactors:
-    """The scale or the bias of rows: `number` everywhere, or what an argument of the group holds.
+    """The scale or the bias of rows: It is `number` everywhere, or the elements of an argument of
+    the group.
 
     `count` numbers of it belong to each row, each to `neighbours` elements. The start of a row's
     elements moves by `steps` along the dims outside of rows.

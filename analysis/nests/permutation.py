@@ -91,7 +91,7 @@ class Movement:
 
 
 def movement(group: FusedOp, extents_of: ExtentsOf = shape_of) -> Movement | None:
-    """Return what the ops of the group do to the index, if they move all that a tensor has.
+    """Return the effect of the group's ops on the index, if they move a whole tensor.
 
     The dims form one chain from operand to result.
     """

@@ -75,7 +75,7 @@ class Pointwise:
         results: Sequence[Sequence[Extent]],
         read_elsewhere: Collection[SSAValue] = (),
     ) -> tuple[InPlace, ...]:
-        """Return the pairs of a leaf and a result that are stored alike, element by element.
+        """Return the pairs of a leaf and a result with the same storage, element by element.
 
         A result may overwrite such a leaf, which is read only where the result is written. `leaves`
         and `results` are the strides of each along all loops of the kernel; a leaf that is repeated

@@ -21,7 +21,7 @@ _SHORTEST_ROWS = range(2, 5)
 
 @dataclass(frozen=True)
 class Reduction:
-    """A group's only reduction, with the ops on what it reads and those on its result."""
+    """A group's only reduction, with the ops on its operand and those on its result."""
 
     op: ReduceOp
     reads: Pointwise

@@ -36,7 +36,7 @@ class KnownGatherNest:
 
     @property
     def result(self) -> tuple[Extent, ...]:
-        """Return the shape of what is gathered."""
+        """Return the shape of the gathered tensor."""
         return tuple(sum(run.count for run in along) for along in self.runs)
 
     @property

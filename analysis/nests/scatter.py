@@ -22,8 +22,8 @@ class ScatterNest:
 
     `data`, `indices` and `updates` are arguments of the group. The extents `slices` give the number
     of slices. Each has `entries` indices for the first dims, or one index for the dim `along` and
-    its own position in the other dims. `combine` names how it meets what is there, None if it
-    replaces it.
+    its own position in the other dims. `combine` names the op that joins it with the present
+    element, None if it replaces that.
     """
 
     data: int

@@ -1,4 +1,4 @@
-"""Nests of decision trees: every row walks down every tree, and adds what it finds."""
+"""Nests of decision trees: every row walks down every tree, and adds up the leaves."""
 
 from dataclasses import dataclass
 

@@ -1,1 +1,1 @@
-"""Read what a run of a model has shown, and infer how often ops are expected to run."""
+"""Read the results of profiled runs, and infer how often ops are expected to run."""

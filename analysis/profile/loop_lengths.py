@@ -97,7 +97,7 @@ def _sources_of_result(op: Operation, index: int) -> Sequence[SSAValue]:
 
 
 def _carried(op: scf.ForOp | scf.WhileOp, index: int) -> Sequence[SSAValue]:
-    """Return what a loop begins with, and goes on with, in the place of one of its values."""
+    """Return the initial and the next value of one of a loop's carried values."""
     if isinstance(op, scf.ForOp):
         return (op.iter_args[index], _end(op.body.block.last_op, index))
     return (op.arguments[index], _end(op.after_region.block.last_op, index))

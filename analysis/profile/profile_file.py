@@ -254,7 +254,7 @@ def merge_records(paths: Sequence[Path]) -> ProfileRecord:
 
 
 def _without_times(record: ProfileRecord) -> ProfileRecord:
-    """Return what a profile counted, whatever the shapes of its runs."""
+    """Return the counts of a profile, whatever the shapes of its runs."""
     ops = {name: OpRecord(each.count, None) for name, each in record.ops.items()}
     return ProfileRecord(record.model, {}, ops, sizes=record.sizes)
 

@@ -1,8 +1,8 @@
 """Derive how often control flow without keys ran from a profile of the named ops beside it.
 
 All ops of a block run equally often, so the first of them in a profile gives the number of runs of
-the block. A name that ops of several blocks share gives nothing, nor does what is computed from
-parameters alone: that runs once, when the model is loaded.
+the block. A name that ops of several blocks share is no evidence, nor is an op on parameters alone,
+which runs once, when the model is loaded.
 """
 
 from xdsl.dialects import arith, scf, tensor

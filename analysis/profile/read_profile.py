@@ -5,7 +5,7 @@
   (us)") or of input ops ("Input Op", "Count", "Total Time (in ms)"); the title of the time names
   its unit, and a table of counts alone has no such column;
 - the same as JSON: a data table with `cols` and `rows`, or an array of such tables. The first table
-of an array decides what all its tables count: TensorFlow writes its op table twice, with idle
+  of an array decides what all its tables count: TensorFlow writes its op table twice, with idle
   time and without.
 """
 

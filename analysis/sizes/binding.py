@@ -35,7 +35,7 @@ class Binding:
 
     @staticmethod
     def of(values: Mapping[str, int]) -> "Binding":
-        """Return what puts these numbers in place of symbols, by their names."""
+        """Return a function that replaces symbols by these numbers, by name."""
         numbers: dict[Atom, Extent] = {Symbol(name): number for name, number in values.items()}
         return Binding(lambda extent: substitute(extent, numbers), values)
 

@@ -156,7 +156,8 @@ class MemoryGraph:
     def outside_profile(self) -> NDArray[np.int64]:
         """Bytes of tensors made elsewhere that are live while each op runs.
 
-        These are inputs, weights and what blocks around make, from the first op to their last use.
+        These are inputs, weights and values of surrounding blocks, from the first op to their last
+        use.
         """
         change = np.zeros(len(self.ops) + 1, dtype=np.int64)
         for tensor, maker in enumerate(self.producer):

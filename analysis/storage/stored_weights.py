@@ -20,7 +20,7 @@ from braid.dialects.braid.regions import FusedOp
 
 
 def weight_key(value: SSAValue) -> Attribute | None:
-    """Return what identifies a weight in all functions: its key, or a constant's value."""
+    """Return the identity of a weight in all functions: its key, or a constant's value."""
     op = value.owner
     if isinstance(op, ParameterOp):
         return op.key

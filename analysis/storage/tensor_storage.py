@@ -75,7 +75,7 @@ def storage_bytes(tensor: Attribute, layout: Layout | None = None) -> int:
 
 
 def open_storage_bytes(tensor: Attribute) -> Extent:
-    """Return what `storage_bytes` does, a size where the type has open dims with sizes."""
+    """Return the result of `storage_bytes`, a size if the type has open dims with sizes."""
     type = cast(AnyTensor, tensor)
     total: Extent = bytes_of(type.element_type)
     for extent in layout_of(tensor).storage_shape(extents_of_type(type)):

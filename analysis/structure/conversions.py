@@ -1,4 +1,4 @@
-"""Conversions to f32 of what is stored in fewer bits."""
+"""Conversions to f32 of values that are stored in fewer bits."""
 
 from xdsl.dialects.builtin import IntegerType, bf16, f16, f32
 from xdsl.ir import Operation, SSAValue

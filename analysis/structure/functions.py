@@ -21,7 +21,7 @@ def functions_beside(op: Operation) -> Mapping[str, FuncOp]:
 
 
 def named_symbols(module: ModuleOp) -> frozenset[str]:
-    """Return what ops of `module` refer to by name, such as the functions that are called or
+    """Return the symbols to which ops of `module` refer, such as functions that are called or
     launched.
     """
     return frozenset(

@@ -1,4 +1,4 @@
-"""Bound the integer inputs of a program so that what is looked up by them is there.
+"""Bound the integer inputs of a program so that lookups by them are in bounds.
 
 Uses are followed forward from an argument: through casts, movements and arithmetic with constants
 to the indices of gathers and scatters, whose tables have a number of rows.
@@ -103,7 +103,7 @@ class _Ranges:
         return ANY if other is None else before(self.of(op.results[0]), other, index)
 
     def _handed_on(self, terminator: Operation, value: SSAValue) -> IndexRange:
-        """Return what the results permit of a branch or loop that ends so."""
+        """Return the ranges that the results permit for a branch or loop that ends so."""
         parent = terminator.parent_op()
         found = ANY
         if parent is None:

@@ -1,4 +1,4 @@
-"""A context that holds what a model's parameters are, as MLIR's contexts hold resources."""
+"""A context with the values of a model's parameters, as MLIR's contexts hold resources."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

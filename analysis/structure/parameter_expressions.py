@@ -83,8 +83,8 @@ def prepared_key(number: int) -> str:
 
 
 def computed_beforehand() -> ParameterExpressions:
-    """Return which values compilation computes: what is known, unless it is far larger than its
-    parts.
+    """Return the values that compilation computes: known ones, unless they are far larger than
+    their parts.
     """
     return ParameterExpressions(excludes=_too_large)
 

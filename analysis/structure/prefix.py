@@ -2,7 +2,7 @@
 
 Two functions that were made from one model at a small and a large size of its open dims are walked
 side by side. A pair of values is *proven* if the small one equals the first elements, in each dim,
-of the large one. The arguments are assumed to be proven: that is what padding does.
+of the large one. The arguments are assumed to be proven, since padding has this effect.
 
 A loop nest of the small function runs over the first points of that of the large one; if both read
 the same indices there, from proven values, and reduce over the same extents, its result is proven.
@@ -94,7 +94,7 @@ class _Proof:
             self._proven[a] = b
 
     def _difference(self, small: Operation, large: Operation) -> str | None:
-        """Return what keeps the results from being proven, given that the operands are."""
+        """Return why the results are not proven, given that the operands are."""
         match small, large:
             case ConstantOp(), ConstantOp():
                 values = numpy_from_dense(small.value), numpy_from_dense(large.value)
@@ -132,7 +132,7 @@ class _Proof:
 
 
 def _cases(op: Operation) -> tuple[object, ...]:
-    """Return what distinguishes the regions of control flow."""
+    """Return the key of the regions of control flow."""
     numbers = op.cases if isinstance(op, scf.IndexSwitchOp) else None
     return numbers, *(len(region.blocks) for region in op.regions)
 
@@ -288,8 +288,7 @@ def _selections(small: TopKOp, large: TopKOp) -> str | None:
 
 
 def _scattered_elements(small: ScatterElementsOp, large: ScatterElementsOp) -> str | None:
-    """Prove a scatter of elements along `dim` alone; what is written along other dims stays in its
-    place.
+    """Prove a scatter of elements along `dim` alone; positions along other dims do not change.
 
     Writes of the large op within the small data must come from the small indices.
     """

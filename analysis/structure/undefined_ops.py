@@ -39,7 +39,7 @@ def refuse_undefined(module: Operation) -> None:
 
 
 def _fault(op: scf.ForOp | tensor.ExtractOp) -> str | None:
-    """Return what constant operands make undefined in `op`, None if nothing."""
+    """Return the undefined effect of `op` with constant operands, None if there is none."""
     if isinstance(op, scf.ForOp):
         step = constant_integer(op.step)
         wrong = step is not None and step <= 0

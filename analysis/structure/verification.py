@@ -114,7 +114,7 @@ class _Numbers:
 
 
 def _kind(op: Operation, numbers: _Numbers) -> _Kind | None:
-    """Return what the verifier of `op` depends on; None if that may be more than types and
+    """Return the key on which the verifier of `op` depends; None if that may be more than types and
     attributes.
 
     Names of ops and parameters do not matter, so that in large graphs most ops equal an earlier
@@ -227,7 +227,7 @@ def verify_dominance(top: Operation) -> None:
 
 
 def undominated_uses(top: Operation) -> Iterator[tuple[Operation, InvalidIRError]]:
-    """Yield the ops nested in `top` that use what does not dominate them, in textual order."""
+    """Yield the ops nested in `top` that use values that do not dominate them, in textual order."""
     dominance = _ValueDominance(top)
     for op in dominance.ops:
         _verify_readers(op, dominance)
@@ -244,7 +244,7 @@ def undominated_uses(top: Operation) -> Iterator[tuple[Operation, InvalidIRError
 
 
 def _verify_readers(op: Operation, dominance: "_ValueDominance") -> None:
-    """Check that no op that a rewrite made and left out still reads what `op` defines."""
+    """Check that no op that a rewrite made and left out still reads results of `op`."""
     arguments = (block.args for region in op.regions for block in region.blocks)
     for value in chain(op.results, *arguments):
         for use in value.uses:

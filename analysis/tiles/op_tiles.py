@@ -48,7 +48,7 @@ def tiled(op: Operation, tile: Tile, box: Box, operands: Sequence[SSAValue]) -> 
         return op.tiled(tile, box, operands)
     assert isinstance(op, FusedOp)
     members = _tile_of_group(op, box)
-    assert members is not None, "only what has a tile is cut"
+    assert members is not None, "only values with a tile are cut"
     read = [a for a, part in zip(op.body.block.args, tile.operands, strict=True) if part]
     block = Block(arg_types=[operand.type for operand in operands])
     writer = _GroupWriter(members, block, dict(zip(read, block.args, strict=True)))
@@ -77,7 +77,7 @@ def _tile_of_group(op: FusedOp, box: Box) -> GroupTile | None:
 
 
 def _argument_boxes(tile: GroupTile) -> dict[SSAValue, Box]:
-    """Return what is read of every block argument, all readers together."""
+    """Return the parts of every block argument that all readers together read."""
     found: dict[SSAValue, Box] = {}
     for value, box in tile.inputs:
         if isinstance(value, BlockArgument):
@@ -121,7 +121,7 @@ class TileWriter(ABC):
         return self.part(self.values[value], within(box, self.tile.boxes[value]))
 
     def part(self, value: SSAValue, box: Box) -> SSAValue:
-        """Return a box of what was inserted."""
+        """Return a box of an inserted value."""
         if box == whole(shape_of(value)):
             return value
         return self.builder.insert(SliceOp.get(value, [a for a, _ in box], sizes(box))).output

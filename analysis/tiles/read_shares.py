@@ -16,8 +16,8 @@ from braid.dialects.braid.scalar import Load, walk
 def read_share(op: Operation, operand: SSAValue) -> float:
     """Return the part of `operand`'s elements that `op` reads at most, between 0 and 1.
 
-    A group reads what the ops in it read. A strided read of a box counts as the whole box, since
-    memory transfers whole cache lines. 1 for open dims, and for what is not a tensor.
+    A group reads the operands of its ops. A strided read of a box counts as the whole box, since
+    memory transfers whole cache lines. It is 1 for open dims, and for values that are no tensors.
     """
     return read_shares(op)[operand] if isinstance(op, GroupOp) else _share(op, operand)
 
@@ -35,7 +35,7 @@ def read_shares(op: Operation) -> dict[SSAValue, float]:
 def _share(op: Operation, operand: SSAValue) -> float:
     size = _elements(operand)
     made = [_elements(result) for result in op.results]
-    # Only what is larger than the result can be read in part: asking costs time.
+    # Only values larger than the result can be read in part, and asking costs time.
     if isinstance(op, YieldOp) or not size or len(made) != 1 or not made[0] or size <= made[0]:
         return 1.0
     if isinstance(op, IndirectOp):

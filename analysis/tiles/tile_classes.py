@@ -1,7 +1,7 @@
 """Classify the tiles of a group by the code that computes them, and locate each of them.
 
-Tiles at the borders differ from those inside: they are smaller, or part of what their windows
-cover is padding.
+Tiles at the borders differ from those inside: they are smaller, or their windows are partly
+padding.
 """
 
 import math
@@ -88,7 +88,7 @@ class Tiling:
         return classes
 
     def _intervals(self, dim: int) -> list[tuple[int, int]] | None:
-        """Return the ranges of tiles along `dim` that are alike and lie at equal distances."""
+        """Return the ranges of equal tiles along `dim` at equal distances."""
         numbers = _compared(self.counts[dim])
         tiles: list[tuple[Hashable, tuple[int, ...]]] = []
         for number in numbers:
