@@ -1,1 +1,1 @@
-"""Dialects: what braid adds to MLIR."""
+"""Dialects: braid's additions to MLIR."""

@@ -1,7 +1,7 @@
 """A dialect of xDSL as IRDL, with which upstream tools read and check the generic form of its ops.
 
 xDSL's own `dialect_to_irdl` knows neither constraints nor attributes nor regions. Source of the
-meaning: MLIR, "'irdl' Dialect". Three of its rules shape what is written here:
+meaning: MLIR, "'irdl' Dialect". Three of its rules shape the result:
 
 - a constraint that is used twice binds, so every operand has a separate constraint;
 - for the same reason, all values that stand for one variadic must have one type; ops with others

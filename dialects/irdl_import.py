@@ -66,7 +66,8 @@ def import_irdl(module: ModuleOp, known: AttributeOfName) -> list[Dialect]:
     """Return the dialects that a verified module of IRDL defines.
 
     Raises:
-        BraidError: a definition uses what cannot be checked here, such as a predicate in C++.
+        BraidError: a definition uses constraints that cannot be checked here, such as a predicate
+        in C++.
 
     """
     dialects = [op for op in module.ops if isinstance(op, irdl.DialectOp)]

@@ -28,7 +28,7 @@ def hides_bits(dense: DenseIntOrFPElementsAttr) -> bool:
 class CachingPrinter(Printer):
     """A printer to a string that caches the text of types which a module repeats.
 
-    It prints what xDSL's `Printer` prints, about twice as fast.
+    It prints the same text as xDSL's `Printer`, about twice as fast.
     """
 
     def __init__(self, *, generic: bool = False, debuginfo: bool = False) -> None:

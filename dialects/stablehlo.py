@@ -1,4 +1,5 @@
-"""The generic form of StableHLO, and of ops of CHLO in it: what `convert-stablehlo-to-braid` reads.
+"""The generic form of StableHLO, and of ops of CHLO in it, which `convert-stablehlo-to-braid`
+reads.
 
 xDSL has a part of the dialect; here, all ops are read. The custom form is for upstream's parser,
 see `read_mlir`. Source: OpenXLA, "StableHLO Specification".
@@ -38,7 +39,7 @@ lgamma ragged_dot sinh square tan top_k
 
 @irdl_attr_definition
 class ConvolutionDimsAttr(TextAttr):
-    """`[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`: what the dims of a convolution are."""
+    """`[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`: the meaning of a convolution's dims."""
 
     name = "stablehlo.conv"
 
@@ -108,7 +109,7 @@ class ApiVersionAttr(TextAttr):
 
 @irdl_attr_definition
 class TransposeAttr(TextAttr):
-    """`NO_TRANSPOSE`, `TRANSPOSE` or `ADJOINT`: what `triangular_solve` does to its matrices."""
+    """`NO_TRANSPOSE`, `TRANSPOSE` or `ADJOINT`: how `triangular_solve` uses its matrices."""
 
     name = "stablehlo.transpose"
 

@@ -1,4 +1,4 @@
-"""The syntax of TOSA: what `convert-tosa-to-braid` reads.
+"""The syntax of TOSA, which `convert-tosa-to-braid` reads.
 
 xDSL has a part of the dialect, at an older version; here, all ops of TOSA 1.0 are read in
 upstream's custom and generic forms. Source: MLIR, "'tosa' Dialect".

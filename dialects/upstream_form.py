@@ -95,7 +95,7 @@ def _restore_segments(op: Operation) -> None:
     """Restore the number of operands in each list, for an op with several lists."""
     assert isinstance(op, IRDLOperation)
     lists = len(op.get_irdl_definition().operands)
-    sizes = op.properties.get(_OPERANDS)  # where xDSL's parser puts what is so called
+    sizes = op.properties.get(_OPERANDS)  # where xDSL's parser puts the object of that name
     if not isinstance(sizes, DenseArrayBase):
         return
     runs = cast(DenseArrayBase[IntegerType], sizes).get_values()

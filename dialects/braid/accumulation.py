@@ -14,7 +14,7 @@ from braid.dialects.braid.scalar import Apply, Argument, Scalar
 
 
 class AccumulatingOp(IRDLOperation):
-    """An op whose sums may be in a wider type, `accumulator`, than what it reads.
+    """An op whose sums may be in a wider type, `accumulator`, than its operands.
 
     Operands of an integer accumulator are integers narrower than that, and of a product one may be
     signed and the other not; sums wrap around. Ops that compute in f32 have f16 or bf16 elements;

@@ -238,7 +238,7 @@ _KINDS: Mapping[str, _Kind] = {
 
 
 def expected_kind(name: str, attribute: Attribute) -> str | None:
-    """Return what the attribute of this name should be; None where it is that."""
+    """Return the expected form of the attribute of this name; None if it is valid."""
     kind = _KINDS.get(name)
     return None if kind is None or kind.holds(attribute) else kind.what
 
@@ -270,7 +270,7 @@ _PLACES: Mapping[str, tuple[str, ...]] = {
 
 
 def misplaced(name: str, attribute: Attribute, op: Operation) -> tuple[str, str] | None:
-    """Return what is wrong with this attribute of `op`, and the way out; None if nothing is."""
+    """Return the error in this attribute of `op`, and the hint; None if there is none."""
     places = _PLACES.get(name)
     if places is None:
         return None

@@ -44,7 +44,7 @@ PHASE_OUTPUTS = "braid.phase_outputs"
 """On the module: for each output of such a model a pair of its name and the name of a phase's
 value."""
 SYMBOLS = "braid.symbols"
-"""On a function: what is assumed of each symbol that sizes of its types use, by name:
+"""On a function: the assumptions about each symbol of sizes in its types, by name:
 `{batch = #braid.symbol<{min = 1 : i64}>}`."""
 OPEN_OP = "braid.open_op"
 """On a plain op at likely sizes, the name and the attributes of the op with sizes that it is of."""
@@ -53,7 +53,7 @@ OPEN_TYPES = "braid.open_types"
 """On ops of a copy of a module that was made to decide at likely sizes: an array of the types in
 the original module, operands first, then results."""
 SIZE_CHECKS = "braid.size_checks"
-"""On a function: what its ops take for granted of sizes, and each run has to check, an array of
+"""On a function: the assumptions of its ops about sizes, which each run has to check, an array of
 `{size = #braid.sizes<["batch - count"]>, zero = true, message = "…"}`: without `zero` the size must
 not be negative."""
 BRANCH_SIZE_CHECKS = "braid.branch_size_checks"
@@ -152,8 +152,8 @@ STRIDES = "braid.strides"
 """On a group or its call: `array<i64>` of the strides of each operand, then of each result, in
 elements along the dims of storage; unit for a tensor on its own."""
 BOXES = "braid.boxes"
-"""On what joins or pads tensors: `array<i64: operand, offset>` for each operand that lies in the
-memory of the result, from byte `offset` on. It is not copied there."""
+"""On ops that concatenate or pad tensors: `array<i64: operand, offset>` for each operand that lies
+in the memory of the result, from byte `offset` on. It is not copied there."""
 VIEW_OFFSET = "braid.view_offset"
 """On a slice: its result is the memory of its operand, from this byte on."""
 OVERLAP = "braid.overlap"
@@ -174,7 +174,7 @@ SPLIT = "braid.split"
 """`array<i64>`: into how many parts each dim of the result is split; entries beyond its rank
 are for the reduced dims, in the order of the op's structure."""
 
-# ---- What a kernel is like: outline-kernels and code generation ----
+# ---- Properties of kernels: outline-kernels and code generation ----
 
 SCHEDULE = "braid.schedule"
 """On a group or its kernel: by which family, and with which schedule, the kernel is made."""
@@ -190,7 +190,8 @@ IN_PLACE = "braid.in_place"
 SCRATCH_BYTES = "braid.scratch_bytes"
 """On a kernel's function: bytes of scratch that a call needs."""
 STATUS = "braid.status"
-"""On a kernel's function: the symbol of what tells whether it has failed; see `KernelNeeds`."""
+"""On a kernel's function: the symbol of the function that tells whether it has failed; see
+`KernelNeeds`."""
 
 STREAMS = "braid.streams"
 """On a function: the streams that a chip runs for it, each with text, seconds and expected

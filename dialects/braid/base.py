@@ -233,8 +233,8 @@ class StructuredOp(TensorOp, ABC):
 class IndirectOp(TensorOp, ABC):
     """A loop nest whose body also reads at computed indices (`Load`).
 
-    Not a `StructuredOp`, since what derives slices, splits or layouts from access maps would
-    miss those reads: an operand that is read by a `Load` is needed whole.
+    Not a `StructuredOp`, since slices, splits or layouts derived from access maps would miss those
+    reads: an operand that is read by a `Load` is needed whole.
     """
 
     @abstractmethod
@@ -242,7 +242,7 @@ class IndirectOp(TensorOp, ABC):
         """Return the stages that compute the results, on logical indices."""
 
     def verify_(self) -> None:
-        """Check what `StructuredOp.verify_` checks."""
+        """Run the checks of `StructuredOp.verify_`."""
         super().verify_()
         if not type(self).__module__.startswith("braid."):
             _verify_structure(self)

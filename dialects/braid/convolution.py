@@ -63,7 +63,7 @@ class ConvOp(AccumulatingOp, WindowedOp, StructuredOp):
     Result: `[N, O, (spatial + pad_low + pad_high - dilation · (window - 1) - 1) / stride + 1 …]`.
     The input is padded with zeros. A bias is a separate `braid.add`. Narrow integers, f16 and bf16
     are multiplied and added up in `accumulator`, where it is given.
-    `zeros_low` and `zeros_high` are what is known about the input: how many of the first and last
+    `zeros_low` and `zeros_high` are known facts about the input: how many of the first and last
     elements along each spatial dim are zeros. Kernels may leave out products with these.
     Fails verification for other ranks or element types, channel counts that do not fit, or an
     empty result.

@@ -1,4 +1,4 @@
-"""Replacing an op by the ops it is a sequence of; used by lowering and by passes alike."""
+"""Replacing an op by an equivalent sequence of ops, for lowering and passes."""
 
 from xdsl.builder import Builder
 from xdsl.ir import Operation

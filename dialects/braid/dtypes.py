@@ -219,7 +219,8 @@ def numpy_from_dense(dense: DenseIntOrFPElementsAttr) -> Array:
     if isinstance(element_type, AnyFloat):
         values = np.frombuffer(dense.data.data, to_numpy(element_type)).copy()
     else:
-        # Said, since numpy would take a list of large and small unsigned numbers for floats.
+        # The dtype is given, since numpy would convert a list of large and small unsigned numbers
+        # to floats.
         held = np.uint64 if is_unsigned(element_type) else np.int64
         values = np.array(dense.get_values(), held).astype(to_numpy(element_type))
     if values.size == 1:

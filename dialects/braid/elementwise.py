@@ -167,7 +167,7 @@ class ElementwiseOp(StructuredOp):
             )
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """Return what the row's numpy function gives, in the element type of the result."""
+        """Return the result of the row's numpy function, in the element type of the result."""
         dtype = to_numpy(self.result_type().element_type)
         if self.ROW.name == "bitcast":
             return (np.ascontiguousarray(operands[0]).view(dtype).reshape(operands[0].shape),)

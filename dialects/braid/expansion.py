@@ -22,7 +22,7 @@ class Expansion:
 
     From `[outer, inputs, inner]` it makes f32 `[outer, outputs, inner]`. `matrix` is the map,
     `[outputs, inputs]`, in f64; sums are made in f64 and rounded once. `stored` is the element type
-    of what it is applied to, `layout` how that is stored.
+    of its operand, `layout` the operand's layout.
     """
 
     stored: np.dtype[Any]

@@ -38,7 +38,7 @@ _MOST_RADIX = 64
 """Steps are joined up to this many points: two of them make 4096."""
 
 _MOST_PRIME = 128
-"""Of larger prime factors a matrix would be more work than three transforms by powers of two."""
+"""For larger prime factors a matrix would be more work than three transforms by powers of two."""
 
 
 @dataclass(frozen=True)

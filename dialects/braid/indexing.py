@@ -99,7 +99,7 @@ class GatherOp(GatherBase):
         return [tensor_type(element_type_of(self.data), shape)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """Return what numpy's take gives."""
+        """Return the result of numpy's take."""
         (data, indices), dim = operands, self.dim.value.data
         return (np.take(data, nearest_index(indices, data.shape[dim]), axis=dim),)
 

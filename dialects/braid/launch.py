@@ -68,9 +68,9 @@ class LaunchOp(IRDLOperation):
     """Starts a function on the device that it is for, once its dependencies have ended.
 
     It does not wait: `outputs` are there when `token` has ended. Other launches that depend on the
-    token may read them; everything else reads what a `braid.await` of the token gives.
-    Fails verification where the module has no such function, or one of other types or for no
-    device, and where `braid.slots` are not as many as the results, or negative.
+    token may read them; all other ops read the results of a `braid.await` of the token. Fails
+    verification where the module has no such function, or one of other types or for no device, and
+    where `braid.slots` are not as many as the results, or negative.
 
     ```mlir
     %y, %t = braid.launch async [%s] @cluster_0(%x) : (tensor<4xf32>) -> tensor<4xf32>

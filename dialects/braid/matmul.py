@@ -69,7 +69,7 @@ class MatmulOp(AccumulatingOp, StructuredOp):
         return [tensor_type(element_type, (*batch, a[-2], b[-1]))]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """Return what numpy's matmul gives; 16-bit floats are summed in 32 bits."""
+        """Return the result of numpy's matmul; 16-bit floats are summed in 32 bits."""
         return (self.narrowed(np.matmul(*map(self.widened, operands)), operands[0]),)
 
     def structure(self) -> Structure:

@@ -107,7 +107,7 @@ class TransposeOp(StructuredOp):
         return [tensor_type(element_type_of(self.input), [shape[p] for p in permutation])]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """Return what numpy's transpose gives."""
+        """Return the result of numpy's transpose."""
         return (operands[0].transpose(self.permutation.get_values()),)
 
     def structure(self) -> Structure:
@@ -154,7 +154,7 @@ class BroadcastOp(DeclaredShapeOp, StructuredOp):
         return [tensor_type(element_type_of(self.input), target)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """Return what numpy's broadcast gives."""
+        """Return the result of numpy's broadcast."""
         extents = zip(operands[0].shape, self.result_type().get_shape(), strict=True)
         shape = [actual if declared == DYNAMIC else declared for actual, declared in extents]
         return (np.broadcast_to(operands[0], shape),)
@@ -189,7 +189,7 @@ class ReshapeOp(DeclaredShapeOp):
         return [tensor_type(element_type_of(self.input), target)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """Return what numpy's reshape gives."""
+        """Return the result of numpy's reshape."""
         shape = self.result_type().get_shape()
         return (operands[0].reshape([-1 if extent == DYNAMIC else extent for extent in shape]),)
 
@@ -336,7 +336,7 @@ class PadOp(StructuredOp):
         return [tensor_type(element_type_of(self.input), extents)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """Return what numpy's pad gives."""
+        """Return the result of numpy's pad."""
         widths = list(zip(self.low.get_values(), self.high.get_values(), strict=True))
         return (np.pad(operands[0], widths, constant_values=self.value.value.data),)
 
@@ -393,7 +393,7 @@ class ConcatOp(TensorOp):
         return [tensor_type(types.pop(), first)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """Return what numpy's concatenate gives."""
+        """Return the result of numpy's concatenate."""
         return (np.concatenate(operands, axis=self.dim.value.data),)
 
     def tile(self, box: Box) -> Tile:

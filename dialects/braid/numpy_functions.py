@@ -1,4 +1,4 @@
-"""numpy functions of the elementwise table where numpy's own differ from what is meant."""
+"""numpy functions of the elementwise table, where numpy's own have another meaning."""
 
 import math
 from collections.abc import Callable
@@ -24,8 +24,8 @@ def convert(a: Array, dtype: np.dtype[Any]) -> Array:
     """Return `a` in another element type.
 
     A float is rounded toward zero and saturated to the range of the type; NaN becomes 0. Integers
-    wrap around. What becomes a 16-bit float is rounded to 32 bits first, since it is computed
-    there.
+    wrap around. A value that becomes a 16-bit float is rounded to 32 bits first, since it is
+    computed there.
     """
     if holds_floats(a.dtype) and dtype.kind in "iu":
         return _saturated(a.astype(np.float64), dtype)

@@ -125,7 +125,7 @@ class OpaqueOp(TensorOp):
         """Accept any element type, since the op is not computed."""
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """Raise UnsupportedError: what the op computes is not known."""
+        """Raise UnsupportedError: the computation of the op is unknown."""
         raise UnsupportedError(
             f"opaque op '{self.kind.data}' cannot be run: only its declared costs are known"
         )

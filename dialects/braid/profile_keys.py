@@ -1,4 +1,4 @@
-"""Under which names a profile counts what control flow does: `braid.profile_keys`.
+"""The names under which a profile counts control flow: `braid.profile_keys`.
 
 An `scf.if` has the keys `condition`, `then` and `else`, an `scf.index_switch` `condition`,
 `default` and the number of each case, a loop `enter` and `next`; each names an op whose executions

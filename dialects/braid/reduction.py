@@ -78,7 +78,7 @@ def require_reducible(kind: str, element_type: Attribute) -> None:
 
 
 def require_sum(kind: str, accumulator: IntegerType | Float32Type | None) -> None:
-    """Raise VerifyException for an accumulator of what is not a sum of integers."""
+    """Raise VerifyException for an accumulator of an op that is no sum of integers."""
     require(
         not isinstance(accumulator, Float32Type),
         "accumulator f32, expected an integer type: sums of floats are cast before",

@@ -80,7 +80,7 @@ def _verify_same(what: str, inside: Sequence[Attribute], outside: Sequence[Attri
 
 @irdl_op_definition
 class FusedOp(GroupOp):
-    """A group of ops that becomes one kernel: what it computes inside has no buffer.
+    """A group of ops that becomes one kernel: intermediate values have no buffer.
 
     ```mlir
     %y = braid.fused(%x) : (tensor<4xf32>) -> tensor<4xf32> {

@@ -66,13 +66,13 @@ class ResizeOp(DecomposableOp):
     `scales` are output elements per input element, one per dim (they need not be exact ratios).
     `mode` is `nearest`, `linear` or `cubic`; the other attributes are those of ONNX `Resize`, see
     `Resampling`. `region` (start of every dim, then end of every dim, in units of the extent) is
-    what `tf_crop_and_resize` crops to. Integers are computed in floats and truncated; with
-    `antialias` dims are resampled from the last to the first, and after each the result is rounded
-    to the nearest integer of the type, halves away from zero, as ONNX Runtime and PyTorch do. With
-    `part` the op computes a part of a larger resize: `part` has, per dim, the extent of the larger
-    input and the offset of the operand in it, and the same for the output. Fails verification for
-    names that mean nothing, lists of the wrong length, scales that are not positive, or a part that
-    is not in the whole.
+    the region to which `tf_crop_and_resize` crops. Integers are computed in floats and truncated;
+    with `antialias` dims are resampled from the last to the first, and after each the result is
+    rounded to the nearest integer of the type, halves away from zero, as ONNX Runtime and PyTorch
+    do. With `part` the op computes a part of a larger resize: `part` has, per dim, the extent of
+    the larger input and the offset of the operand in it, and the same for the output. Fails
+    verification for names that mean nothing, lists of the wrong length, scales that are not
+    positive, or a part that is not in the whole.
 
     ```mlir
     %y = braid.resize %x {mode = "nearest", coordinates = "asymmetric", nearest_mode = "floor",

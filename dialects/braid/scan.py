@@ -80,7 +80,7 @@ class ScanOp(DecomposableOp):
         return [tensor_type(element_type, shape)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """Return what numpy's accumulate gives; 16-bit floats are summed in 32 bits."""
+        """Return the result of numpy's accumulate; 16-bit floats are summed in 32 bits."""
         x, dim = operands[0], self.dim.value.data
         source = np.flip(wide(x), dim) if self.reverse.value.data else wide(x)
         keys = by_order(self.kind.data, source)

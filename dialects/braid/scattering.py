@@ -36,7 +36,7 @@ from braid.dialects.braid.tiling import Tile
 from braid.support.sizes.expression import Extent
 
 REDUCTIONS = ("none", "add", "mul", "maximum", "minimum")
-"""The ways in which an update meets what is there: `none` replaces it."""
+"""The ways to combine an update with the present element: `none` replaces it."""
 
 
 class ScatterOp(TensorOp):

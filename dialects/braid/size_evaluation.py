@@ -1,4 +1,4 @@
-"""Evaluate what a model computes about its own shapes: sizes where dims are open.
+"""Evaluate a model's computations on its own shapes: sizes if dims are open.
 
 Exporters write `Shape`, `Gather`, arithmetic, `Concat` and then `Reshape`. If all operands of such
 an op are known, their elements are numbers or sizes, and so are the results': arrays of objects,
@@ -157,7 +157,7 @@ def _decided(op: TensorOp, operands: Sequence[Array], known: Assumptions) -> lis
 def _map(function: Callable[..., Extent | None], operands: Sequence[Array]) -> Array | None:
     """Return a function of each element, None if it has no value for one of them.
 
-    Nor where 64 bits may not hold it: what the model computes wraps around, and sizes do not.
+    Nor if 64 bits may not hold it: the model's arithmetic wraps around, and sizes do not.
     """
     found = _mapped(function, operands)
     results = found.reshape(-1).tolist()

@@ -1,6 +1,6 @@
 """Ops with sizes as attributes, which become plain ops once all of these are numbers.
 
-They have no structure: what addresses elements by attributes sees numbers only. The CPU's fallback
+They have no structure, since users of structures see numbers only in attributes. The CPU's fallback
 has kernels for them.
 """
 
@@ -55,7 +55,7 @@ class SizedOp(TensorOp):
         """Return the plain op where all sizes are numbers, not inserted; None elsewhere."""
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """Return what the plain op gives. Raises BraidError where a size has no value yet."""
+        """Return the result of the plain op. Raises BraidError where a size has no value yet."""
         plain = self.bound()
         if plain is None:
             raise BraidError(

@@ -1,4 +1,4 @@
-"""Sizes with a name in the IR: what is assumed of symbols, and the extents of open dims.
+"""Sizes with a name in the IR: assumptions about symbols, and the extents of open dims.
 
 An open dim is a `?` in the shape of a type. The sizes are in the encoding of the tensor type, as a
 layout is: `tensor<?x768xf32, #braid.sizes<["batch * sequence"]>>`. A type that is copied therefore
@@ -215,7 +215,7 @@ class SymbolAttr(ParametrizedAttribute):
 
     @property
     def assumed(self) -> Assumed:
-        """Return what is assumed. Raises `SizeError` for a range without values."""
+        """Return the assumptions. Raises `SizeError` for a range without values."""
         entries = self.entries.data
         maximum, likely = entries.get("max"), entries.get("likely")
         return Assumed(
@@ -237,7 +237,7 @@ class SymbolAttr(ParametrizedAttribute):
                 expected = "an array<i64>" if is_list else "an integer, such as 64 : i64"
                 raise VerifyException(f"entry '{name}' of a symbol is {value}, expected {expected}")
         try:
-            self.assumed  # noqa: B018  # made for what it raises
+            self.assumed  # noqa: B018 # evaluated for its exceptions
         except SizeError as error:
             raise VerifyException(error.message) from None
 
@@ -255,12 +255,12 @@ def _integer(value: Attribute | None, default: int) -> int:
 
 
 def symbols_attribute(assumptions: Mapping[str, Assumed]) -> DictionaryAttr:
-    """Return what `braid.symbols` is on a function with these symbols."""
+    """Return the `braid.symbols` of a function with these symbols."""
     return DictionaryAttr({name: SymbolAttr.of(own) for name, own in assumptions.items()})
 
 
 def assumptions_of(function: Operation) -> Assumptions:
-    """Return what a function assumes of its symbols."""
+    """Return a function's assumptions about its symbols."""
     held = function.attributes.get(SYMBOLS)
     symbols: dict[str, Assumed] = {}
     if isinstance(held, DictionaryAttr):

@@ -28,7 +28,7 @@ def require_sliced(
     ):
         last = low + (size - 1) * step
         ends = [(0, low), (0, last), (low + 1, extent), (last + 1, extent)]
-        if isinstance(size, Size):  # of no elements none is outside
+        if isinstance(size, Size):  # without elements, none is out of bounds
             ends = [(least, select(is_equal(size, 0), least, most)) for least, most in ends]
         inside = size == 0 or (low != DYNAMIC and all(may_be_at_most(a, b) for a, b in ends))
         require(inside, f"dim {dim}: elements {low} to {last} of {extent}")

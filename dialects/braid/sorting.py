@@ -31,9 +31,9 @@ from braid.dialects.braid.tiling import Tile
 class TopKOp(TensorOp):
     """The `k` largest (or smallest) elements along `dim` in order, and their indices.
 
-    Results: values and i64 indices, both with extent `k` at `dim`. Of equal elements those with
-    the lower index come first. A NaN counts as larger than every number.
-    Fails verification for a dim that does not exist or fewer than `k` elements.
+    Results: values and i64 indices, both with extent `k` at `dim`. Of equal elements, those with
+    the lower index come first. A NaN counts as larger than every number. Fails verification for a
+    dim that does not exist or fewer than `k` elements.
 
     ```mlir
     %v, %i = braid.top_k %x {k = 5 : i64, dim = 1 : i64, largest = true}

@@ -1,4 +1,4 @@
-"""Describe what a structured op computes: stages of iteration spaces with scalar bodies.
+"""Describe the computation of a structured op: stages of iteration spaces with scalar bodies.
 
 Cost, splittable dims, layout propagation and `linalg` are derived from this description.
 """

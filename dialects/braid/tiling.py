@@ -1,8 +1,8 @@
 """Compute ops in parts, in MLIR's terms, for tiled kernels and for splitting.
 
 As with MLIR's `TilingInterface`, an op has an iteration domain; a tile, a box of that domain, needs
-a slice of every operand, and an op of the same kind on these slices computes it. `TensorOp` has
-the methods; here is what they give, and how it follows from a structure.
+a slice of every operand, and an op of the same kind on these slices computes it. `TensorOp` has the
+methods; here are their results, and how they follow from a structure.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -94,7 +94,7 @@ def _indexes_plainly(stage: Stage, dim: int) -> bool:
 def structured_reads(
     structure: Structure, shapes: Sequence[Sequence[int]], box: Box
 ) -> Reads | None:
-    """Return what the iterations `box` of the last stage read; `shapes` are the operands'.
+    """Return the reads of the iterations `box` of the last stage; `shapes` are the operands'.
 
     Dims after those of `box` are whole. Operands that are indexed only by whole dims are needed
     whole.

@@ -76,8 +76,8 @@ class TransposedConvolution:
         """Return the result `[N, O, …]`.
 
         It is computed by phases, unless windows are dilated or all steps are of one element. Phases
-        and `_dilated` multiply zeros that are not there, so where a weight may be infinite or NaN
-        (not `is_finite`) what 1×1 convolutions make is spread out instead, unless windows are
+        and `_dilated` multiply zeros that do not exist. So if a weight may be infinite or NaN (not
+        `is_finite`), the results of 1×1 convolutions are spread out instead, unless windows are
         disjoint.
         """
         windows = self.windows
@@ -191,7 +191,8 @@ class TransposedConvolution:
         return b.insert(PadOp.get(whole, [0] * len(shape), high, 0)).output
 
     def _window_products(self) -> SSAValue:
-        """Return what an input element makes: `[N, O, window…, spatial…]`, by a 1×1 convolution."""
+        """Return the contributions of an input element: `[N, O, window…, spatial…]`, by a 1×1
+        convolution."""
         b, x, w, groups = self.builder, extents_of(self.input), shape_of(self.weight), self.groups
         window, rank = w[2:], len(x) - 2
         split = b.insert(ReshapeOp.get(self.weight, (groups, w[0] // groups, *w[1:])))
@@ -276,7 +277,7 @@ def _number(extent: Extent) -> int:
 
 
 def _kinds(window: int, stride: int) -> list[_Phases]:
-    """Return the phases of a dim by what they see of the window, without those that see nothing."""
+    """Return the phases of a dim by their part of the window, without empty ones."""
     taps, more = divmod(window, stride)
     kinds = [_Phases(0, more, taps + 1), _Phases(more, stride - more, taps)]
     return [kind for kind in kinds if kind.count and kind.taps]

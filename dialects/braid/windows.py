@@ -134,7 +134,7 @@ def padded_windows(x: Array, windows: Windows, value: float) -> Array:
 
 
 class WindowedOp(IRDLOperation):
-    """The steps, spacing and padding of windows; what they slide over is the op's."""
+    """The steps, spacing and padding of windows; the op decides over which dims they slide."""
 
     strides = attr_def(DenseArrayBase[IntegerType])
     dilations = attr_def(DenseArrayBase[IntegerType])

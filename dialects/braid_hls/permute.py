@@ -29,8 +29,8 @@ class PermuteOp(IRDLOperation):
     A memory of `images` images, so that one is written while another one is read. Beats that come
     in are its words: word w is in bank w modulo `banks`. An image is written in as many cycles as
     it has beats; reading starts in the next cycle and takes `ii` cycles for each output beat, each
-    of which reads a word of every bank. `unroll` = (banks, lanes that a cycle gives) is what is to
-    be, as `select-hls-schedule` decides and `apply-hls-schedule` carries out. Fails verification if
+    of which reads a word of every bank. `unroll` = (banks, lanes that a cycle gives) is the
+    decision of `select-hls-schedule`, which `apply-hls-schedule` carries out. Fails verification if
     `order` is no permutation of whole beats, or `ii` does not divide.
 
     ```mlir
@@ -91,7 +91,7 @@ class PermuteOp(IRDLOperation):
 
     @property
     def beats(self) -> int:
-        """Of an image that leave."""
+        """Counts of an image's results."""
         return len(self.order) // stream_of(self.output).lanes.data
 
     @property

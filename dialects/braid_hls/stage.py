@@ -122,13 +122,13 @@ class StageOp(IRDLOperation):
     """A loop nest that reads a beat of each stream per pixel and writes one per output.
 
     The body has a window of each stream as its arguments: pixels by rows, each with its lanes, and
-    `pad_value` outside of the image; see `Loops` for the other attributes. An iteration begins each
-    cycle if what it reads is there, and if what it writes has a place in all channels behind; what
-    it writes is there `latency` cycles later. So an output takes `ii` cycles, one for each fold.
-    `unroll` = (channels, terms of each) is what an iteration is to compute, as
-    `select-hls-schedule` decides and `apply-hls-schedule` carries out. Fails verification where ops
-    begin before their operands are there, several streams have windows of more than a pixel, lanes
-    do not fit, or `latency` and `ii` are not those of the body.
+    `pad_value` outside of the image; see `Loops` for the other attributes. An iteration begins in
+    each cycle if its operands have arrived and its results have slots in all output channels; the
+    results arrive `latency` cycles later. So an output takes `ii` cycles, one for each fold.
+    `unroll` = (channels, terms of each) is the work of an iteration, which `select-hls-schedule`
+    decides and `apply-hls-schedule` carries out. Fails verification where ops begin before their
+    operands are there, several streams have windows of more than a pixel, lanes do not fit, or
+    `latency` and `ii` are not those of the body.
 
     ```mlir
     %y = braid_hls.stage(%x) {label = "relu", image = array<i64: 4, 4>,
