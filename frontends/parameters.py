@@ -136,7 +136,7 @@ def write_parameters(file: IO[bytes], parameters: Mapping[str, Array]) -> None:
 
     Raises:
         UnsupportedError: an element type that the format does not have.
-        OSError: what writing to `file` raises.
+        OSError: raised by writes to `file`.
 
     """
     kinds = {key: (array.dtype, array.shape) for key, array in parameters.items()}

@@ -107,7 +107,8 @@ def read_mlir_text(path: Path) -> str:
 
 
 def decode_mlir(data: bytes, file: str) -> str:
-    """Return `data` as MLIR text. Raises `MLIRSyntaxError` for bytecode and what is not UTF-8."""
+    """Return `data` as MLIR text. Raises `MLIRSyntaxError` for bytecode and for text that is not
+    UTF-8."""
     location = SourceLocation(file)
     if data.startswith(BYTECODE_MAGIC):
         raise MLIRSyntaxError(

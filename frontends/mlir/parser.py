@@ -56,7 +56,7 @@ class ScopedValues(dict[str, tuple[SSAValue, ...]]):
         return len(self._defined)
 
     def leave(self, mark: int) -> None:
-        """Forget what was defined since `enter` returned `mark`."""
+        """Forget definitions since `enter` returned `mark`."""
         while len(self._defined) > mark:
             del self[self._defined.pop()]
 
@@ -122,7 +122,7 @@ def parse_mlir(context: Context, text: str, file: str, *, line_offset: int = 0) 
 
     `line_offset` is the number of lines of the file before `text`. The result is not verified.
     The changes of `to_upstream_form` to braid's ops are undone.
-    Raises `MLIRSyntaxError` with the location of what cannot be parsed.
+    Raises `MLIRSyntaxError` with the location of the text that cannot be parsed.
     """
     with collector_paused():
         try:
@@ -163,7 +163,7 @@ class LocatingParser(LocationParser):
         self.external_resources: ExternalResources = {}
         self.is_implicit = False
         self._resource_keys: dict[tuple[str, str], str] = {}
-        self._positions: list[int] = []  # of the names of the ops being parsed, outermost first
+        self._positions: list[int] = []  # Names of the ops being parsed, outermost first
         self._first_uses: dict[str, Span] = {}
         self._last_dictionary: dict[str, Attribute] = {}
         self._types: dict[str, TypeAttribute] = {}
@@ -184,10 +184,10 @@ class LocatingParser(LocationParser):
         except RecursionError:
             self.raise_error("the regions or attributes are nested too deeply to be parsed")
         except Exception as error:
-            # xDSL lets what attributes and ops find wrong with their parameters escape as is.
+            # xDSL lets errors that attributes and ops find in their parameters escape unchanged.
             self._raise_from(error)
         if isinstance(module.location, UnknownLoc):
-            self.is_implicit = True  # what is written has a location
+            self.is_implicit = True  # written text has a location
             module.location = self._location_at(0)
         return module
 

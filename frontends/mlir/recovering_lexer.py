@@ -25,7 +25,7 @@ class RecoveringLexer(LinearLexer):
             except ParseError as error:
                 start = error.span.start
                 end = max(error.span.end, start + 1)
-                if self.input.at(start) == '"':  # what follows is text, not tokens
+                if self.input.at(start) == '"':  # text follows, not tokens
                     end = self.input.get_end_of_line(start)
                 self.faults[start] = SyntaxFault(TextRange(start, end), message_of(error))
                 self.pos = end if len(self.faults) < MOST_FAULTS else self.input.len

@@ -81,7 +81,7 @@ class RecoveringParser(LocatingParser):
         self._stop = stop
 
     def parse_recovering(self) -> ModuleOp:
-        """Return the module of what can be parsed; `map` has the rest.
+        """Return the module of the parsable part; `map` has the rest.
 
         Raises:
             StoppedError: `stop` says so.
@@ -127,7 +127,7 @@ class RecoveringParser(LocatingParser):
             return op
 
     def _checkpoint(self, start: int):
-        """Return what leaves out the op at `start`, after an error in it."""
+        """Return a parser of the text without the op at `start`, after an error in it."""
         stack, blocks = [*self._parser_state.dialect_stack], self.blocks
         labels, values = self.forward_block_references, self._scopes.enter()
         depth, block_depth, positions = (
@@ -271,7 +271,7 @@ class RecoveringParser(LocatingParser):
                 self._add(SyntaxFault(_range_of(span), message))
 
     def _note(self, error: ParseError | BraidError, start: int = 0, end: int | None = None) -> None:
-        """Note what is wrong with the op from `start` to `end`.
+        """Note the error in the op from `start` to `end`.
 
         A missing token at its end is reported there; MLIR's parser backs up in the same way.
         """
@@ -279,7 +279,7 @@ class RecoveringParser(LocatingParser):
             self._add(SyntaxFault(self._range_at(self.pos, self.pos), error.message))
             return
         if error.span.text in self._missing:
-            return  # what it should be was reported
+            return  # its expected form was reported
         notes: list[tuple[TextRange, str]] = []
         if isinstance(error, MultipleSpansParseError):
             default = (error.ref_text or "see here").rstrip(":")

@@ -113,7 +113,7 @@ class RepeatedOps:
         return pieces, dictionaries
 
     def is_end_of_op(self, position: int) -> bool:
-        """Return whether what begins at `position` cannot belong to the op before."""
+        """Return whether the text at `position` cannot belong to the op before."""
         return _NEXT_OP.match(self._text, position) is not None
 
     def keep(
@@ -175,7 +175,7 @@ def _is_balanced(text: str) -> bool:
 def _template(
     line: Line, op: Operation, values: Sequence[SSAValue | None], location: LocationAttr | None
 ) -> _Template | None:
-    """Return what can be kept of `op`: The result is None unless text and ops correspond one to
+    """Return the reusable part of `op`: The result is None unless text and ops correspond one to
     one."""
     positions = {value: index for index, value in enumerate(values)}
     if (

@@ -84,8 +84,8 @@ def innermost(scopes: Sequence[Scope], whole: Scope, position: int) -> Scope:
 
 
 Stop = Callable[[], bool]
-"""Whether nobody waits for the result any more."""
+"""Whether the result is no longer needed."""
 
 
 class StoppedError(BaseException):
-    """Nobody waits for the result any more; no handler of errors takes it, as for cancellation."""
+    """The result is no longer needed; no handler of errors takes this, as for cancellation."""

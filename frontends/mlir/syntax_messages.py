@@ -10,5 +10,5 @@ _UNSAID = {
 
 
 def message_of(error: ParseError) -> str:
-    """Return what is wrong, as a sentence."""
+    """Return the error as a sentence."""
     return _UNSAID.get(error.msg, error.msg)

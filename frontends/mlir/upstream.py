@@ -40,7 +40,7 @@ def from_upstream(context: Context, module: Any) -> ModuleOp:
     """Return the upstream `module` as one of xDSL, with its locations.
 
     Properties that xDSL's op of the name does not have become attributes, which is how upstream
-    takes them back. Raises `MLIRSyntaxError` for what `context` does not know.
+    takes them back. Raises `MLIRSyntaxError` for ops and types that `context` does not know.
     """
     return from_upstream_text(context, generic_text(module.operation))
 

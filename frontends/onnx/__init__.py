@@ -1,4 +1,4 @@
-"""ONNX models; what imports them is loaded on first use: to look into a file takes less."""
+"""ONNX models; the importer is loaded on first use, since inspecting a file needs less."""
 
 from typing import TYPE_CHECKING
 

@@ -17,7 +17,7 @@ ADMITTED_TYPES: Mapping[tuple[str, str], str] = {
     ("MaxPool", "int64"): _PYTORCH,
     ("TopK", "bool"): "torch.onnx exports it of torch.sort",
     **{
-        (op, kind): "the op is defined for every integer type alike"
+        (op, kind): "the op is defined equally for all integer types"
         for op, kinds in (
             ("Range", ("int8", "uint8", "uint16", "uint32", "uint64")),
             ("ReduceMax", ("int16", "uint16")),

@@ -158,7 +158,7 @@ def _allows(formal: Formal, name: str) -> bool:
 def _is_allowed_later(node: Node, formal: Formal, name: str) -> bool:
     """Return whether the newest version of the op allows the type.
 
-    Importers support the types of all versions alike, and models converted to bfloat16 often keep
+    Importers support the types of all versions, and models converted to bfloat16 often keep
     an opset whose schemas do not have that type yet.
     """
     newest = signature(node.op_type, node.domain, onnx.defs.onnx_opset_version())

@@ -1,4 +1,4 @@
-"""Fix what a caller gives of a model's inputs: shapes, sizes of open dims by name, values."""
+"""Fix a caller's inputs of a model: shapes, sizes of open dims by name, values."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -51,7 +51,7 @@ class FixedInputs:
 
 
 def fix_inputs(file: ModelFile, fixed: Fixed) -> FixedInputs:
-    """Return what the inputs of a model are with this fixed.
+    """Return the inputs of a model with this fixed.
 
     Raises:
         BraidError: there is no such input or dim, a shape or value does not fit its input, or two

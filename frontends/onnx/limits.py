@@ -1,7 +1,7 @@
 """Check the limits of a model before anything recursive or expensive sees it.
 
-The limits are far beyond what exporters write. They keep files that were made to exhaust a reader
-from doing so.
+The limits are far beyond the models of exporters. They keep files that were made to exhaust a
+reader from doing so.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -74,7 +74,7 @@ def import_onnx(
     which are sizes: `braid.value_sizes` of the argument names them. If they depend on other data,
     `braid.decide_sizes` turns these into sizes. Inputs and outputs keep their names as `braid.name`
     of the function's arguments and results, and every op the name of the model's value that it
-    gives. Raises BraidError for what is not a valid model or leaves dims open, and UnsupportedError
+    gives. Raises BraidError for an invalid model or one with open dims, and UnsupportedError
     for ops and types that braid does not have.
     """
     with collector_paused():

@@ -87,7 +87,7 @@ def _parsed(data: mmap.mmap | bytes, name: str, location: SourceLocation) -> Mod
 def read_model_bytes(data: bytes) -> ModelProto:
     """Return the model whose file has these bytes. Raises BraidError if they are invalid."""
     location = SourceLocation("<bytes>")
-    _parsed(data, location.file, location)  # finds what must not be parsed
+    _parsed(data, location.file, location)  # finds constructs that must not be parsed
     proto = ModelProto()
     proto.ParseFromString(data)
     return proto
@@ -114,13 +114,14 @@ DeclaredShape = tuple[int | str, ...]
 def initializer_names(source: str | Path | ModelProto) -> frozenset[str]:
     """Return names of the weights that are in the model as such.
 
-    Raises BraidError for what is not a valid model.
+    Raises BraidError for an invalid model.
     """
     return frozenset(tensor.name for tensor in ModelFile(source).proto.graph.initializer)
 
 
 def tensor_type_of(value: ValueInfoProto) -> TypeProto.Tensor:
-    """Return the type of a tensor, or of what an optional tensor holds; empty for other values."""
+    """Return the type of a tensor, or of the content of an optional tensor; empty for other
+    values."""
     is_optional = value.type.HasField("optional_type")
     return (value.type.optional_type.elem_type if is_optional else value.type).tensor_type
 

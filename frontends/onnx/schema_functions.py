@@ -74,7 +74,7 @@ def _schema(op_type: str, domain: str, opset: int) -> Any:
 def _require_inferred(node: Node, schema: Any) -> None:
     """Raise BraidError where ONNX's shape inference of the op refuses the node.
 
-    An importer checks what its op asks for. The ops of a body take more than the op that they
+    An importer checks the requirements of its op. The ops of a body take more than the op that they
     define: they repeat extents of 1, and know nothing of ranks and extents that belong together.
     """
     proto = NodeProto()

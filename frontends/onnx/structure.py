@@ -1,4 +1,4 @@
-"""Check what the names in a model refer to, in all graphs, before anything is imported.
+"""Check that the names in a model are defined, in all graphs, before anything is imported.
 
 A branch that is never taken may not fit the shapes at hand, and is then an error where it is taken.
 Errors in names and ops do not depend on shapes, and are raised always.
@@ -74,7 +74,7 @@ class _Scope:
         for name, count in Counter(tensor.name for tensor in graph.initializer).items():
             if count > 1:
                 raise _invalid(self.file, f"'{name}' is defined several times in {where}")
-            own.add(name)  # of an input, it is the default
+            own.add(name)  # for an input, it is the default
         _require_single(self.file, graph.node, own, where)
         names = own | _made(graph.node)
         self.check_nodes(graph.node, names | outer, own | before)

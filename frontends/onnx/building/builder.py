@@ -1,4 +1,4 @@
-"""Building braid ops, with what is already known computed, and weights by key."""
+"""Building braid ops, with known values folded, and weights by key."""
 
 import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -71,9 +71,9 @@ MOST_SIZE_ELEMENTS = 16
 class Builder:
     """Appends ops to `block`.
 
-    Ops whose operands are all known are evaluated, so that what a model computes about shapes
-    never becomes ops. Constants and parameters stay out of the module until something uses
-    them; they then stand in `prologue`, for the start of the function.
+    Ops whose operands are all known are evaluated, so that a model's computations on shapes never
+    become ops. Constants and parameters stay out of the module until something uses them; they then
+    stand in `prologue`, for the start of the function.
     """
 
     def __init__(self, block: Block, parameters: ParameterStore) -> None:
@@ -314,7 +314,7 @@ class Builder:
             self.block = outer
 
     def discard(self, block: Block) -> None:
-        """Erase what was appended to a block that is not used after all."""
+        """Erase the ops that were appended to a block that is not used after all."""
         erased = set(block.walk())
         self.new_ops[:] = [op for op in self.new_ops if op not in erased]
         for op in reversed(list(block.ops)):

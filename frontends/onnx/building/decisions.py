@@ -38,7 +38,7 @@ def may_decide(b: Builder, value: SSAValue) -> bool:
 def elements_of(b: Builder, value: SSAValue) -> list[Extent | Element]:
     """Return the known facts about each element of an integer tensor of a fixed shape.
 
-    Exporters join what is known, such as -1 and 0, with what is computed.
+    Exporters concatenate known values, such as -1 and 0, with computed ones.
     """
     known = b.sizes_of(value)
     if known is not None:

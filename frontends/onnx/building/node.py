@@ -25,7 +25,7 @@ SubgraphImporter = Callable[[GraphProto, Sequence[SSAValue]], list[SSAValue]]
 """Appends a subgraph, whose inputs are given, to the builder's block; its outputs."""
 
 NodeImporter = Callable[[NodeProto, Sequence[SSAValue | None]], Sequence[SSAValue | None]]
-"""Appends what a node of ONNX's domain, whose inputs are given, computes; its outputs."""
+"""Appends the computation of a node of ONNX's domain with the given inputs; returns its outputs."""
 
 
 CALLED_OPSET = 23
@@ -42,7 +42,7 @@ def node_text(node: NodeProto) -> str:
 
 
 class InvalidModelError(BraidError):
-    """Raised for what is wrong at all shapes: names, counts, element types and attributes.
+    """Raised for errors at all shapes: names, counts, element types and attributes.
 
     It is an error of the model also in a branch that is never taken.
     """
@@ -97,7 +97,7 @@ class Node:
         return self._location
 
     def declared_outputs(self) -> list[DeclaredSizes | None]:
-        """Return what the graph declares as the shapes of the outputs, None where it does not."""
+        """Return the graph's declared shapes of the outputs, None where there is none."""
         return [self._declared.get(name) for name in self.proto.output]
 
     @property
@@ -245,9 +245,10 @@ class Node:
             self.fail(f"input {index} has shape {list(extents_of(value))}, expected one number")
 
     def call(self, op_type: str, *inputs: SSAValue | None, **attributes: Any) -> SSAValue:
-        """Append what an op of ONNX's domain computes, in the opset `CALLED_OPSET`, and return it.
+        """Append the computation of an op of ONNX's domain, in the opset `CALLED_OPSET`, and return
+        its result.
 
-        The node is called what this one is, so that diagnostics name this one. An attribute whose
+        The node has this one's name, so that diagnostics name this one. An attribute whose
         value is None is omitted.
         """
         given = {name: value for name, value in attributes.items() if value is not None}

@@ -1,7 +1,7 @@
 """Text and mappings in a model: the compiled graph computes with numbers that stand for them.
 
-Every text that a model holds has a number of its own. Of what a call brings, text that the model
-does not hold has the numbers behind these, so that equal numbers are equal text in each call.
+Every text that a model holds has a number of its own. Text of a call that the model does not hold
+has the numbers after these, so that equal numbers are equal text in each call.
 """
 
 from collections.abc import Collection

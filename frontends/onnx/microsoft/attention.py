@@ -1,4 +1,4 @@
-"""Build what the attention ops share: heads, masks, and softmax(Q · Kᵀ) · V."""
+"""Build the common parts of attention ops: heads, masks, and softmax(Q · Kᵀ) · V."""
 
 import math
 from collections.abc import Sequence

@@ -177,7 +177,8 @@ def _with_cache(b: Builder, node: Node, new: SSAValue, index: int, before: SSAVa
 def _logits(
     b: Builder, node: Node, q: SSAValue, k: SSAValue, before: SSAValue, keys: SSAValue
 ) -> SSAValue:
-    """Return the scores `[batch, heads, length, total]`, with the mask of what each query sees."""
+    """Return the scores `[batch, heads, length, total]`, with the mask of the keys that each query
+    sees."""
     batch, heads, length, size = extents_of(q)
     shared, total = extents_of(k)[1], extents_of(k)[2]
     assert isinstance(heads, int) and isinstance(shared, int)

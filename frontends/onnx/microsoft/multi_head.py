@@ -242,7 +242,7 @@ def _attend(
 
 
 def _refuse_buffers(node: Node) -> None:
-    """Raise UnsupportedError for what ONNX Runtime computes on GPUs only."""
+    """Raise UnsupportedError for features that ONNX Runtime supports only on GPUs."""
     for name in ("do_rotary", "past_present_share_buffer"):
         if node.integer(name, 0):
             node.unsupported(f"attribute '{name}' is not 0")

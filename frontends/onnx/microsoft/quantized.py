@@ -87,7 +87,7 @@ def quantized_sigmoid(b: Builder, node: Node) -> SSAValue:
 
 
 _SOFTMAX_OF_ONE_DIM = 13
-"""The opset from which on Softmax is along one dim, not along all from `axis` on."""
+"""The first opset with Softmax along one dim, not along all dims from `axis` on."""
 
 
 @importer("QLinearSoftmax", domain=MICROSOFT)
@@ -130,7 +130,7 @@ def quantized_global_average(b: Builder, node: Node) -> SSAValue:
 def quantized_average(b: Builder, node: Node) -> SSAValue:
     """Import AveragePool of the real numbers.
 
-    Padding that counts includes what `ceil_mode` adds.
+    Padding that counts includes the padding that `ceil_mode` adds.
     """
     quantization = node.inputs[3:]
     node.inputs = (_channels_first(b, node, _real(b, node, 0)),)

@@ -172,7 +172,7 @@ def _imported(b: Builder, node: Node, graph: GraphProto) -> _Branch | BraidError
 
 
 def _misfit(node: Node, branches: Sequence[_Branch]) -> int:
-    """Return the branch that does not give what the graph declares, by default the second.
+    """Return the branch whose results differ from the graph's declaration, by default the second.
 
     A type that a declared shape rules out fits nothing that follows.
     """
@@ -180,7 +180,7 @@ def _misfit(node: Node, branches: Sequence[_Branch]) -> int:
 
 
 def _fits_declared(node: Node, branch: _Branch) -> bool:
-    """Return whether a branch gives what the graph declares."""
+    """Return whether the results of a branch are those that the graph declares."""
     declared = zip(node.declared_outputs(), branch.types, strict=True)
     return all(shape is None or _fits(shape, type) for shape, type in declared)
 

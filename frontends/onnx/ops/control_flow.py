@@ -41,7 +41,7 @@ def counted_loop(
 ) -> Sequence[SSAValue]:
     """Insert `scf.for` over `count` iterations, a number, a size or an index.
 
-    Returns the carried values at the end, then what was collected, `[count, …]`; only a loop
+    Returns the final carried values, then the collected ones, `[count, …]`; only a loop
     whose count is a number or a size may collect.
     """
     block = Block(arg_types=[index, *(value.type for value in carried)])
@@ -70,7 +70,7 @@ def counted_loop(
 
 
 def collected_rows(count: Extent) -> Extent:
-    """Return the rows of what a loop collects: at least 1 where it may not run, for the slice."""
+    """Return the rows that a loop collects: at least 1 if it may not run, for the slice."""
     if isinstance(count, int) or SIZES.at_most(1, count) is Answer.YES:
         return count
     return maximum(count, 1)

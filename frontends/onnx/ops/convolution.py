@@ -172,7 +172,7 @@ def _samples(
     kernel: Sequence[int],
     window: WindowAttributes,
 ) -> SSAValue:
-    """Return what windows read, masked: `[N, offset groups, C / groups, window, positions]`.
+    """Return the reads of windows, masked: `[N, offset groups, C / groups, window, positions]`.
 
     Every offset group is read as an image of its own.
     """

@@ -216,8 +216,8 @@ def _counted_by_data(b: Builder, node: Node) -> Sequence[SSAValue]:
 
 
 MOST_ROWS, MOST_ROW_ELEMENTS = 1 << 12, 1 << 16
-"""Rows and elements that are allocated for what a loop collects before it is known how many there
-are; of an open number of rows, each has at most 64 elements."""
+"""Rows and elements that are allocated for a loop's collected values before their number is known;
+if the number of rows is open, each row has at most 64 elements."""
 
 _MOST_OPEN_ROW = 64
 

@@ -33,7 +33,8 @@ from braid.support.sizes.operators import ceildiv, is_equal, product_of, select
 
 @importer("Reshape", since=5)
 def reshape_node(b: Builder, node: Node) -> SSAValue:
-    """Import `Reshape` to a shape known at import; 0 keeps an extent, -1 is what remains."""
+    """Import `Reshape` to a shape known at import; 0 keeps an extent, -1 is the remaining
+    extent."""
     x = node.input(0)
     shape, wanted = extents_of(x), _wanted_shape(b, node)
     if not node.integer("allowzero", 0):

@@ -27,7 +27,7 @@ from braid.frontends.onnx.building.registry import importer
 
 @importer("TfIdfVectorizer")
 def tf_idf_vectorizer(b: Builder, node: Node) -> SSAValue:
-    """Import counts (`TF`), weights of what occurs (`IDF`), or their products (`TFIDF`).
+    """Import counts (`TF`), weights of occurring n-grams (`IDF`), or their products (`TFIDF`).
 
     The n-grams of the pool are sorted by length; `ngram_counts` says where each
     length begins, and `ngram_indexes` which output element each n-gram is for. Weights are by

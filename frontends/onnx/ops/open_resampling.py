@@ -85,7 +85,7 @@ def _pytorch_half_pixel(b: Builder, x: SSAValue, extent: SSAValue, count: SSAVal
 
 def _align_corners(b: Builder, x: SSAValue, extent: SSAValue, count: SSAValue) -> SSAValue:
     one = scalar(b, 1, x)
-    steps = apply(b, "maximum", apply(b, "sub", count, one), one)  # of one output none is made
+    steps = apply(b, "maximum", apply(b, "sub", count, one), one)  # no output has none
     return apply(b, "div", apply(b, "mul", x, apply(b, "sub", extent, one)), steps)
 
 

@@ -174,7 +174,7 @@ def average_pool(b: Builder, node: Node) -> SSAValue:
 
 
 def _declared_padding(node: Node, window: WindowAttributes) -> WindowAttributes:
-    """Return the padding that counts: `pads`, without what `ceil_mode` adds."""
+    """Return the padding that counts: `pads`, without the padding that `ceil_mode` adds."""
     rank = len(window.strides)
     if node.text("auto_pad", "NOTSET") not in ("NOTSET", ""):
         return window

@@ -49,7 +49,8 @@ class Weights:
     clip: float | None
     is_linear_before_reset: bool = False
     couples_forget: bool = False
-    """Whether an LSTM keeps what it does not take in: its forget gate is 1 less the input gate."""
+    """Whether an LSTM keeps the part that it does not take in: its forget gate is 1 minus the input
+    gate."""
 
     def gate(self, b: Builder, gates: SSAValue, index: int) -> SSAValue:
         """Return gate `index` of `[batch, gates · hidden]`."""
@@ -63,7 +64,7 @@ class Weights:
         return self.activations[which](b, x)
 
     def recur(self, b: Builder, h: SSAValue, first: int, count: int) -> SSAValue:
-        """Return what the state adds to gates `first` to `first + count`, with the bias."""
+        """Return the state's contribution to gates `first` to `first + count`, with the bias."""
         size = self.hidden
         product = matmul(b, h, slice_dim(b, self.recurrence, 1, first * size, count * size))
         if self.recurrence_bias is None:

@@ -87,7 +87,7 @@ def reduction(b: Builder, node: Node) -> SSAValue:
     """
     x = node.input(0)
     rank = len(extents_of(x))
-    # Both attributes are read whatever the axes are: one that bears on nothing is valid.
+    # Both attributes are read whatever the axes are, since one without effect is valid.
     keeps_all, keeps_dims = node.integer("noop_with_empty_axes", 0), node.integer("keepdims", 1)
     axes = node.integers_of("axes", 1) or (() if keeps_all else range(rank))
     if not rank and set(axes) <= {0, -1}:

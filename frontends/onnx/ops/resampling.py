@@ -96,7 +96,7 @@ def _extents(
     sizes: list[Extent] = list(shape)
     scales: list[_Scale] = [1.0] * len(shape)
     wanted = node.known_sizes(3)
-    policy = node.text("keep_aspect_ratio_policy", "stretch")  # bears on sizes alone
+    policy = node.text("keep_aspect_ratio_policy", "stretch")  # changes only sizes
     if wanted:
         ratios = [_ratio(want, shape[dim]) for want, dim in zip(wanted, axes, strict=True)]
         if policy != "stretch":

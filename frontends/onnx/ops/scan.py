@@ -52,7 +52,7 @@ def scan_by_batch_entry(b: Builder, node: Node) -> Sequence[SSAValue]:
 
 @importer("Scan", since=9)
 def scan(b: Builder, node: Node) -> Sequence[SSAValue]:
-    """Import `Scan` of states, then sequences, into final states, then what was collected."""
+    """Import `Scan` of states, then sequences, into final states, then collected values."""
     return _scanned(b, node, [node.input(i) for i in range(len(node.inputs))])
 
 
@@ -100,7 +100,7 @@ def _placed(
         rank = len(extents_of(value))
         if reverse:
             steps = fixed(count, "the number of iterations")
-            require_table(steps, "the order of what is collected")
+            require_table(steps, "the order of the collected values")
             value = b.emit(GatherOp.get(value, b.constant(np.arange(steps)[::-1].copy()), 0))
         order = list(range(1, rank))
         order.insert(normalized(axis, rank), 0)

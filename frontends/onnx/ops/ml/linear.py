@@ -63,7 +63,7 @@ def linear_classifier(b: Builder, node: Node) -> Sequence[SSAValue]:
 
     There are as many scores as intercepts; one of two classes is the probability of the second.
     """
-    node.has("multi_class")  # only what the scores mean depends on it
+    node.has("multi_class")  # only the meaning of the scores depends on it
     kind, intercepts = require_post_transform(node), node.numbers("intercepts", ())
     labels, is_text = class_labels(b, node, "classlabels_ints")
     count = len(intercepts) or len(labels)

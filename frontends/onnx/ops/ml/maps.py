@@ -12,7 +12,7 @@ from braid.frontends.onnx.ops.ml.scores import DOMAIN, rows_of
 
 @importer("ZipMap", domain=DOMAIN)
 def zip_map(b: Builder, node: Node) -> SSAValue:
-    """Import rows whose columns have labels; what the model gives is a list of mappings."""
+    """Import rows whose columns have labels; the model's result is a list of mappings."""
     texts, numbers = node.texts("classlabels_strings", ()), node.integers("classlabels_int64s", ())
     if bool(texts) == bool(numbers):
         node.fail("expected one of classlabels_strings and classlabels_int64s")

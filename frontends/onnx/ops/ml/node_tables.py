@@ -147,7 +147,7 @@ def forest_of(node: Node, lists: LeafLists, features: int, targets: int, dtype: 
     place[is_leaf] = np.arange(leaf_count - 1)
     place[asking] = leaf_count + np.arange(len(asking))
     weights = _weights(node, lists, known, targets, dtype)
-    at_leaf = is_leaf[weights[0]]  # what ONNX Runtime reads, too
+    at_leaf = is_leaf[weights[0]]  # ONNX Runtime reads this, too
     leaves, ids_of, values = (each[at_leaf] for each in weights)
     if targets == 1:  # a leaf without a weight has 0
         bare = np.setdiff1d(np.flatnonzero(is_leaf), leaves)

@@ -29,7 +29,7 @@ POST_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 """In the order of their numbers in TreeEnsemble."""
 
 _NEARLY_ZERO = 1e-7
-"""Softmax-zero leaves alone what is not larger."""
+"""Softmax-zero does not change small numbers."""
 _ERROR_FUNCTION = 0.147
 """The constant of S. Winitzki's approximation of the inverse error function."""
 _PI = 3.14159
@@ -60,7 +60,7 @@ def logistic(b: Builder, x: SSAValue) -> SSAValue:
 
 
 def _softmax_zero(b: Builder, x: SSAValue) -> SSAValue:
-    """Return softmax in which zeros stay what they are, and are not in the sum."""
+    """Return softmax in which zeros stay zero, and are not in the sum."""
     largest = reduce(b, "maximum", x, [1])
     counts = apply(b, "gt", apply(b, "abs", x), scalar(b, np.float32(_NEARLY_ZERO), x))
     exponential = apply(b, "exp", apply(b, "sub", x, largest))

@@ -154,7 +154,7 @@ def _linear(
     classes = best_class(b, values)
     if count != 2:
         return classes, values
-    # Of two classes the second, where any score is large enough.
+    # Of two classes the second, if any score is large enough.
     is_positive, most = bool((table >= 0).all()), reduce(b, "maximum", values, [1])
     enough = apply(
         b, "ge" if is_positive else "gt", most, scalar(b, 0.5 if is_positive else 0, most)
