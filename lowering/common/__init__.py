@@ -1,1 +1,1 @@
-"""Share what every backend needs on the way to code."""
+"""Share the parts that every backend needs on the way to code."""

@@ -1,4 +1,4 @@
-"""A group as a function on buffers, by `linalg` and upstream: what fallbacks begin with.
+"""A group as a function on buffers, by `linalg` and upstream: the start of fallbacks.
 
 Bools are stored as bytes. Inside of a kernel they are `i1`, at its boundary `i8`.
 """

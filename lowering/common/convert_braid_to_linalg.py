@@ -102,7 +102,7 @@ class ConvertBraidToLinalgPass(ModulePass):
 def _reorder_results(op: DecomposableOp) -> list[ReorderOp]:
     """Take the layouts from the results of `op`: a decomposition knows nothing of them.
 
-    Returns what brings the results into their layouts.
+    Returns a function that brings the results into their layouts.
     """
     reorders: list[ReorderOp] = []
     for result in list(op.results):

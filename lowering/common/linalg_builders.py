@@ -25,7 +25,7 @@ from braid.lowering.common.element_types import constant, tensor_type_of
 from braid.lowering.common.physical_iteration import is_sliceable
 
 BodyFunction = Callable[[Builder, Sequence[SSAValue]], SSAValue]
-"""Emits a body: gets the block arguments (inputs, then the output), returns what is yielded."""
+"""Emits a body: takes the block arguments (inputs, then the output), returns the yielded values."""
 
 _ITERATORS = {
     IteratorKind.PARALLEL: IteratorTypeAttr.parallel(),

@@ -121,7 +121,7 @@ class StageEmitter:
         return guarded_padding(self._builder, source, padding, result_type)
 
     def _neutral(self, stage: Stage, combine: str, result_type: AnyTensor) -> SSAValue:
-        """Return what a reduction starts from; 16-bit floats are combined in 32 bits."""
+        """Return the initial value of a reduction; 16-bit floats are combined in 32 bits."""
         number = neutral_element(
             combine,
             is_float(stage.result_type),

@@ -203,9 +203,7 @@ def _loop_order(
     sizes: Sequence[int],
     parallel: Sequence[bool],
 ) -> list[int]:
-    """Return the result's storage order, then reductions; innermost what is read and written in a
-    row.
-    """
+    """Return the result's storage order, then reductions; contiguous accesses are innermost."""
     stored = [e.position for e in maps[-1].results if isinstance(e, AffineDimExpr)]
     rest = [dim for dim in range(len(sizes)) if parallel[dim] and dim not in stored]
     order = [*stored, *rest, *(dim for dim in range(len(sizes)) if not parallel[dim])]

@@ -89,7 +89,7 @@ def require_translatable(module: Any) -> None:
 
     module.walk(note)
     if found:
-        # Casts are what is left around an op that has no lowering.
+        # Casts remain around an op that has no lowering.
         left = sorted(found - {_CAST}) or [_CAST]
         raise BraidError(f"upstream MLIR cannot lower {', '.join(map(repr, left))}")
 
@@ -112,7 +112,7 @@ def _lowered(text: str, passes: Sequence[str], *, verifies: bool = True) -> Gene
 
 
 _IN_RESULTS = "eliminate-empty-tensors"
-"""The pass that lets what is written into a slice or into the result be computed there."""
+"""The pass that lets values written into a slice or into the result be computed in place."""
 
 
 def bufferization_passes(results: int) -> tuple[str, ...]:

@@ -117,7 +117,7 @@ class _LongSum:
         indices: Mapping[int, SSAValue],
         place: _Place,
     ) -> None:
-        """Add what the loops over `reduced` reach to the sums at `place`."""
+        """Add the elements of the loops over `reduced` to the sums at `place`."""
         if reduced:
             dim, *inner = reduced
 

@@ -47,7 +47,8 @@ class RowSums:
     def emit(
         self, e: Emitter, target: StoredTensor, point: Point, begin: Index, end: Index
     ) -> None:
-        """Append what computes the elements from `begin` to `end` of the row at `point`."""
+        """Append the code that computes the elements from `begin` to `end` of the row at
+        `point`."""
         type = compute_type(self.nest.stage.result_type)
         total = _Row(e.stack(type, _MOST), begin, end)
         total.fill(e, constant(e.builder, self.nest.neutral, type))
@@ -107,11 +108,11 @@ class _Row:
         return e.insert(memref.LoadOp.get(self.ref, [e.index(e.sub(index, self.begin))]))
 
     def fill(self, e: Emitter, value: Value) -> None:
-        """Append what makes all numbers equal."""
+        """Append the code that makes all numbers equal."""
         self.add(e, lambda _index, _old: value)
 
     def add(self, e: Emitter, new: Callable[[Index, Value], Value]) -> None:
-        """Append what replaces each number by `new` of its index and of itself."""
+        """Append the code that replaces each number by `new` of its index and of itself."""
 
         def replace(index: Index) -> None:
             value = new(index, self.load(e, index))

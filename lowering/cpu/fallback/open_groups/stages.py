@@ -144,7 +144,7 @@ class _Read:
         return any(dim in dims for expr in self.access.map.results for dim in expr.used_dims())
 
     def value(self, e: Emitter, point: Point, space: Sequence[Extent]) -> Value:
-        """Append what reads the element at a point of the iteration space."""
+        """Append the code that reads the element at a point of the iteration space."""
         place = [index_at(e, expr, point) for expr in self.access.map.results]
         padding = self.access.padding
         if padding is None:
@@ -172,7 +172,8 @@ class _Read:
 
 
 def _has_step_1(expr: AffineExpr, dim: int) -> bool:
-    """Return whether an expression is the index of a dim plus what does not depend on it."""
+    """Return whether an expression is the index of a dim plus a value that does not depend on
+    it."""
     if isinstance(expr, AffineBinaryOpExpr) and expr.kind is AffineBinaryOpKind.Add:
         parts = [side for side in (expr.lhs, expr.rhs) if dim in side.used_dims()]
         return len(parts) == 1 and _has_step_1(parts[0], dim)
@@ -208,7 +209,7 @@ class StageNest:
 
     @property
     def neutral(self) -> float | int | bool:
-        """Return what the reduction begins with."""
+        """Return the initial value of the reduction."""
         type = self.stage.result_type
         bits = 1 if type == i1 else 8 * bytes_of(type)
         assert self.stage.combine is not None
@@ -233,7 +234,7 @@ class StageNest:
         return carry(e, 0, self.space[dims[0]], 1, [first], step)[0]
 
     def combined(self, e: Emitter, total: Value, value: Value) -> Value:
-        """Append what a value adds to the result."""
+        """Append the code that adds a value to the result."""
         combine, type = self.stage.combine, self.stage.result_type
         assert combine is not None
         result = emit_operation(e.builder, combine, [total, value], type)
@@ -252,7 +253,7 @@ class StageNest:
         return emitter.emit(self.stage.body)[0]
 
     def rounded(self, e: Emitter, value: Value) -> Value:
-        """Append what rounds a value as the result's type does."""
+        """Append the code that rounds a value to the result's type."""
         builder = e.builder
         return widen(builder, narrow(builder, value, self.stage.result_type))
 

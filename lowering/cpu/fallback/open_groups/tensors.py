@@ -36,7 +36,7 @@ class Tensor(ABC):
 
     @abstractmethod
     def at(self, e: Emitter, point: Point) -> Value:
-        """Append what reads or computes the element at `point`."""
+        """Append the code that reads or computes the element at `point`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,7 @@ class ComputedTensor(Tensor):
     compute: Callable[[Emitter, Point], Value] = field(repr=False)
 
     def at(self, e: Emitter, point: Point) -> Value:
-        """Append what computes the element, once for an index in a block."""
+        """Append the code that computes the element, once for an index in a block."""
         return e.once((self, *point), lambda: self.compute(e, point))
 
 
@@ -121,7 +121,7 @@ class ReshapedTensor(Tensor):
     source: Tensor
 
     def at(self, e: Emitter, point: Point) -> Value:
-        """Append what reads the element with the same number."""
+        """Append the code that reads the element with the same number."""
         rank = len(self.extents)
         steps = [product_of(self.extents[dim + 1 :]) for dim in range(rank)]
         return self.source.at(e, e.coordinates(e.dot(point, steps), self.source.extents))
@@ -164,7 +164,7 @@ def number(e: Emitter, index: Index) -> Value:
 
 
 def index_at(e: Emitter, expr: AffineExpr, point: Point) -> Index:
-    """Return the value of an affine expression; what it divides is not negative."""
+    """Return the value of an affine expression; dividends are not negative."""
     match expr:
         case AffineDimExpr():
             return point[expr.position]

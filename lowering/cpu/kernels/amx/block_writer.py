@@ -93,7 +93,7 @@ class BlockWriter:
         at(outer, 0, 0)
 
     def _prefetch(self, base: Index, chunk: Index, size: int) -> None:
-        """Prefetch what is read of B later; chunks have `size` elements.
+        """Prefetch the elements of B that are read later; chunks have `size` elements.
 
         If all rows use a block of columns, each group of rows prefetches its share of the next
         block, so that this comes from memory during the multiplications. Groups for which nothing

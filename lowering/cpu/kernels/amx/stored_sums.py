@@ -18,7 +18,7 @@ from braid.lowering.emit.emitter import Emitter, Index, Value
 class StoredSums:
     """Sums of a block in scratch memory, from `begin` on, before their epilogue.
 
-    Of each tile, rows before its end in `ends` are stored.
+    Of each tile, the rows before its end in `ends` are stored.
     """
 
     kernel: BlockedProduct

@@ -1,4 +1,5 @@
-"""Emit the products of a contraction's kernel: floats by ones, bf16 by twos, bytes by fours."""
+"""Emit the products of a contraction's kernel: one float per step, two bf16 numbers, or four
+bytes."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -33,24 +34,20 @@ class Arithmetic(ABC):
         """Return a vector of sums without addends."""
 
     def initial(self, e: Emitter, a: Buffer, b: Buffer, base: Index, vector: int) -> Value:
-        """Return what the sums of a vector of columns begin with, whose tile begins at
-        `base` of B.
-        """
+        """Return the initial sums of a vector of columns, whose tile begins at `base` of B."""
         return self.zero(e, a)
 
     def mask(self, e: Emitter, columns: Index, lanes: Value | None) -> Value | None:
-        """Return what `column` takes where this many columns exist, in these lanes; None where all
-        do.
-        """
+        """Return the mask of `column` if this many columns exist in these lanes; None if all do."""
         return lanes
 
     @abstractmethod
     def column(self, e: Emitter, b: Buffer, offset: Index, mask: Value | None) -> Value:
-        """Return what a vector of columns holds for the step, from `offset` on."""
+        """Return the elements of a vector of columns for the step, from `offset` on."""
 
     @abstractmethod
     def repeated(self, e: Emitter, a: Buffer, offset: Index) -> Value:
-        """Return what A holds for the step, in every lane."""
+        """Return the elements of A for the step, in every lane."""
 
     @abstractmethod
     def multiply_add(self, e: Emitter, a: Value, column: Value, sum: Value) -> Value:
@@ -331,7 +328,7 @@ class SingleArithmetic(QuadArithmetic):
 def low_precision_arithmetic(
     op: ConvOp | MatmulOp, machine: Machine, lanes: int
 ) -> LowPrecisionArithmetic | None:
-    """Return what multiplies elements of A and B, None where nothing does: of bytes, A is
+    """Return the instruction that multiplies elements of A and B, None without one; of bytes, A is
     unsigned.
     """
     if adds_halves(op):

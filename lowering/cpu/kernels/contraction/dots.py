@@ -32,7 +32,7 @@ _MOST_UNROLLED = 8
 
 _STEP_CYCLES, _SUM_CYCLES, _RESULT_CYCLES = 1.25, 3.5, 8.0
 """A vector of B that is loaded, converted or not, and multiplied; for each lane of a vector of
-results, adding up its sum; what surrounds such a vector. 4 to 16 rows of 64 numbers times 512
+results, adding up its sum; the cost around such a vector. 4 to 16 rows of 64 numbers times 512
 columns take 1.3 to 2.0 times as long as of packed B, on Zen 5 (predicted 1.8 to 2.0)."""
 
 _FAR_FACTOR = 3.0
