@@ -1,4 +1,4 @@
-"""A client of `braid serve`: submits models, follows their tasks, and gets what comes out.
+"""A client of `braid serve`: submits models, follows their tasks, and fetches the results.
 
 ```python
 client = braid.Client("http://tuner:8017", token)
@@ -44,9 +44,9 @@ _SECONDS = 60.0
 class TaskEvent:
     """An event of a task; `data` depends on the kind, and `number` grows.
 
-    `state` has the state, `step` what is being done, `line` a line of text, `asks` whether the
-    search waits for an order, `kernels` the kernels and their times in seconds, `report` what was
-    compiled, and `error` why the task failed.
+    `state` has the state, `step` the present step, `line` a line of text, `asks` whether the search
+    waits for an order, `kernels` the kernels and their times in seconds, `report` the report of the
+    compilation, and `error` why the task failed.
     """
 
     number: int
@@ -58,7 +58,7 @@ class TaskEvent:
 class Client:
     """Speaks with the server at `url`, which knows its users by tokens.
 
-    All methods raise `BraidError` where the server cannot be reached, or refuses what is asked.
+    All methods raise `BraidError` if the server cannot be reached, or refuses the request.
     """
 
     def __init__(self, url: str, token: str | None = None) -> None:
@@ -87,7 +87,7 @@ class Client:
         if self._token and not (self._token.isascii() and self._token.isprintable()):
             raise BraidError(
                 "the token has characters that no token has",
-                hint="give what 'braid serve token add NAME' printed",
+                hint="give the token that 'braid serve token add NAME' printed",
             )
 
     def submit(self, model: str | os.PathLike[str], **options: Any) -> str:
@@ -120,7 +120,7 @@ class Client:
         return self._json("GET", f"/tasks/{task}")
 
     def events(self, task: str, after: int = 0) -> Iterator[TaskEvent]:
-        """Yield what happens to a task after the event of a number, until it ends."""
+        """Yield the events of a task after the event of a number, until it ends."""
         with closing(self._open("GET", f"/tasks/{task}/events?after={after}")) as stream:
             try:
                 for line in stream:

@@ -23,7 +23,7 @@ def compile(source: "ModelSource", options: CompileOptions) -> Model:
     `profile`, `Model.profile` tells how often each op ran and for how long; `Model.kernels` tells
     how many kernels had a record.
 
-    What is compiled of a file or of bytes is kept as an artifact in the user's cache
+    The artifact of a file or of bytes is kept in the user's cache
     (`$BRAID_CACHE_DIR`), and is loaded when the same model is compiled with the same options, by
     the same installation for the same machine. The file is mapped as long as the model is there,
     and must not be changed. Nothing is kept with `cache=False`, where `passes`, `kernels`,

@@ -51,7 +51,7 @@ def interpret(
 
     Open dims take any size, as those of compiled models do.
 
-    Takes what `compile` takes; raises as it does.
+    Takes the arguments of `compile`, and raises as it does.
     """
     model = read_source(
         make_context(),
@@ -82,7 +82,7 @@ def interpret(
 
 
 class _Functions:
-    """Interprets functions of a module at the sizes of what they are given."""
+    """Interprets functions of a module at the sizes of their arguments."""
 
     def __init__(self, module: ModuleOp, parameters: Parameters) -> None:
         self._parameters = parameters

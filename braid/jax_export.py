@@ -42,13 +42,13 @@ def from_jax(function: Callable[..., Any], *args: Any) -> bytes:
         raise BraidError(f"from_jax needs jax: {error}", hint=install_command("jax")) from error
 
     def traced(*given: Any) -> Any:
-        """Call what may be jitted already, and would leave out arguments that it does not use."""
+        """Call a function that may be jitted already, and would omit unused arguments."""
         return function(*given)
 
     jitted = jax.jit(traced, keep_unused=True)
     try:
         exported = export.export(jitted, platforms=["cpu"])(*args)
-    except Exception as error:  # of whatever the function raises while it is traced
+    except Exception as error:  # the function may raise any exception while it is traced
         first = next(iter(str(error).splitlines()), "")
         raise BraidError(
             f"JAX cannot export the function: {type(error).__name__}: {first}",

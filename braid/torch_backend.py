@@ -49,7 +49,7 @@ _Sizes = tuple[Any, ...]
 
 
 class EagerWarning(UserWarning):
-    """A graph runs in eager, or what was asked for has no effect."""
+    """A graph runs in eager mode, or a request has no effect."""
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ class CompiledGraph:
         _tell_once(text)
 
     def _compiled(self, inputs: Sequence[Any]) -> tuple[Model | None, Any]:
-        """Compile and run; no model computes what are views alone.
+        """Compile and run; values that are only views are not part of the model.
 
         Raises BraidError where it cannot be compiled, or then does something else.
         """
@@ -287,7 +287,7 @@ class CompiledGraph:
         return compile_model(proto, **dict[str, Any](options, dims=dims))
 
     def _check(self, inputs: Sequence[Any]) -> None:
-        """Raise BraidError for what is not to be compiled at all."""
+        """Raise BraidError for graphs that are not to be compiled at all."""
         if (name := random_op(self._eager.graph)) is not None:
             raise BraidError(f"{name} draws random numbers, which only PyTorch's generator has")
         for each in inputs:
@@ -301,7 +301,7 @@ def _one_line(text: str) -> str:
 
 
 def _tell_once(text: str) -> None:
-    """Warn, unless that was said before in this process."""
+    """Warn, unless that warning was given before in this process."""
     if text not in _told:
         _told.add(text)
         warnings.warn(text, EagerWarning, stacklevel=5)
@@ -315,7 +315,7 @@ def _sizes_of(inputs: Sequence[Any]) -> _Sizes:
 def _exported(graph: Graph, arguments: Sequence[Any]) -> Any:
     """Export a graph in a thread of its own; raises ExportError.
 
-    What a call has set for its thread, such as autocast and which keys dispatch leaves out, is not
-    to be in what is traced.
+    Settings of a call for its thread, such as autocast and excluded dispatch keys, must not be
+    traced.
     """
     return in_fresh_thread(lambda: run_exporter("the graph", graph.export(arguments)))

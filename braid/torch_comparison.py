@@ -1,4 +1,4 @@
-"""Check that an exported model computes what PyTorch does, or find the first op that differs."""
+"""Check that an exported model computes PyTorch's results, or find the first op that differs."""
 
 import contextlib
 import copy
@@ -65,8 +65,8 @@ def check_export(
 ) -> None:
     """Compare a model with the module, or the program, that it was exported from.
 
-    `program` is what the exporter translated op by op. Nothing is compared if results are random,
-    or if the interpreter lacks some ops.
+    `program` is the program that the exporter translated op by op. Nothing is compared if results
+    are random, or if the interpreter lacks some ops.
 
     Raises:
         DifferenceError: a result differs; the message names the first op that does.
@@ -208,7 +208,7 @@ def _attributes_kept(module: Any) -> Generator[None]:
 
 
 def results_of(module: Any, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
-    """Return what PyTorch computes, on copies of the inputs and of the module's buffers.
+    """Return PyTorch's results, on copies of the inputs and of the module's buffers.
 
     Raises:
         BraidError: a program does not take these inputs.

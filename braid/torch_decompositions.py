@@ -17,7 +17,7 @@ _AS_PYTORCH_HAS_THEM = (
 
 
 def decompositions() -> dict[Any, Callable[..., Any]]:
-    """Return what AOTAutograd is to trace instead of an op, by op."""
+    """Return the replacements, by op, that AOTAutograd is to trace."""
     return {
         **torch._decomp.get_decompositions(_AS_PYTORCH_HAS_THEM),
         _aten._scaled_dot_product_flash_attention_for_cpu.default: _attention,

@@ -45,8 +45,8 @@ def from_torch(
     does; `opset` is by default PyTorch's. A program of `torch.export.export` has its shapes and,
     unless others are given, its example inputs already.
 
-    Unless `verify` is False, the model is interpreted once on these inputs, and compared with what
-    PyTorch computes: `torch.onnx` exports several ops to something else. Nothing is compared if
+    Unless `verify` is False, the model is interpreted once on these inputs, and compared with
+    PyTorch's results: `torch.onnx` exports several ops to something else. Nothing is compared if
     results are random, or if braid lacks ops of the model, which `compile` then reports.
 
     Results are tensors; None among them is left out. A model has no effects but its
@@ -141,7 +141,7 @@ def _check_model(proto: onnx.ModelProto, opset: int | None) -> None:
     if not proto.graph.output:
         raise BraidError(
             "no result is a tensor, so that a model would compute nothing",
-            hint="return what is to be computed, as a tensor or several",
+            hint="return the computed tensor, or several",
         )
     found = next((each.version for each in proto.opset_import if not each.domain), opset)
     if opset not in (None, found):
@@ -235,7 +235,7 @@ def _check_open_dims(
 
 
 def _with_dims(path: str, value: Any, dims: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Find the tensors of an input and what is given for their dims, by where that is given."""
+    """Find the tensors of an input and the specifications of their dims, by their paths."""
     if dims is None:
         return
     if is_tensor(value):

@@ -78,8 +78,8 @@ def run_exporter(name: str, *given: object, hint: str | None = None, **options: 
     `hint` is the way out where that is known before it fails.
 
     Raises:
-        ExportError: it fails, or takes an attribute that changes for a constant; `name` is what
-            was to be exported.
+        ExportError: it fails, or takes an attribute that changes for a constant; `name` is the
+        object that was to be exported.
 
     """
     torch = import_package("torch")
@@ -107,7 +107,7 @@ def run_exporter(name: str, *given: object, hint: str | None = None, **options: 
 def _check_constants(name: str, program: Any, told: Iterable[str]) -> None:
     """Raise ExportError for a constant of a program that is an attribute that the module assigns.
 
-    PyTorch puts back what a module assigns while it is traced, and only warns.
+    PyTorch undoes assignments of a module while it is traced, and only warns.
     """
     assigned = {each for text in told for each in re.findall(r"\bself\.([\w.]+)", text)}
     inputs = program.graph_signature.input_specs
@@ -125,7 +125,7 @@ _NEW_AXES = {1: ((0,),), 2: ((0, 1), (0,)), 3: ((0, 1, 2), (0, 2), (2,))}
 
 
 def _translations() -> dict[Any, Any]:
-    """Return what the exporter would make sequences of, or lose digits by, as other ops."""
+    """Return replacements for ops that the exporter would turn into sequences, or round."""
     aten, op = import_package("torch").ops.aten, import_package("onnxscript").opset18
 
     def at_least(rank: int) -> Any:
@@ -141,7 +141,7 @@ def _translations() -> dict[Any, Any]:
 
     def log1p(x: Any) -> Any:
         one = op.CastLike(op.Constant(value_float=1.0), x)
-        near = op.Add(x, one)  # what is lost by this is made up for
+        near = op.Add(x, one)  # losses by this are compensated
         between = op.Div(op.Mul(op.Log(near), x), op.Sub(near, one))
         return op.Where(op.Equal(near, one), x, op.Where(op.Equal(near, x), op.Log(near), between))
 

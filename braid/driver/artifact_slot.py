@@ -39,7 +39,7 @@ def slot_of(source: object, options: CompileOptions) -> "ArtifactSlot | None":
 
 @dataclass(frozen=True)
 class ArtifactSlot:
-    """The place for what `source` is compiled to with `options`: that under `key` in the cache."""
+    """The place for the artifact of `source` with `options`, under `key` in the cache."""
 
     source: SourceState
     options: CompileOptions

@@ -1,6 +1,6 @@
-"""Compute the key of what a compiled model depends on: equal keys mean equal artifacts.
+"""Compute the key of all on which a compiled model depends: equal keys mean equal artifacts.
 
-Excepted is what is searched for a time, and may be found or not. Nothing of the compiler is
+This excludes searches with a time limit, whose results may differ. Nothing of the compiler is
 imported.
 """
 
@@ -41,7 +41,7 @@ _OTHER_FILES = {
 """The bytes of a model that show that it may read other files, by the model's suffix."""
 _NOT_KEPT = (
     "passes",  # which may do anything
-    "emulate",  # what is emulated is timed, for devices that are not here
+    "emulate",  # emulated code for missing devices is timed
     "kernels",  # depends on libraries that may be installed in several versions
     "untuned",
     "untuned_seconds",
@@ -67,7 +67,7 @@ _PIECE = 2**20
 class SourceState:
     """A model in a file or in bytes, with digests of it and of the files that options name.
 
-    `stamps` is what the system says of the files: something else once a file is changed, unless it
+    `stamps` has the files' times and sizes, which differ once a file is changed, unless it
     was written a tick of the system's clock before.
     """
 
@@ -86,7 +86,8 @@ class SourceState:
 
 
 def state_of(source: object, options: CompileOptions) -> SourceState | None:
-    """Return the state of a model, None for what is neither a file nor bytes, or reads other files.
+    """Return the state of a model, None for other objects than files and bytes, or if it reads
+    other files.
 
     The result is also None for an unreadable source, whose compilation reports the error, and with
     options whose values do not determine their effect.
@@ -121,7 +122,7 @@ def state_of(source: object, options: CompileOptions) -> SourceState | None:
 
 
 def compilation_key(source: SourceState, options: CompileOptions) -> str | None:
-    """Return a digest of all that bears on what a model is compiled to with these options.
+    """Return a digest of all that changes the artifact of a model with these options.
 
     These are the bytes of the model and its name, the options and the files that they name, the
     processor, whether its tile registers may be used, how many of its cores there are for braid,
@@ -167,7 +168,7 @@ def _given(options: CompileOptions) -> dict[str, Any]:
 
 
 def _files(source: str | os.PathLike[str] | bytes, options: CompileOptions) -> dict[str, Any]:
-    """Return the files of a model and of its options, by what they are."""
+    """Return the files of a model and of its options, by their role."""
     given = _given(options)
     files = {name: given[name] for name in _FILES if name in given}
     if str(Path(given.get(_TARGET, ""))).endswith(".toml"):
@@ -222,7 +223,7 @@ def _file_digest(path: str | os.PathLike[str], patterns: tuple[bytes, ...] = ())
 
 
 def _digest(file: IO[bytes], patterns: tuple[bytes, ...]) -> str | None:
-    """Return the digest of what is read; None where one of the patterns is in it.
+    """Return the digest of the bytes read; None if one of the patterns occurs in them.
 
     It is read, not mapped: another process may cut the file off meanwhile.
     """

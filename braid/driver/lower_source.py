@@ -151,7 +151,7 @@ def _fixing_options(module: ModuleOp) -> str:
 
 
 def _strict(read: Callable[[], SourceModel]) -> SourceModel:
-    """Return what `read` gives, with strict numerics."""
+    """Return the result of `read`, with strict numerics."""
     model = read()
     write_settings(model.module, {"numerics": Numerics.STRICT})
     return model

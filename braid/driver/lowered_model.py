@@ -66,7 +66,7 @@ def package_of(lowered: LoweredModel) -> Package:
 def write_lowered(lowered: LoweredModel, path: Path) -> Package:
     """Write compiled code and its weights, which are filled in place in the file.
 
-    The weights of what is returned are those in the file, mapped to memory.
+    The weights of the result are those in the file, mapped to memory.
 
     Raises:
         BraidError: there is no C compiler to link it, or the file cannot be written.

@@ -34,7 +34,7 @@ def parse_budget(budget: int | str) -> int:
 
 
 def with_thresholds(passes: Sequence[ModulePass], thresholds: str | None) -> tuple[ModulePass, ...]:
-    """Return `passes` with those that recompute what is above `thresholds`.
+    """Return `passes` with those that recompute values above `thresholds`.
 
     They come before ops are fused with their readers.
 
@@ -79,7 +79,7 @@ def report_thresholds(with_them: Sequence[MemoryReport], without: Sequence[Memor
 
 
 def with_budget(passes: Sequence[ModulePass], budget: int) -> tuple[ModulePass, ...]:
-    """Return `passes` with those that recompute what exceeds `budget` bytes of activations."""
+    """Return `passes` with those that recompute activations beyond `budget` bytes."""
     place = next((i for i, p in enumerate(passes) if p.name == _BEFORE), len(passes))
     fit = parse_pipeline(f"select-rematerialization{{budget={budget}}},apply-rematerialization")
     return (*passes[:place], *fit, *passes[place:])
@@ -94,8 +94,8 @@ def check_budget(reports: Sequence[MemoryReport], budget: int) -> None:
     """Compare the plans with the budget.
 
     Raises:
-        InfeasibleError: an arena and the outputs together are larger: by what kernels need as
-            scratch, or by gaps between tensors, which only the plan knows.
+        InfeasibleError: an arena and the outputs together are larger, because of scratch memory of
+        kernels, or of gaps between tensors, which only the plan knows.
 
     """
     for report in reports:

@@ -1,4 +1,4 @@
-"""The options of a compilation, each said once: for `braid.compile` and for the commands."""
+"""The options of a compilation, each defined once: for `braid.compile` and for the commands."""
 
 import functools
 import inspect
@@ -365,7 +365,7 @@ DEFAULTS = CompileOptions()
 
 
 def options_of() -> dict[str, Option]:
-    """Return what each option means, by its keyword."""
+    """Return the description of each option, by its keyword."""
     return {each.name: each.metadata["option"] for each in fields(CompileOptions)}
 
 

@@ -1,4 +1,5 @@
-"""Build the pipeline of a model: the default passes for a target, with what a caller chose."""
+"""Build the pipeline of a model: the default passes for a target, changed by the caller's
+options."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -61,7 +62,7 @@ def passes_within(
 ) -> tuple[ModulePass, ...]:
     """Return `passes` that decide for `target` as the options say.
 
-    Raises BraidError for what does not fit them, the target, or each other.
+    Raises BraidError for options that do not fit them, the target, or each other.
     """
     streams, policy = int(options.inter_op_threads), UntunedPolicy.of(options)
     passes = with_integers(with_thresholds(passes, options.recompute), options.integers)
@@ -77,7 +78,7 @@ def passes_within(
 def with_specializations(
     passes: Sequence[ModulePass], specialize: object
 ) -> tuple[ModulePass, ...]:
-    """Return `passes` with code for these sizes, whose functions share what they prepare.
+    """Return `passes` with code for these sizes, whose functions share their prepared parameters.
 
     Raises BraidError if these are not sizes by name.
     """

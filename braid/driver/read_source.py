@@ -87,7 +87,8 @@ def read_source(
         model = _read_bucketed(source, buckets, bounds, fixed)
     else:
         model = _read(context, source, fixed)
-    # Whatever made the module and fixed its sizes: passes and kernels rely on what is checked.
+    # This holds whatever made the module and fixed its sizes, since passes and kernels rely on
+    # these checks.
     with collector_paused():
         verify_module(model.module)
         refuse_undefined(model.module)
@@ -169,7 +170,7 @@ def _check_bytes(data: bytes) -> None:
 
 
 def _opened_parameters(parameters: object) -> Parameters:
-    """Return parameters by key. Raises BraidError for what is neither a mapping nor a file."""
+    """Return parameters by key. Raises BraidError for other objects than a mapping or a file."""
     if isinstance(parameters, str | os.PathLike):
         return ParameterFile(Path(cast(str, parameters)))
     if not isinstance(parameters, Mapping):
@@ -288,7 +289,7 @@ def _is_directory(path: Path) -> bool:
 
 
 def _hint_for(path: Path, suffix: str) -> str:
-    """Return the way out for what is not the name of a file of a model."""
+    """Return the hint for a name that is not the name of a model file."""
     if "\n" in str(path) or "func" in str(path):
         return "the text of a module is given as bytes: text.encode()"
     if suffix == ".braid":
@@ -307,7 +308,7 @@ def _hint_for(path: Path, suffix: str) -> str:
 
 
 def _in_braid(context: Context, module: ModuleOp, fixed: Fixed) -> ModuleOp:
-    """Return the module with what other dialects of models there is converted, in place.
+    """Return the module with ops of other model dialects converted, in place.
 
     Open dims get sizes with names, but for those that are `fixed`. Control flow says how it is
     counted, as ONNX models say.

@@ -1,4 +1,5 @@
-"""Decide what kernels without a record of a search get: the option `untuned` of `braid.compile`."""
+"""Decide the schedules of kernels without a record of a search: the option `untuned` of
+`braid.compile`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -68,7 +69,7 @@ class UntunedPolicy:
     def within(
         self, passes: Sequence[ModulePass], jobs: int | None, target: Target
     ) -> tuple[ModulePass, ...]:
-        """Return `passes` that search what has no record, where that is the rule.
+        """Return `passes` that search kernels without a record, if that is the policy.
 
         Raises BraidError if none of them looks up records.
         """

@@ -9,7 +9,7 @@ from braid.onnxruntime.errors import Fail, NotImplementedStatus
 
 
 class _Absent:
-    """A class that cannot be made, and has what ONNX Runtime's class has only in name."""
+    """A class without instances, which resembles ONNX Runtime's class only in its name."""
 
     instead = "braid has none"
 
@@ -98,7 +98,7 @@ class OrtEpAssignedSubgraph(OrtEpAssignedNode):
 
 
 class OrtEpContextData(_Absent):
-    """The class of ONNX Runtime for what a provider keeps of a model that it compiled."""
+    """The class of ONNX Runtime for a provider's data about a model that it compiled."""
 
     instead = ModelCompiler.instead
 

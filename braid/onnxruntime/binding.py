@@ -18,11 +18,11 @@ class Session(Protocol):
     """A session that has inputs and outputs to bind."""
 
     def get_inputs(self) -> list[NodeArg]:
-        """Return what the inputs are."""
+        """Return the bound inputs."""
         ...
 
     def get_outputs(self) -> list[NodeArg]:
-        """Return what the outputs are."""
+        """Return the bound outputs."""
         ...
 
 
@@ -65,7 +65,7 @@ class IOBinding:
         shape: Sequence[int],
         buffer_ptr: int,
     ) -> None:
-        """Let an input be what is at an address."""
+        """Bind an input to the memory at an address."""
         value = value_at(device_type, device_id, element_type, shape, buffer_ptr)
         self.bind_ortvalue_input(name, value)
 
@@ -155,7 +155,8 @@ class SessionIOBinding(IOBinding):
     """A binding by the signatures of ONNX Runtime's own class, which takes devices."""
 
     def bind_input(self, name: str, *given: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Let an input be an array, or what is at an address: a device, type, shape, address."""
+        """Bind an input to an array, or to the memory at an address: a device, type, shape,
+        address."""
         if len(given) == 1:
             self.bind_cpu_input(name, *given)
             return

@@ -104,7 +104,7 @@ class OrtDevice:
         return self._memory
 
     def device_vendor_id(self) -> int:
-        """Return PCI's number of the vendor, 0 where none is said."""
+        """Return PCI's number of the vendor, 0 if it is unknown."""
         return self._vendor
 
     mem_type = device_mem_type

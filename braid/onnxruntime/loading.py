@@ -64,7 +64,7 @@ def _is_artifact(source: Path | bytes) -> bool:
 
 @contextmanager
 def _refusing() -> Generator[None]:
-    """Raise what ONNX Runtime raises where a model is refused in the block.
+    """Raise ONNX Runtime's exceptions if a model is refused in the block.
 
     Messages name options as those of sessions.
     """

@@ -53,9 +53,9 @@ class ModelMetadata:
 
 @dataclass(frozen=True)
 class OpenDim:
-    """An open dim of an input: its author's name and what it denotes, both empty for most.
+    """An open dim of an input: its author's name and its denotation, both empty for most.
 
-    `key` is what braid calls it.
+    `key` is braid's name of it.
     """
 
     name: str

@@ -31,7 +31,7 @@ def get_version_string() -> str:
 
 
 def get_build_info() -> str:
-    """Return what runs the sessions."""
+    """Return the name of the runtime of sessions."""
     from braid import __version__
 
     return f"braid {__version__}, with the API of ONNX Runtime {API_VERSION}"
@@ -50,7 +50,7 @@ def set_default_logger_severity(severity: int) -> None:
 
 
 def set_default_logger_callback(callback: Callback | None, severity: int = 2) -> None:
-    """Give what is logged to a function, from a severity on, or to none with None.
+    """Pass log messages to a function, from a severity on, or to none with None.
 
     It is called with the severity, the category, the name of the logger, the place in the code, and
     the message.
@@ -111,7 +111,7 @@ def has_collective_ops() -> bool:
 
 
 def print_debug_info() -> None:
-    """Print what runs the sessions, and where."""
+    """Print the runtime of sessions, and where it is."""
     import platform
 
     import braid

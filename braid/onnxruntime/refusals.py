@@ -39,7 +39,7 @@ def refused_model(error: BraidError) -> OrtError:
 def refused_run(
     specs: Sequence[TensorSpec], values: Sequence[object], error: BraidError
 ) -> BraidError:
-    """Return what to raise where a run has failed with `error` on these inputs."""
+    """Return the exception for a run that has failed with `error` on these inputs."""
     for spec, value in zip(specs, values, strict=True):
         found = _wrong_input(spec, value)
         if found is not None:

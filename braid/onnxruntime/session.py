@@ -111,7 +111,7 @@ class InferenceSession(Session):
     ) -> list[Array]:
         """Run the model on inputs by name, and return the outputs of these names, or all.
 
-        Inputs are what `braid.Model` takes, or values.
+        Inputs are those of `braid.Model`, or values.
 
         Raises:
             ValueError: an input is missing.

@@ -28,11 +28,11 @@ class Session:
         return self._model
 
     def get_inputs(self) -> list[NodeArg]:
-        """Return what the model's inputs are."""
+        """Return the descriptions of the model's inputs."""
         return list(self._opened.inputs)
 
     def get_outputs(self) -> list[NodeArg]:
-        """Return what the model's outputs are."""
+        """Return the descriptions of the model's outputs."""
         return list(self._opened.outputs)
 
     def get_overridable_initializers(self) -> list[NodeArg]:
@@ -48,7 +48,7 @@ class Session:
         return self._options
 
     def get_providers(self) -> list[str]:
-        """Return what runs the model, by the names of ONNX Runtime's providers."""
+        """Return the runtime of the model, by the names of ONNX Runtime's providers."""
         return [CUDA, CPU] if "cuda" in self._model.devices.values() else [CPU]
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:

@@ -118,7 +118,7 @@ class SessionOptions(CheckedOptions):
         return self.entries.get(EXTERNAL_FOLDER, "")
 
     def compile_options(self, dims: Sequence[OpenDim] = ()) -> CompileOptions:
-        """Return what `braid.compile` is to do with a model that has these open dims.
+        """Return the arguments of `braid.compile` for a model that has these open dims.
 
         Raises:
             NotImplemented: an attribute is set whose effect braid does not support.

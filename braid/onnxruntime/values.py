@@ -32,7 +32,7 @@ class OrtValue:
     """A tensor that sessions take and give, which shares the memory of its source."""
 
     def __init__(self, buffer: Buffer, given: object = None) -> None:
-        """Use the class methods instead; `given` is what exports memory of a GPU."""
+        """Use the class methods instead; `given` is the object that exports GPU memory."""
         self._buffer, self._given = buffer, given
 
     @classmethod

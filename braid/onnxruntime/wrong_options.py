@@ -26,13 +26,14 @@ module {
 def wrong_option(
     source: Any, options: CompileOptions, entries: Mapping[str, str], error: BraidError
 ) -> InvalidArgument | None:
-    """Return what to raise where an option is why a model is refused with `error`, else None."""
+    """Return the exception if an option is the reason why a model is refused with `error`, else
+    None."""
     with naming_entries():
         return _wrong_alone(entries) or _wrong_of_model(source, options, error)
 
 
 def _wrong_alone(entries: Mapping[str, str]) -> InvalidArgument | None:
-    """Return what is wrong whatever the model is; options may need each other."""
+    """Return the error of an option for any model; options may need each other."""
     values = {
         key: read_entry(key, text)
         for key, text in entries.items()

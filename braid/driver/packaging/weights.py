@@ -30,8 +30,8 @@ def fill_weights(
     """Store the parameters and constants of planned functions in `data`, the bytes of a section.
 
     Those that are expanded at load are stored untransformed. Each is written to its place once, in
-    the layout of its type, so that the weights of a device take memory once. Returns what lies
-    where, in the order of the offsets.
+    the layout of its type, so that the weights of a device take memory once. Returns the layout of
+    the weights, in the order of the offsets.
 
     Raises:
         BraidError: a parameter has no value, or a value of another shape or dtype.

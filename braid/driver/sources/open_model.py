@@ -31,7 +31,7 @@ class OpenModel:
         """Read the types of the inputs; some of them, and some dims, are `fixed`.
 
         Raises:
-            BraidError: the source is not a valid ONNX model, or does not have what is fixed.
+            BraidError: the source is not a valid ONNX model, or lacks a fixed input or dim.
 
         """
         self._source = source if isinstance(source, onnx.ModelProto) else Path(source)
@@ -69,7 +69,7 @@ class OpenModel:
         return names if any(names) else ()
 
     def ports(self) -> tuple[Ports, Ports]:
-        """Return the shapes of inputs and outputs, as declared, with what is fixed."""
+        """Return the declared shapes of inputs and outputs, with the fixed dims."""
         return self._inputs.shapes, self._inputs.outputs
 
     def at(self, sizes: Mapping[str, int], *, keep_open: bool = False) -> ImportedModel:

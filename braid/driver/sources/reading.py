@@ -40,7 +40,8 @@ _TEXT = "-"
 
 
 def read_mlir(context: Context, text: str, file: str) -> ModuleOp:
-    """Return the valid module `text`; what xDSL does not parse is read by upstream if installed.
+    """Return the valid module `text`; text that xDSL does not parse is read by upstream if it is
+    installed.
 
     Ops of `linalg` and `math` that upstream read are unregistered ones. Raises `MLIRSyntaxError`
     or `InvalidIRError`, with xDSL's diagnostic, where neither takes the text.
@@ -100,8 +101,8 @@ def _read_by_upstream(text: str, file: str, error: BraidError) -> ModuleOp | Non
 
 
 def _pipeline(text: str) -> str:
-    """Return what upstream does with StableHLO: functions are inlined, and ops of CHLO expanded
-    where there are any that braid does not have, or that may be of complex numbers.
+    """Return upstream's pipeline for StableHLO: it inlines functions, and expands ops of CHLO that
+    braid does not have, or that may be complex.
     """
     has_complex = "complex<" in text
     others = {*_CHLO.findall(text)} - {*CONVERTERS.names()}

@@ -1,4 +1,4 @@
-"""The state of a model: said by the user, written on the module, and read for the manifest."""
+"""The state of a model: given by the user, written on the module, and read for the manifest."""
 
 import math
 from collections.abc import Sequence

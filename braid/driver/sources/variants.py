@@ -90,7 +90,7 @@ def merge_variants(
 
 
 class _Parameters(Mapping[str, Array]):
-    """The parameters of all variants; nothing is read but what may differ."""
+    """The parameters of all variants; only those that may differ are read."""
 
     def __init__(self, initializers: frozenset[str]) -> None:
         self._initializers = initializers
