@@ -2,8 +2,8 @@
 // RUN: filecheck %s --check-prefix=REMARK < %t
 // RUN: %braid-opt %s -p sink-conversions,canonicalize --settings numerics=strict | filecheck %s --check-prefix=STRICT
 
-// REMARK: [sink-conversions] 2 gathers and 0 products read weights as they are
-// REMARK: [sink-conversions] 0 gathers and 2 products read weights as they are
+// REMARK: [sink-conversions] 2 gathers and 0 products read unconverted weights
+// REMARK: [sink-conversions] 0 gathers and 2 products read unconverted weights
 
 // Rows are gathered in 8 bits, with the scale of each row; a scale of each column is reshaped.
 // CHECK-LABEL: @tables
