@@ -73,7 +73,7 @@ class SizesAttr(ParametrizedAttribute):
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
-        """Read `<["size", …]>` and bring each size into its one form."""
+        """Read `<["size", …]>` and bring each size into its canonical form."""
         with parser.in_angle_brackets():
             texts = parser.parse_comma_separated_list(
                 parser.Delimiter.SQUARE, lambda: parser.parse_str_literal("size")
@@ -178,7 +178,7 @@ class SizedLayoutAttr(ParametrizedAttribute):
             printer.print_attribute(self.texts)
 
     def verify(self) -> None:
-        """Fail for a tag that means nothing, or a text that is no size."""
+        """Fail for an unknown tag, or a text that is no size."""
         _verify_texts(self.texts)
         try:
             Layout.named(self.tag.data)
@@ -274,7 +274,7 @@ def assumptions_of(function: Operation) -> Assumptions:
 
 
 def value_sizes(function: FuncOp) -> list[tuple[str, ...]]:
-    """Return, for each argument, the symbols that its elements are; none for most.
+    """Return, for each argument, the symbols whose values its elements are; none for most.
 
     Raises VerifyException for a list that does not fit the argument.
     """
@@ -321,7 +321,8 @@ def symbols_used(root: Operation) -> set[str]:
 
 
 def is_open(module: Operation) -> bool:
-    """Return whether a function, or one of a module, takes tensors of sizes, or holds sizes."""
+    """Return whether a function, or one in a module, has arguments with open dims, or inputs of
+    sizes."""
     inside = (op for region in module.regions for block in region.blocks for op in block.ops)
     functions = [op for op in (module, *inside) if isinstance(op, FuncOp)]
     types = (type for function in functions for type in function.function_type.inputs)
@@ -392,7 +393,7 @@ def sized_type(element_type: Attribute, extents: Sequence[Extent]) -> "TensorTyp
 
 
 def sizes_of_type(type: "TensorType[Any]") -> SizesAttr | None:
-    """Return the sizes that a type says of its open dims, None where it says none."""
+    """Return the sizes of a type's open dims, None if the type has none."""
     encoding = type.encoding
     if isinstance(encoding, SizedLayoutAttr):
         return encoding.sizes

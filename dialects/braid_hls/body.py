@@ -1,7 +1,7 @@
-"""The ops in the body of a stage: on lanes, each with the cycle of an iteration it begins in.
+"""The ops in the body of a stage: they work on lanes, and each begins in a cycle of an iteration.
 
 Values are `vector<L x iN>`: L signed numbers of N bits. `start` counts cycles from the one in which
-the iteration begins; a result is there `latency` cycles later, and is kept as long as it is needed.
+the iteration begins; a result arrives `latency` cycles later, and is kept as long as it is needed.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ from xdsl.traits import IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
 FOLDS = ("none", "channel", "reduction", "both", "image")
-"""The folds of a stage that an op has one entry for.
+"""The folds of a stage for which an op has one entry each.
 
 They are groups of channels, parts of sums, both, or all iterations of an image.
 """
@@ -105,7 +105,7 @@ class ScheduledOp(IRDLOperation):
 
     @property
     def ready(self) -> int:
-        """The cycle of the iteration in which its result is there."""
+        """The cycle of the iteration in which its result arrives."""
         return self.begins + self.latency.value.data
 
 
@@ -217,7 +217,7 @@ class SelectOp(ScheduledOp):
 
 @irdl_op_definition
 class JoinOp(ScheduledOp):
-    """The lanes of windows behind each other, as one window.
+    """The concatenation of windows' lanes, as one window.
 
     ```mlir
     %x = braid_hls.join %a, %b {start = 2 : i64, latency = 0 : i64}
