@@ -16,7 +16,7 @@ from braid.dialects.braid.regions import FusedOp
 from braid.support.sizes.expression import Extent
 
 _SHORTEST_ROWS = range(2, 5)
-"""Elements of rows that are taken apart: the shuffles for one are as many as its square."""
+"""The most elements of rows that are deinterleaved: the number of shuffles is the square."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,14 @@ class ReductionNest:
 
     @property
     def is_interleaved(self) -> bool:
-        """Return whether neighbouring rows are so short that they are taken apart."""
+        """Return whether neighbouring rows are so short that they are deinterleaved."""
         length, along = self.reduced[-1].extent, self.reduced[-1].strides[: self.reads]
         rows = self.kept[-1].strides[: self.reads]
         is_dense = all(step == 1 and row == length for step, row in zip(along, rows, strict=True))
         return not self.has_columns and length in _SHORTEST_ROWS and is_dense
 
     def used_lanes(self, lanes: int) -> float:
-        """Return the part of the lanes of all vectors that hold something, 1 of open dims."""
+        """Return the fraction of used lanes in all vectors, 1 for open dims."""
         extent = (self.kept if self.has_columns else self.reduced)[-1].extent
         if self.is_interleaved or not isinstance(extent, int):
             return 1.0
@@ -120,7 +120,7 @@ def reduction_nest(
 def _contiguous(
     kept: Sequence[LoopDim[Extent]], reduced: Sequence[LoopDim[Extent]], tensors: int, reads: int
 ) -> ReductionNest | None:
-    """Return the nest with contiguous vectors; None where neither reads nor results have them."""
+    """Return the nest with contiguous vectors; None if neither reads nor results have them."""
     single = LoopDim[Extent](1, (0,) * tensors)
     kept, reduced = tuple(kept) or (single,), tuple(reduced) or (single,)
     if any(stride not in (0, 1) for stride in kept[-1].strides[reads:]):
@@ -133,7 +133,8 @@ def _contiguous(
 
 
 def _are_contiguous(strides: Sequence[Extent]) -> bool:
-    """Return whether vectors of all tensors are neighbours or one number, and some neighbours."""
+    """Return whether vectors of all tensors are contiguous or broadcast, and some are
+    contiguous."""
     return 1 in strides and all(stride in (0, 1) for stride in strides)
 
 
