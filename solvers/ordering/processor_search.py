@@ -86,9 +86,9 @@ def list_schedules(
 ) -> dict[str, Choice]:
     """Return the classical schedules by name.
 
-    `together` is one op after the other in the order `reference`, all on all processors that can
-    be; `fastest` runs ops on all processors if they are faster there, `key-nodes` only key nodes,
-    and `processors` only ops that need all.
+    `together` runs ops in sequence in the order `reference`, on all processors if possible;
+    `fastest` runs ops on all processors if they are faster there, `key-nodes` only key nodes, and
+    `processors` only ops that need all.
     """
     forced = [not isfinite(seconds) for seconds in problem.alone]
     faster = [a > t for a, t in zip(problem.alone, problem.together, strict=True)]
@@ -142,7 +142,7 @@ def _greedy(problem: ProcessorProblem, wide: Sequence[bool]) -> list[int]:
 
 
 class _Ready:
-    """The ops that start when they are ready and a processor is free, at times that only grow."""
+    """The ready ops, and the times at which they become ready, which only grow."""
 
     def __init__(self, tails: Sequence[float]) -> None:
         self._tails = tails
@@ -183,7 +183,7 @@ def _pieces(problem: ProcessorProblem, reference: Sequence[int]) -> list[list[in
 
 
 def _search_piece(problem: ProcessorProblem, deadline: float, seed: int) -> tuple[Choice, float]:
-    """Return a schedule of `problem` and what no schedule is faster than."""
+    """Return a schedule of `problem`, and a lower bound of all schedules."""
     # A piece is numbered as the reference order has its ops.
     schedules = list_schedules(problem, range(len(problem)))
     found = min(schedules.values(), key=problem.evaluate)

@@ -2,8 +2,8 @@
 
 A result may lie over an operand of its size that dies with its op: it takes over the memory.
 
-Memory is handed out in the order of issue: what is reserved waits for as many releases, the oldest
-first, as it takes. A reservation so waits only for what is issued before, and nothing deadlocks.
+Memory is allocated in the order of issue: a reservation waits for as many releases, the oldest
+first, as it needs. A reservation so waits only for what is issued before, and nothing deadlocks.
 """
 
 from collections import deque

@@ -1,4 +1,4 @@
-"""Groups of ops that no assignment of interest takes apart, and the values between them."""
+"""Groups of ops that every relevant assignment keeps together, and the values between them."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ class Groups:
 
 
 def _tied(problem: PartitionProblem) -> list[list[int]]:
-    """Return by device the ops that run nowhere else."""
+    """Return, by device, the ops that no other device runs."""
     runs = np.isfinite(problem.seconds)
     alone = runs.sum(axis=1) == 1
     return [np.flatnonzero(alone & runs[:, k]).tolist() for k in range(problem.devices)]
 
 
 def _least_transfer(problem: PartitionProblem) -> Seconds:
-    """Return by op the least cost of its value by the objective between two devices."""
+    """Return, by op, the least cost in the objective of moving its value between two devices."""
     if problem.devices < 2:
         return np.zeros(problem.ops)
     least = np.full(problem.ops, np.inf)
