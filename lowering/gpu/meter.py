@@ -38,7 +38,7 @@ MOST_SECONDS = 120.0
 
 @dataclass
 class MadeKernel:
-    """A kernel, which takes no less than `least` seconds; compiled where that may be enough."""
+    """A kernel that takes at least `least` seconds; compiled if that may be the best."""
 
     kernel: GpuKernel
     least: float
@@ -69,7 +69,7 @@ class GpuMeter:
     best: dict[FusedOp, float] = field(default_factory=dict[FusedOp, float], init=False)
 
     def compiled(self, kernels: Sequence[Kernel], group: FusedOp) -> list[MadeKernel | None]:
-        """Return each kernel compiled and assembled; None for what a tool rejects, or fits no
+        """Return each kernel compiled and assembled; None if a tool rejects it or it fits no
         multiprocessor.
         """
         made = [self._bounded(kernel) for kernel in kernels]
@@ -112,13 +112,13 @@ class GpuMeter:
         return MadeKernel(kernel, least_seconds(kernel.launches, kernel.work, self.machine))
 
     def _or_none(self, made: MadeKernel | None, group: FusedOp) -> MadeKernel | None:
-        """Return what was compiled with its time; None for what has no time."""
+        """Return the compiled kernel with its time; None without a time."""
         if made is None or made.seconds is not None:
             return made
         return made if made.compiled is None and made.least >= self.best[group] else None
 
     def _compile(self, kernels: Sequence[MadeKernel]) -> None:
-        """Compile all at once; where a tool rejects one, each alone."""
+        """Compile all at once or, if a tool rejects one, each alone."""
         try:
             compiled = compile_gpu_kernels(
                 [each.kernel for each in kernels], self.machine, self.host, jobs=self.jobs

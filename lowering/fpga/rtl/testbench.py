@@ -18,8 +18,8 @@ def testbench(
     """Return `{top}_testbench`, which gives the control module of `top` an image and compares
     results.
 
-    Arrays are words [beats, words] of the ports. It prints `PASSED`, or what differs and `FAILED`,
-    also where nothing has come out after `most_cycles`. The memories of weights are in it.
+    Arrays are words [beats, words] of the ports. It prints `PASSED`, or the differences and
+    `FAILED`, also if nothing has come out after `most_cycles`. It contains the memories of weights.
     """
     declared = "\n".join([_input(one) for one, _ in inputs] + [_output(one) for one, _ in outputs])
     ports = _ports(len(inputs), len(outputs), len(weights))

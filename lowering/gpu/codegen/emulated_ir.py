@@ -1,6 +1,6 @@
 """Optimized LLVM IR of a GPU's kernels as LLVM IR for the CPU, which calls the emulator.
 
-It is the code that becomes PTX: only what is the GPU's alone changes. Each access to memory is
+It is the code that becomes PTX, with changes only in GPU-specific parts. Each access to memory is
 checked before it, instructions of the GPU are functions of the emulator, and a function with the
 symbol of the kernel, which the host program calls, launches the entries.
 """
@@ -62,7 +62,7 @@ declare void @braid_gpu_launch(ptr, ptr, ptr, i64, i64, ptr, i64)
 def emulated_ir(optimized: str, kernel: Launches) -> str:
     """Return LLVM IR that defines `kernel.symbol` with the signature of a kernel of the CPU.
 
-    Raises BraidError for code that the emulator has no function for.
+    Raises BraidError for code for which the emulator has no function.
     """
     optimized = _with_dynamic_shared(optimized, kernel)
     optimized, shims = without_assembly(optimized)
@@ -74,7 +74,7 @@ def emulated_ir(optimized: str, kernel: Launches) -> str:
 
 
 def _with_dynamic_shared(optimized: str, kernel: Launches) -> str:
-    """Give shared memory whose size is known at the launch that size."""
+    """Declare shared memory of dynamic size with the size of the launch."""
     for launch in kernel.launches:
         name = re.escape(dynamic_shared(launch.entry))
         old = rf"@{name} = external (?:local_unnamed_addr )?addrspace\(3\) global \[0 x i8\]"
@@ -85,7 +85,7 @@ def _with_dynamic_shared(optimized: str, kernel: Launches) -> str:
 
 
 def rewritten(line: str) -> Iterator[str]:
-    """Yield a line of a module with what the emulator checks before it, and does instead."""
+    """Yield a line of a module, preceded by the emulator's checks, or replaced by its functions."""
     if line.startswith(("target ", "attributes ")):
         return
     line = re.sub(r" #\d+\b", "", line)
@@ -137,7 +137,7 @@ def _emulated_name(intrinsic: str) -> str:
 
 
 def _checks(line: str) -> Iterator[str]:
-    """Yield what is called before an access; `%check` gets a number later."""
+    """Yield the checks before an access; `%check` gets a number later."""
     if (load := _LOAD.match(line)) is not None:
         type, pointer, address, alignment = load.groups()
         yield from _check("read", pointer, address, str(_bytes_of(type)), alignment)
@@ -202,7 +202,8 @@ def _globals_of(optimized: str) -> Iterator[tuple[str, str, int, int]]:
 
 
 def _launcher(kernel: Launches, globals: Sequence[tuple[str, str, int, int]]) -> Iterator[str]:
-    """Yield the function that the host program calls, and one for each launch of an entry alone."""
+    """Yield the function that the host program calls, and one for each single launch of an
+    entry."""
     count = len(kernel.buffer_bytes)
     names = [kernel.buffer_name(number) for number in range(count)]
     names += [symbol for symbol, *_ in globals]
@@ -268,7 +269,7 @@ def _memory(
 
 
 def _choice(number: int, launch: Launch, addresses: Sequence[str]) -> Iterator[str]:
-    """Name and thunk of the entry that is for buffers at these addresses, as a device chooses."""
+    """Choose the name and thunk of the entry for buffers at these addresses, as a device does."""
     yield f"  %bits.{number}.0 = add i64 0, 0"
     for place, argument in enumerate(launch.arguments):
         yield f"  %address.{number}.{place} = ptrtoint ptr {addresses[argument]} to i64"

@@ -1,4 +1,5 @@
-"""Operands of a nest over dims of which some are two: an outer and an inner one of known extent."""
+"""Operands of a nest after some dims are split into an outer dim and an inner one of known
+extent."""
 
 from collections.abc import Sequence
 from typing import Any, TypeAlias, cast
@@ -21,7 +22,7 @@ Access: TypeAlias = tuple[SSAValue, AffineMap]
 
 
 def narrowed(nest: linalg.GenericOp, access: Access, extents: Sequence[int]) -> Access:
-    """Return the operand, of which dims that a dim of the nest goes along are as long as that."""
+    """Return the operand, whose dims are as long as the dims of the nest that index them."""
     value, map = access
     type = cast(MemRefType[Any], value.type)
     shape = [

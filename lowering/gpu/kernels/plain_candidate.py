@@ -23,7 +23,7 @@ from braid.targets.machines.machine import Machine
 
 @dataclass(frozen=True, eq=False)
 class PlainCandidate(Candidate[Schedule]):
-    """Reads and writes row-major, with nothing to choose.
+    """Reads and writes row-major tensors, with a single schedule.
 
     Subclasses add what their families matched.
     """
@@ -46,7 +46,7 @@ class PlainCandidate(Candidate[Schedule]):
 
 @dataclass(frozen=True, eq=False)
 class AlongDim(PlainCandidate):
-    """One op alone that goes along a dim of its operand, row by row."""
+    """A single op that processes its operand row by row along a dim."""
 
     op: ScanOp | TopKOp
 

@@ -12,7 +12,7 @@ import struct
 _FORMATS = {"double": "d", "float": "f", "half": "e"}
 """These are codes of `struct`, which has none for bfloat."""
 _LITERAL = re.compile(r"f0x|[0-9]\.|[-+](?:inf|s?q?nan)")
-"""The pattern that every line with a literal has, and few others."""
+"""A pattern that every line with a literal matches, and few other lines."""
 _TOKEN = re.compile(
     r"""(?P<string>"[^"]*")
     | (?<![\w.%@$-])(?P<type>double|float|half|bfloat)(?![\w.$-])
@@ -27,8 +27,8 @@ _TOKEN = re.compile(
 def translate_literals(text: str) -> str:
     """Return `text` with every floating-point literal spelled as bits.
 
-    A literal has the type that was named last before it on its line: an instruction names the
-    type of its second operand only with the first.
+    A literal has the last type before it on its line, since an instruction gives the type of its
+    second operand only with the first.
     """
     return "\n".join(_translate_line(line) for line in text.splitlines())
 

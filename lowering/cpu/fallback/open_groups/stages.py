@@ -159,7 +159,7 @@ class _Read:
         return bounded(e, self.source, shifted, checked, outside)
 
     def _repeated(self, e: Emitter, place: Sequence[Index], space: Sequence[Extent]) -> Point:
-        """Return the index with 0 along dims that may be 1 long where the loop is longer."""
+        """Return the index, with 0 along dims that may have extent 1 in a longer loop."""
         found: list[Index] = []
         for index, expr, extent in zip(
             place, self.access.map.results, self.source.extents, strict=True
@@ -223,7 +223,7 @@ class StageNest:
         first: Value,
         fixed: Mapping[int, Value],
     ) -> Value:
-        """Append loops over the reduced dims `dims` that go on from the value `first`."""
+        """Append loops over the reduced dims `dims`, starting from the value `first`."""
         if not dims:
             return self.combined(e, first, self.body(e, point, fixed))
 
@@ -288,8 +288,8 @@ class _Body(BodyEmitter):
         return source.at(self.emitter, place)
 
     def _place(self, index: Scalar, extent: Extent) -> Index:
-        """Return the index into a dim of this extent; that of a loop of the same extent is
-        inside.
+        """Return the index into a dim of this extent; the index of a loop of the same extent is in
+        bounds.
         """
         if isinstance(index, Position) and self.nest.space[index.dim] == extent:
             return self.point[index.dim]

@@ -1,4 +1,4 @@
-"""Products by tiles of vectors, whatever multiplies them."""
+"""Matmuls and convolutions by tiles of vectors, with any arithmetic."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -21,18 +21,18 @@ class TileCandidate(ScheduledCandidate[TileSchedule]):
     dense: dict[LayoutChoice, StoredProduct] = field(
         default_factory=dict[LayoutChoice, StoredProduct], init=False
     )
-    """The products on tensors without strides, by their layouts, that were asked for so far."""
+    """The products on dense tensors that were requested so far, by layouts."""
 
     @abstractmethod
     def arithmetic(self, choice: LayoutChoice) -> Arithmetic:
-        """Return what multiplies in these layouts."""
+        """Return the arithmetic in these layouts."""
 
     @abstractmethod
     def vectors(self, stored: StoredProduct) -> Sequence[int]:
         """Return the vectors of a tile that the layout of B allows."""
 
     def size(self, stored: StoredProduct) -> ContractionSize:
-        """Return what the time of a tile depends on."""
+        """Return the size that decides the time of a tile."""
         return stored.size
 
     def tile_size(self, stored: StoredProduct) -> ContractionSize:
@@ -44,7 +44,7 @@ class TileCandidate(ScheduledCandidate[TileSchedule]):
         return self.stored(choice).exists
 
     def supports_strides(self, choice: LayoutChoice) -> bool:
-        """Return whether vectors are contiguous; packed B is on its own."""
+        """Return whether vectors are contiguous; packed B takes no strides."""
         step = self.arithmetic(choice).group
         return self.storage.supports_strides(self.group, choice, step) and self.fits(choice)
 
@@ -85,6 +85,7 @@ class TileCandidate(ScheduledCandidate[TileSchedule]):
         return self.dense[choice]
 
     def framed(self, choice: LayoutChoice) -> StoredProduct:
-        """Return the product in these layouts, without products with zeros where that is faster."""
+        """Return the product in these layouts, skipping multiplications with padding if that is
+        faster."""
         stored = self.storage.stored(choice, self.unit, self.arithmetic(choice).group)
         return stored.with_best_frame(self.best_tile)

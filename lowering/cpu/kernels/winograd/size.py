@@ -29,7 +29,7 @@ class WinogradSize:
         return WinogradSize(nest.tiles, nest.planes, channels, outputs, nest.results)
 
     def parts(self, tiles: int, vectors: int, lanes: int) -> int:
-        """Return the parts of the output channels: enough that iterations can be shared out."""
+        """Return the parts of the output channels: enough to distribute iterations over threads."""
         blocks = -(-self.outputs // (vectors * lanes))
         wanted = -(-_ITERATIONS // -(-self.tiles // tiles))
         return next(parts for parts in range(min(wanted, blocks), 0, -1) if blocks % parts == 0)
@@ -91,4 +91,4 @@ _AGAIN = 0.5
 for 128 channels of 28 x 28 and 256 of 14 x 14."""
 
 _ITERATIONS = 4
-"""Iterations that there are at least, where output channels can be shared out."""
+"""The least number of iterations, if output channels can be divided."""

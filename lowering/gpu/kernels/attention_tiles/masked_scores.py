@@ -1,7 +1,7 @@
-"""Find the scores that a mask leaves out: those that are -∞ whatever a finite product is.
+"""Find the scores that a mask leaves out: those that are -∞ for any finite product.
 
-Their weights are exactly 0. Masks are added, as -∞ where a key is not seen, or select -∞; whether
-they are operands or computed of operands, such as the lengths of sequences, is all one.
+Their weights are exactly 0. Masks are added, as -∞ where a key is not seen, or select -∞; they may
+be operands or computed from operands, such as the lengths of sequences.
 """
 
 from collections.abc import Mapping, Sequence

@@ -74,7 +74,7 @@ def wait_for_stores(code: Code, left: int) -> None:
 
 
 def publish_to_copies(code: Code) -> None:
-    """Make what the thread has written to shared memory visible to copies of tensors."""
+    """Make the thread's writes to shared memory visible to copies of tensors."""
     code.assembly("fence.proxy.async.shared::cta;")
 
 
@@ -89,7 +89,7 @@ def prefetch_map(code: Code, map: Value) -> None:
 
 
 def begin_products(code: Code) -> None:
-    """Wait until what was written to the registers of sums is visible to `wgmma`."""
+    """Wait until writes to the registers of sums are visible to `wgmma`."""
     code.assembly("wgmma.fence.sync.aligned;")
 
 
@@ -113,12 +113,12 @@ def multiply(
     b_by_rows: bool,
     adds: bool = True,
 ) -> list[Value]:
-    """Add the product of two matrices to sums, to come when it is waited for.
+    """Start adding the product of two matrices to sums, which are ready after a wait.
 
-    The right one is given by its descriptor, the left one too or by its fragment: registers of
-    pairs of 16 bits, where the sums of a product are (PTX ISA, "Matrix Fragments for wgmma"). Rows
-    of A along K, and rows of B along K too unless `b_by_rows`: then rows of columns. Unless it
-    `adds`, what the sums were before does not matter.
+    The right one is given by its descriptor, the left one by its descriptor or its fragment:
+    registers of 16-bit pairs, arranged as the sums of a product (PTX ISA, "Matrix Fragments for
+    wgmma"). Rows of A along K, and rows of B along K too unless `b_by_rows`: then rows of columns.
+    Unless it `adds`, the previous sums are ignored.
     """
     count = len(sums)
     depth = STEP_BYTES // {ElementKind.S8: 1, ElementKind.U8: 1}.get(numbers[0], 2)

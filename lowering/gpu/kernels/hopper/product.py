@@ -32,7 +32,7 @@ register file."""
 
 @dataclass(frozen=True)
 class HopperProduct:
-    """A contraction with what follows, by copies of tensors and `wgmma`."""
+    """A contraction with its epilogue, by copies of tensors and `wgmma`."""
 
     plain: Product
     tiles: HopperTiles
