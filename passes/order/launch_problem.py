@@ -25,7 +25,7 @@ def launches(function: FuncOp) -> bool:
 def launch_problem(
     block: BlockGraph, times: LaunchTimes, inner: Mapping[Block, float]
 ) -> LatencyProblem:
-    """Return the problem of ordering `block` for the least time until the host is through with it.
+    """Return the problem of ordering `block` for the least time until the host has finished it.
 
     Units are the host, which issues ops one by one, the devices, and a copy engine for each
     direction of a link. A device runs what is launched on it in the order of the launches. Operands
@@ -92,8 +92,8 @@ def _stages(
 def _kept(
     stage: UnitStage, around: Operation, times: LaunchTimes, units: _Units
 ) -> tuple[UnitStage, ...]:
-    """Return `stage` of the host while it waits for what `around` launches, on devices kept for
-    that.
+    """Return the host's `stage` for `around`, which waits for its launches and occupies their
+    devices.
     """
     devices = times.devices_inside(around)
     kept = tuple(UnitStage(units.device(device), 0.0) for device in devices)

@@ -1,4 +1,4 @@
-"""`select-splits`: into how many parts each op that does not fit a memory is split."""
+"""`select-splits`: the number of parts of each op that does not fit a memory."""
 
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -41,8 +41,8 @@ def memory_limits(
     """Return the bytes that an op may use: `memory`, or the memory of its device's units less a
     margin.
 
-    An op on several units may use the least of their memories, and one that does not run on
-    `devices`, where these are given, as much as there can be.
+    An op on several units may use the least of their memories. If `devices` are given, an op on
+    another device has no limit.
     """
     try:
         size = None if memory is None else parse_size(memory)
@@ -74,7 +74,8 @@ def is_splittable(op: Operation) -> bool:
 
 
 def splittable_ops(module: ModuleOp) -> Iterator[Operation]:
-    """Yield the ops of the public functions that move or compute something, not those in groups."""
+    """Yield the ops of the public functions that move or compute something, without the ops in
+    groups."""
 
     def visit(op: Operation) -> Iterator[Operation]:
         if is_splittable(op):
@@ -98,10 +99,10 @@ class SelectSplitsPass(DecisionPass):
     reduced dim. An op uses its operands, each once, and its results. The default of `memory` is
     that of the units of `target` that the op runs on, less an eighth; sizes may have units. With
     `devices` only ops on these are split. Reduced dims are split only with `allow_split_reduction`.
-    An op that reads what a split op makes is split alike where it can be, so that parts flow on
-    without being joined. With `follow_readers` more of them do: if the kind of an op leaves the
-    choice, it is split along a dim of its readers' splits, and readers follow in the dims in which
-    they can, including concatenations. There is then less to move, but more ops are ordered as one.
+    A reader of a split op is split in the same way if possible, so that parts need not be joined.
+    With `follow_readers` more of them do: if the kind of an op leaves the choice, it is split along
+    a dim of its readers' splits, and readers follow in the dims in which they can, including
+    concatenations. There is then less to move, but more ops are ordered as one.
 
     `dims` are split first, the first of them as far as it helps, then the next: `N,C` are frames,
     then channels; `D`, `H` and `W` the last three dims of images, numbers dims of any result. Parts

@@ -1,4 +1,4 @@
-"""`hoist-slices`: kernels that differ only in which parts they read become one."""
+"""`hoist-slices`: kernels that differ only in the parts that they read become one."""
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator
@@ -40,15 +40,15 @@ FEWEST = 4
 """The fewest kernels to merge: for two or three the emitted code does not change."""
 
 _ELSEWHERE = (BOXES, OVERLAP, SCHEDULE, STREAM, VIEW_OFFSET)
-"""Decisions about a group that speak of the operands that it has."""
+"""Attributes of a group that depend on its operands."""
 
 
 @dataclass(frozen=True)
 class _Reader:
-    """A group that reads parts of tensors, and `shared`, which is given the parts as `views`.
+    """A group that reads parts of tensors, and `shared`, whose operands are the parts as `views`.
 
-    Groups with equal texts of `shared` are one kernel then, and different ones before where their
-    `parts` differ.
+    Groups with equal texts of `shared` then share one kernel; before, they had different ones if
+    their `parts` differ.
     """
 
     group: FusedOp
@@ -150,10 +150,10 @@ def _read_whole(shared: FusedOp, indices: list[int]) -> None:
 class HoistSlicesPass(ModulePass):
     """Fuses slices of groups' operands into the groups, where several kernels then become one.
 
-    The parts of a tensor that is split in many are read at offsets that kernels would contain, so
-    that each reader would be a kernel of its own, which takes as long to compile as any other.
-    With views of the parts as operands they are one kernel, if it is at least as fast by the
-    estimates. Run it when it is decided where tensors lie.
+    If a tensor is split into many parts, each reader's kernel would contain its offset, so that
+    each would be a separate kernel, which takes as long to compile as any other. With views of the
+    parts as operands they are one kernel, if it is at least as fast by the estimates. Run it after
+    `select-storage`.
 
     In: groups (`braid.fused`), with `braid.strides` where `select-storage` decided on them. Out:
     the slices are groups of their own before their readers, with `braid.view_offset`.
@@ -202,7 +202,7 @@ class HoistSlicesPass(ModulePass):
 
 
 def _is_as_fast(reader: _Reader, costs: DeviceCosts) -> bool:
-    """Return whether a kernel that is given the parts takes no longer, and leave all as it is."""
+    """Return whether a kernel on the parts takes no longer; nothing is changed."""
     seconds = seconds_as_stored(costs)
     before = seconds.of(reader.group)
     reader.insert()
