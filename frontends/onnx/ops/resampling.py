@@ -34,7 +34,7 @@ _LARGEST_DIVISOR = 64
 def resize(b: Builder, node: Node) -> SSAValue:
     """Import `Resize`, whose extents come from `scales` or `sizes`.
 
-    They are for the dims of `axes` alone if that is given.
+    If `axes` is given, they are only for its dims.
     """
     x = node.input(0)
     shape = extents_of(x)
@@ -145,7 +145,7 @@ def _scaled(
 
 
 def _ratio(wanted: Extent, extent: Extent) -> float | None:
-    """Return by how much a dim grows, None where that differs from run to run."""
+    """Return the ratio by which a dim grows, None if it differs from run to run."""
     if isinstance(wanted, int) and isinstance(extent, int):
         return wanted / extent
     ratio = wanted // extent
