@@ -26,11 +26,11 @@ from braid.support.private_files import (
 )
 
 LIMIT = "BRAID_CACHE_LIMIT"
-"""The environment variable that says how many bytes of artifacts are kept."""
+"""The environment variable for the limit of the artifacts' bytes."""
 _DEFAULT_LIMIT = 4 * 2**30
 _SUFFIX = ".braid"
 _ABANDONED_SECONDS = 3600.0
-"""The age of an unfinished file whose writer is taken to have been killed."""
+"""The age from which on the writer of an unfinished file counts as killed."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class ArtifactCache:
 
     Artifacts appear whole or not at all, carry digests and, after their end, their key, and are
     never changed. An artifact that is damaged, has another key, or may have been written by other
-    users is removed and counts as missing. Those that were not used for longest are removed where
-    all together have more than `limit` bytes; who has one mapped keeps it. So are files that a
-    killed process left incomplete.
+    users is removed and counts as missing. The least recently used ones are removed if all together
+    exceed `limit` bytes; processes that have one mapped keep it. So are files that a killed process
+    left incomplete.
     """
 
     directory: Path
@@ -50,7 +50,7 @@ class ArtifactCache:
     def get(self, key: str) -> Artifact | None:
         """Return the artifact under `key` if all of its digests are correct, else None.
 
-        Raises BraidError where its directory belongs to another user.
+        Raises BraidError if its directory belongs to another user.
         """
         path = self._path(key)
         check_private_directories(self.directory, path.parent)
