@@ -1,4 +1,4 @@
-"""Whole models of `torch_models` whose weights travel: few numbers, repeated in every layout.
+"""Whole models of `torch_models` with compressible weights: few numbers, repeated in every layout.
 
 A tensor of weights is a table of a few thousand random numbers, and a step along each of its dims
 is a prime number of steps in the table. Such tensors have full rank and no symmetry, and their

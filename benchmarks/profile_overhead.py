@@ -3,7 +3,7 @@
 ``python -m benchmarks.profile_overhead --models DIR --runs 30 --json out.json`` measures the files
 of DIR that ``--only`` names, one thread, on seeded random inputs; ``--control-flow`` adds the
 models of `benchmarks.models.control_flow`, which are made if they are missing. The figure is the
-median over runs of (seconds with counters) / (seconds without, right beside).
+median over runs of seconds with counters / seconds of the adjacent run without.
 """
 
 import statistics

@@ -87,7 +87,8 @@ def _zero_at(
 def _memory(
     rng: np.random.Generator, hidden: np.ndarray, sizes: np.ndarray
 ) -> tuple[list[np.ndarray], list[tuple[int, int]], int, np.ndarray]:
-    """Return usages, lifetimes, the limit, and per node the price of what it is live in."""
+    """Return usages, lifetimes, the limit, and per node the price of the times at which it is
+    live."""
     nodes = len(sizes)
     usages = [rng.integers(0, 60, size) for size in sizes]
     horizon = max(4, nodes // 4)

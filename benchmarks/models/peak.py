@@ -9,7 +9,7 @@ import numpy as np
 
 
 def peak_flops() -> float:
-    """Return FLOP/s of `fastest_product` in a process of its own, whose BLAS has one thread."""
+    """Return FLOP/s of `fastest_product` in a separate process, whose BLAS has one thread."""
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "benchmarks.models.peak"]
     output = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)

@@ -57,7 +57,7 @@ class _Body:
         self.nodes.append(helper.make_node(op, inputs, [output]))
 
     def _branch(self, name: str, made: str, depth: int) -> None:
-        """On whether the largest element is above 0; which compares exact values alone."""
+        """Branch on whether the largest element is above 0, which compares only exact values."""
         if not self.value.exact:
             self._node("Identity", [name], made)
             return
