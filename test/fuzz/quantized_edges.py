@@ -1,7 +1,7 @@
 """QDQ graphs at the limits of integer arithmetic: one pattern for each check of the passes.
 
 Numbers are near their zero points, so that results are few steps of what they are computed in and
-are not cut off by the range of what they are quantized to: what is off by a step shows.
+are not cut off by the range of what they are quantized to: an error of one step is visible.
 """
 
 from typing import Any
@@ -14,7 +14,8 @@ SMALL = 3
 """How far numbers are from their zero points."""
 
 LARGEST = 1e37
-"""Larger numbers may be infinite on the way, in the model's own words or in others."""
+"""Larger numbers may overflow in intermediate values, in the original model or in a rewritten
+one."""
 
 EXTREME = (1e-38, 3e-39, 1e-30, 2e-27, 1e-14, 1.0, 1e9, 1e15, 1e30, 1e36)
 
@@ -158,7 +159,7 @@ def orders(d: Draft) -> list[Value]:
 
 
 def not_finite(d: Draft) -> list[Value]:
-    """Limit values that may be NaN, which is quantized to 0 and not to the limit."""
+    """Clamp values that may be NaN, which is quantized to 0 and not to the limit."""
     shape = (1, 4, 3, 4)
     d.count += 1
     name = f"x{d.count}"

@@ -1,4 +1,4 @@
-"""What is released: its version, its changelog, its workflow and the example that is tried."""
+"""A release: its version, its changelog, its workflow and the example that it tries."""
 
 import importlib.util
 import re

@@ -1,4 +1,4 @@
-// What nothing tells of a resource counts as 0: the remark says of how many, and claims no gap.
+// Unknown costs of a resource count as 0: the remark has their number, and claims no gap.
 // RUN: %braid-opt %s -p 'select-layouts{cost=energy}' --remarks --verify-decisions 2>&1 | filecheck %s
 // RUN: %braid-opt %s -p 'select-layouts{cost=bytes}' --remarks --verify-decisions 2>&1 | filecheck %s --check-prefix=KNOWN
 

@@ -1,4 +1,4 @@
-"""Products of few rows whose right operand lies by columns."""
+"""Matmuls with few rows and a column-major right operand."""
 
 import pytest
 from hypothesis import given, settings

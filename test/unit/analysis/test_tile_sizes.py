@@ -1,4 +1,4 @@
-"""Which tiles a group is cut into, and into which classes these fall."""
+"""The tiles into which a group is cut, and their classes."""
 
 import math
 from itertools import product
@@ -60,7 +60,7 @@ def test_tiles_fit_the_cache_and_keep_products_efficient():
 
 
 def test_rows_that_fit_no_cache_still_make_efficient_products():
-    """64 rows of 65536 scores are more than a cache, but little of what the group saves."""
+    """64 rows of 65536 scores exceed a cache, but are a small part of the group's saving."""
     ops = attention(65_536)
     extents = tile_sizes(ops, ops[-1].results[0])
     assert extents is not None
@@ -175,7 +175,8 @@ def test_classes_say_where_every_tile_lies(extents):
 
 
 def test_borders_are_classes_of_their_own():
-    """First row of tiles: padding above; in the middle: none; last: padding below."""
+    """The first row of tiles has padding above, those in the middle have none, the last has it
+    below."""
     ops = padded_conv(12)
     classes = Tiling(tuple(ops), ops[-1].results[0], (1, 4, 3, 12)).classes()
     assert classes is not None

@@ -1,4 +1,4 @@
-"""Dead ops are those that xDSL's liveness finds, asked until it finds no more."""
+"""Dead ops are those that repeated runs of xDSL's liveness find."""
 
 from hypothesis import given
 from xdsl.transforms.dead_code_elimination import region_dce
@@ -29,7 +29,8 @@ def check(text: str) -> None:
     ours, theirs = (parse_mlir(make_context(), text, "t.mlir").module for _ in range(2))
     before = str(ours)
     has_erased = erase_dead_ops(ours.body)
-    # An op in a branch is live for it, so that what is read there goes once the branch is gone.
+    # For xDSL an op in a branch is live, so its operands become dead only once the branch is
+    # removed.
     while region_dce(theirs.body):
         pass
     assert str(ours) == str(theirs)

@@ -1,4 +1,4 @@
-"""Quantized models: what is left between a quantization and the dequantization behind it."""
+"""Quantized models: the ops between a quantization and the dequantization after it."""
 
 from typing import Any
 

@@ -30,7 +30,7 @@ ACTIVATIONS = {
     "Tanh": 0,
     "ThresholdedRelu": 1,
 }
-"""How many numbers each takes: none, alpha, or alpha and beta."""
+"""The number of parameters of each: none, alpha, or alpha and beta."""
 CELLS = {"RNN": (1, 1, 1), "GRU": (3, 1, 2), "LSTM": (4, 2, 3)}
 """Gates, states and activations."""
 TIME, BATCH, INPUTS, HIDDEN = 4, 3, 2, 3

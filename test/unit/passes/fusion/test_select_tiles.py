@@ -1,4 +1,4 @@
-"""How long it takes to find groups of tiles grows with the number of ops, whatever their shape."""
+"""The time to find groups of tiles is linear in the number of ops, whatever their shape."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -67,7 +67,7 @@ class Counting(FusionRules):
 
 
 def groups(made: ModuleOp) -> tuple[int, list[int]]:
-    """How often rules were asked, and the lengths of the groups."""
+    """Return how often rules were asked, and the lengths of the groups."""
     given = fusion_rules("default")
     rules = Counting(given.pairs, given.anchors, given.tiles)
     Counting.asked = 0

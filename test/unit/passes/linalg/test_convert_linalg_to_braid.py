@@ -53,7 +53,7 @@ _UNKNOWN = {
     "arith.divui", "linalg.index", "linalg.pack", "linalg.softmax", "linalg.unpack",
     "tensor.concat", "tensor.pad",
 }  # fmt: skip
-"""What the interpreter does not have: see the tests below."""
+"""Ops that the interpreter does not support: see the tests below."""
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES.values(), ids=CASES.keys())
@@ -91,7 +91,7 @@ func.func @main(%x: tensor<5x4xf32>) -> tensor<4x5xf32> {
 
 
 def test_generated_elements() -> None:
-    """What is read at loop indices is an operand, so that nothing is left to upstream."""
+    """Reads at loop indices become operands, so that no part is left to upstream."""
     module = converted(_GENERATED)[1]
     assert not any(op_name(op).startswith(("linalg.", "tensor.")) for op in module.walk())
     x = np.arange(20, dtype=np.float32).reshape(5, 4)
@@ -99,7 +99,8 @@ def test_generated_elements() -> None:
 
 
 def test_elements_generated_by_data() -> None:
-    """Places that are data are read by upstream's lowering; here by the compiled model."""
+    """Reads at positions from data are left to upstream's lowering; here the compiled model does
+    them."""
     text = _GENERATED.replace("%x: tensor<5x4xf32>", "%x: tensor<5x4xf32>, %i: tensor<4xi64>")
     text = text.replace(
         "%p = tensor.extract %x[%b, %a]",
