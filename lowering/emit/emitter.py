@@ -102,7 +102,7 @@ class Emitter:
 
     @property
     def builder(self) -> Builder:
-        """Return what appends to the block that ops are appended to now."""
+        """Return the builder of the present block."""
         return Builder(InsertPoint.at_end(self._block))
 
     def once(self, key: Hashable, make: Callable[[], Value]) -> Value:

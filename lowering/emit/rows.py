@@ -76,7 +76,7 @@ def fold(
 
 
 def across(e: Emitter, value: Value, join: Join) -> Value:
-    """Return what all lanes are together, in every lane."""
+    """Return the combination of all lanes, in every lane."""
     distance = e.lanes // 2
     while distance:
         turned = shuffled(e, value, value, [lane ^ distance for lane in range(e.lanes)])

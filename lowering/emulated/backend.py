@@ -29,7 +29,7 @@ class EmulatedBackend(Backend):
         return ()
 
     def prepare(self, job: Job) -> Preparation:
-        """Return what kernels of the host need."""
+        """Return the needs of kernels of the host."""
         on_host = _on_host(job)
         return backend_of(on_host.device).prepare(on_host)
 

@@ -15,8 +15,8 @@ class ApplyHlsSchedulePass(ModulePass):
     """In each iteration, stages compute as much as their `unroll` says.
 
     In: designs with `unroll` = (channels, terms of each) on stages. Out: those stages with `folds`
-    and `ii`, their ops scheduled anew; channels have places for what is under way in their writer.
-    Raises BraidError where `unroll` does not divide.
+    and `ii`, their ops scheduled anew; channels have slots for the values in flight in their
+    writer. Raises BraidError where `unroll` does not divide.
 
     ```mlir
     braid_hls.stage(%x) {unroll = array<i64: 2, 9>, folds = array<i64: 4, 1>, ii = 4 : i64, …}

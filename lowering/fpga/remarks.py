@@ -4,5 +4,5 @@ from braid.analysis.diagnostics.remarks import RemarkValue
 
 
 def optimum(cycles: int) -> dict[str, RemarkValue]:
-    """Return the cost, bound and gap of what was proven to take the fewest cycles."""
+    """Return the cost, bound and gap of the design with the fewest cycles."""
     return {"cost": cycles, "lower_bound": cycles, "gap": 0.0}

@@ -88,7 +88,7 @@ class GpuBackend(Backend):
         return wanted if here == wanted.rstrip("a") else here
 
     def emit(self, kernels: Sequence[FuncOp], job: Job) -> "GpuKernels":
-        """Emit all kernels for each architecture; what was compiled before is found later."""
+        """Emit all kernels for each architecture; earlier objects are found later."""
         _require_architecture(job.device)
         job = replace(job, jobs=jobs_for(map(outlined_group, kernels), job.jobs))
         return GpuKernels(

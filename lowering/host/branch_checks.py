@@ -38,7 +38,7 @@ class BranchChecks:
         self._failures = failures
 
     def of(self, op: Operation, region: int) -> Checks | None:
-        """Return what is to be checked in a region of `op`, None where nothing is."""
+        """Return the checks in a region of `op`, None without any."""
         held = op.attributes.get(BRANCH_SIZE_CHECKS)
         if not isinstance(held, ArrayAttr):
             return None

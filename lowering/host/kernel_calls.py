@@ -50,7 +50,8 @@ class Iterations:
 
     @property
     def shared(self) -> tuple[Extent, ...]:
-        """Return what workers share, if there are any: iterations, and bytes of scratch memory."""
+        """Return the shared parts of workers, if there are any: iterations, and bytes of scratch
+        memory."""
         return () if self.workers is None else (self.count, self.workers.scratch_bytes)
 
 

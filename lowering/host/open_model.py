@@ -60,12 +60,12 @@ class OpenModel:
     input_shapes: tuple[tuple[int, ...], ...] = ()
 
     def program(self) -> Program:
-        """Return what computes all sizes."""
+        """Return the program that computes all sizes."""
         return program_of(self.sizes.extents)
 
 
 def open_model_of(function: FuncOp) -> OpenModel | None:
-    """Return what is known of a function after `plan-memory`; None where no size is open.
+    """Return the facts about a function after `plan-memory`; None if no size is open.
 
     Raises BraidError without the list of checks of runs, and UnsupportedError for an input whose
     dim is an expression that does not follow from other dims.

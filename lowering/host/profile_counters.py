@@ -51,7 +51,7 @@ class ProfileCounters:
 
     @contextmanager
     def around(self, op: Operation, builder: PointerBuilder) -> Generator[None]:
-        """Count and time what is emitted inside.
+        """Count and time the ops that are emitted inside.
 
         Reading the clock takes as long as a small kernel: an op begins when the one before it
         in its block ended.

@@ -144,7 +144,8 @@ def _stages(name: str, target: Target) -> Sequence[str]:
 
 
 def _at(part: DevicePart, stage: str) -> Sequence[str | bytes]:
-    """Return what a device has at a stage; raises BraidError if its backend does not have it."""
+    """Return a device's content at a stage; raises BraidError if its backend does not have the
+    stage."""
     name, known = part.job.device.backend, _stages_of(part)
     if stage not in known:
         names = ", ".join(f"'{one}'" for one in known) or "none"

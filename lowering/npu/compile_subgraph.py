@@ -139,7 +139,8 @@ class _Recorder:
 
 @dataclass
 class _RecordedResidency(Residency[Events]):
-    """Lets the linker decide when memory is free, and passes on what is on the chip at the end."""
+    """Lets the linker decide when memory is free, and passes on the values that are on the chip at
+    the end."""
 
     recorder: _Recorder = field(kw_only=True)
 

@@ -60,7 +60,7 @@ class Cut:
         return frozenset(kept)
 
     def source(self, piece: int, search_seconds: float = 0.0) -> SubgraphSource:
-        """Return what a piece is compiled from."""
+        """Return the input of a piece's compilation."""
         imports, inner = self._imports[piece], self.pieces[piece]
         local = {op: place for place, op in enumerate((*imports, *inner))}
         predecessors = self.block.graph.predecessors

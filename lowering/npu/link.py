@@ -190,9 +190,7 @@ class _Linker:
         return after
 
     def _reserve(self, size: int) -> Token:
-        """Return when `size` bytes are free, for what is issued next; the oldest memory goes
-        first.
-        """
+        """Return when `size` bytes are free for the next instruction, the oldest memory first."""
         while self.credit < size:
             freed, after = self.released.popleft()
             self.credit += freed

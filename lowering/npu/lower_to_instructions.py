@@ -33,7 +33,7 @@ def lower_module(module: ModuleOp, backend: BackendDescription, function: str = 
 
 
 def encoded(stream: Stream, path: Path) -> bytes:
-    """Return what a file of this name holds: text where it ends in `.txt`, otherwise binary."""
+    """Return the content for a file of this name: text if it ends in `.txt`, otherwise binary."""
     return to_text(stream).encode() if path.suffix == ".txt" else to_bytes(stream)
 
 

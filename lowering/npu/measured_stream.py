@@ -50,7 +50,7 @@ class StreamAnswer:
 
 
 def answer(request: StreamRequest) -> StreamAnswer:
-    """Return what is asked; a schedule that the chip has no stream for is refused."""
+    """Return the request; a schedule for which the chip has no stream is refused."""
     try:
         module = Parser(all_dialects(), request.text).parse_module()
         keys = [op.key.data for op in module.walk() if isinstance(op, ParameterOp)]

@@ -39,7 +39,7 @@ class StreamCandidate(Candidate[StreamSchedule]):
         return (stored_choice(self.group),)
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Return what the busiest unit takes if nothing is loaded twice, and nothing waits."""
+        """Return the time of the busiest unit if nothing is loaded twice and no unit waits."""
         rates, busy = DeviceRates(self.chip), dict[int, float]()
         transfers = transfers_of(self.chip)
         steps = [step for op in self.group.body.block.ops for step in steps_of(op, self.chip)]

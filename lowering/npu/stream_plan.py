@@ -19,7 +19,7 @@ MAGIC = b"BRDNPLAN"
 VERSION = 1
 _PLAY, _CALL, _COPY = 0, 1, 2
 _OWN = Place(4, 0, 0)
-"""Memory that nobody else has."""
+"""Memory that is never shared."""
 
 
 @dataclass(frozen=True)

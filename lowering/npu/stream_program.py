@@ -126,7 +126,7 @@ SHARES = (0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.45, 0.4, 0.35
 def with_addresses(
     backend: BackendDescription, lower: Callable[[BackendDescription], StreamProgram]
 ) -> StreamProgram:
-    """Return what `lower` makes for `backend`, with less on the chip where buffers would have no
+    """Return the result of `lower` for `backend`, with less on the chip if buffers would have no
     address.
 
     Such a stream loads and stores more. If no stream has addresses for all, the result is the

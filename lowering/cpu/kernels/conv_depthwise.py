@@ -67,7 +67,7 @@ class _Depthwise(ProductCandidate):
 
 
 def _vectors_of(layout: Layout) -> str:
-    """Return what vectors hold, by the layout of the input."""
+    """Return the dim that vectors run along, by the layout of the input."""
     if layout.is_row_major:
         return "lines"
     return "channels" if layout.is_permutation else "blocks"

@@ -39,10 +39,10 @@ from braid.targets.kernels.flexible_layouts import as_typed, flexible_choices
 from braid.targets.kernels.kernel_family import GENERIC, Kernel
 from braid.targets.kernels.schedules import Schedule
 
-# Shares of the machine's rate that these kernels reach, and how many times as long they take to
-# move what is not just copied. Measured on 50 groups of SqueezeNet, MobileNetV2 and ShuffleNet, one
-# Zen 4 core: reductions 0.5 to 50 GFLOP/s, mostly 3 to 6; elementwise chains move 6 to 25 GB/s
-# within caches, paddings and concatenations 60 to 80.
+# The fractions of the machine's rate that these kernels reach, and the slowdown of moves other than
+# copies. Measured on 50 groups of SqueezeNet, MobileNetV2 and ShuffleNet, one Zen 4 core:
+# reductions 0.5 to 50 GFLOP/s, mostly 3 to 6; elementwise chains move 6 to 25 GB/s within caches,
+# paddings and concatenations 60 to 80.
 _POINTWISE_FLOPS = 1 / 8
 _REDUCTION_FLOPS = 1 / 32
 _MOVING = 3.0

@@ -84,7 +84,7 @@ class KnownGather(VectorCandidate):
 
 
 def _position(e: Emitter, index: Index, runs: Sequence[Run]) -> Index:
-    """Return what is read for an index of the result."""
+    """Return the element that is read for an index of the result."""
 
     def within(run: Run) -> Index:
         return e.add(e.mul(index, run.step), run.first - run.step * run.begin)

@@ -37,7 +37,7 @@ class ReductionFamily(SizedFamily):
     """One `braid.reduce` along any dims, with elementwise ops on its operand and on its result.
 
     Its elements are f32, f64, i32, i64, or converted from other types as they are read. Layouts:
-    all that the generic lowering offers in which the innermost dim of what is read is contiguous.
+    those of the generic lowering in which the innermost dim of the operand is contiguous.
     """
 
     name: str = "reduction"
@@ -77,7 +77,7 @@ class ReductionCandidate(VectorCandidate):
         return reduction_nest(self.found, choice, self.extents_of)
 
     def supports_open_layout(self, choice: LayoutChoice) -> bool:
-        """Return whether the innermost dim of what is read is contiguous."""
+        """Return whether the innermost dim of the operand is contiguous."""
         return self._nest(choice) is not None
 
     def supports_strides(self, choice: LayoutChoice) -> bool:

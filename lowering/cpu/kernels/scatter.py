@@ -102,7 +102,7 @@ def _target(e: Emitter, nest: ScatterNest, indices: Buffer, number: Index) -> In
 
 
 def _copy_elsewhere(e: Emitter, source: Buffer, target: Buffer, length: Extent) -> None:
-    """Copy what is not already there."""
+    """Copy elements that are not in place already."""
     here, there = (
         e.insert(memref.ExtractAlignedPointerAsIndexOp.get(b.ref)) for b in (source, target)
     )

@@ -149,7 +149,8 @@ class _Tiles(ScheduledCandidate[TiledSchedule]):
                     yield TiledSchedule(extents)
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Return the larger of arithmetic and memory traffic; what is inside stays in the cache."""
+        """Return the larger of arithmetic and memory traffic; intermediate values stay in the
+        cache."""
         operations = sum(
             2 * work(op, whole(shape_of(op.results[0])))
             for op in self.members

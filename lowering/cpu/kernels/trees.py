@@ -117,7 +117,7 @@ class _Walks:
 
     @property
     def nest(self) -> TreesNest:
-        """Return what is walked."""
+        """Return the number of steps of all walks."""
         return self.trees.nest
 
     def block(self, begin: Index, count: Index) -> None:

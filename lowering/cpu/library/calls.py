@@ -49,7 +49,7 @@ class CallFailedError(Exception):
 
 
 def make_calls(library: ctypes.CDLL, calls: Sequence[Call], slots: int) -> list[int | None]:
-    """Make the calls in this process, and return what the slots hold in the end.
+    """Make the calls in this process, and return the final contents of the slots.
 
     Raises:
         CallFailedError: a function did not succeed.

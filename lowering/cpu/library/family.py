@@ -127,7 +127,7 @@ class _Primitive(VectorCandidate):
         return isinstance(anchor, ConvOp) and anchor.groups.value.data > 1
 
     def primitive(self, choice: LayoutChoice) -> Primitive:
-        """Return what the library computes in these layouts."""
+        """Return the library's primitive in these layouts."""
         anchor = self.found.anchor
 
         def tensor(value: SSAValue) -> Tensor:

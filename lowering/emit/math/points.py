@@ -30,7 +30,7 @@ def evaluate(
 ) -> list[Value]:
     """Emit the ops; return the vectors of the results.
 
-    `known` has the vectors of what is not computed here: of the anchor, and of slices.
+    `known` has the vectors that are not computed here: of the anchor, and of slices.
     """
     values: dict[SSAValue, Value] = dict(known)
     for argument in points.leaves:

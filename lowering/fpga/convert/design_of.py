@@ -209,7 +209,7 @@ def stream_type(value: SSAValue) -> StreamType:
 
 
 def _channel(block: Block, stream: SSAValue) -> SSAValue:
-    """Return a channel with places for what is under way in its writer; see
+    """Return a channel with slots for the values in flight in its writer; see
     `select-channel-depths`.
     """
     channel = ChannelOp(stream, places_under_way(stream))

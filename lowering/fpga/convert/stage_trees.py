@@ -75,7 +75,7 @@ def _bits(value: SSAValue) -> int:
 
 
 def operands_of(value: SSAValue) -> list[SSAValue]:
-    """Return what the op of a value reads, before any padding and what does not move numbers."""
+    """Return the operands of a value's op, before any padding and ops that move nothing."""
     owner = value.owner
     assert isinstance(owner, Operation), "arguments are streams"
     if isinstance(owner, MOVES):
@@ -101,7 +101,7 @@ class Ports:
 
 
 def ports_of(function: FuncOp) -> Ports:
-    """Return what a design of the function takes and gives."""
+    """Return the operands and results of a design for the function."""
     inputs: list[SSAValue] = []
     for argument in function.body.block.args:
         readers = [use.operation for use in argument.uses]

@@ -26,7 +26,7 @@ def check_rules(text: str) -> None:
 
 
 def broken_rules(text: str) -> Iterator[str]:
-    """Yield what is wrong, with its line; nothing where tree-sitter is not installed."""
+    """Yield errors with their lines; nothing if tree-sitter is not installed."""
     try:
         import tree_sitter
         import tree_sitter_cpp

@@ -35,7 +35,7 @@ def workers_of(design: DesignOp) -> list[StageOp | PermuteOp]:
 
 
 def weights_of(design: DesignOp) -> list[WeightsOp]:
-    """Return what is read from memory, in the order of its ports."""
+    """Return the tensors that are read from memory, in the order of its ports."""
     return [op for op in design.body.block.ops if isinstance(op, WeightsOp)]
 
 

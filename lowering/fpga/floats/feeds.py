@@ -59,7 +59,7 @@ def feed_of(
 
 
 def _dims(read: Read) -> list[int | None] | None:
-    """Return the consumer's dim of each dim of what is read."""
+    """Return the consumer's dim of each dim of the read tensor."""
     found: list[int | None] = []
     for one in read.index:
         if one.constant or len(one.terms) > 1 or any(factor != 1 for _, factor in one.terms):

@@ -45,8 +45,8 @@ class Read:
 
 @dataclass(frozen=True)
 class Node:
-    """A loop nest: `body` of what is read at each point of `extents`, combined over all dims but
-    the first.
+    """A loop nest: `body` of the elements read at each point of `extents`, combined over all dims
+    except the first.
 
     Either the first `parallel` dims are those of the result, or it has `result` dims, and the index
     of a point is at position `place` among them.

@@ -37,7 +37,7 @@ class Folds:
     loops: Loops
 
     def index(self, by: str) -> Wire:
-        """Return what counts the folds of `by`."""
+        """Return the counter of the folds of `by`."""
         counters = {"channel": self.group, "reduction": self.part, "image": self.iteration}
         return counters.get(by, self.fold)
 

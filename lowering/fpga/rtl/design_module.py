@@ -26,7 +26,7 @@ def design_modules(design: DesignOp) -> str:
 
 
 def resources_of(design: DesignOp) -> Resources:
-    """Return what the modules of the design take of a part, together."""
+    """Return the total resources of the modules of the design."""
     top = _Top(design)
     top.text()
     used = [top.parts[name].resources for name in top.instances]
@@ -35,7 +35,7 @@ def resources_of(design: DesignOp) -> Resources:
 
 
 def weights_resources(op: WeightsOp) -> Resources:
-    """Return what reading weights takes."""
+    """Return the resources for reading weights."""
     return weights_module("weights", op).resources + Resources(memory=op.port.value.data)
 
 

@@ -275,7 +275,7 @@ class HardwareModule:
     def register(
         self, value: Wire, enable: Wire | None = None, *, reset: int | None = None
     ) -> Wire:
-        """Return what `value` was in the cycle before, or when `enable` last was 1."""
+        """Return the value of `value` in the previous cycle, or when `enable` was last 1."""
         name = self.name_for("r")
         self.define_register(Wire(name, value.bits), value, enable, reset=reset)
         return Wire(name, value.bits)
@@ -293,7 +293,7 @@ class HardwareModule:
         self._netlist.register(wire.name, self._bits(value), enabled, starts)
 
     def later(self, wire: Wire, cycles: int, *, reset: int | None = None) -> Wire:
-        """Return what a wire was this many cycles ago."""
+        """Return the value of a wire this many cycles ago."""
         for _ in range(cycles):
             key = f"register {wire.name} {reset}"
             if key not in self._made:

@@ -56,7 +56,7 @@ def memory(number: int, op: WeightsOp) -> str:
 
 
 def memory_table(number: int, op: WeightsOp) -> str:
-    """Return what is in the memory before it begins."""
+    """Return the initial contents of the memory."""
     bits = op.port.value.data
     return "\n".join(
         f"    w{number}_words[{at}] = {bits}'h{word:x};" for at, word in enumerate(memory_words(op))

@@ -63,7 +63,7 @@ def _kept(parts: Sequence[str], build: Callable[[Path], Path]) -> bytes:
 
 
 def _tools() -> list[str]:
-    """Return what decides what becomes of a text: programs, their flags, and the machine."""
+    """Return the key of the compilation of a text: programs, their flags, and the machine."""
     return [_version(), *_FLAGS, _compiler_version(_compiler()), sys.platform, platform.machine()]
 
 
@@ -103,7 +103,8 @@ class _Headers:
         self._made: dict[tuple[str, ...], tempfile.TemporaryDirectory[str]] = {}
 
     def arguments(self, macros: tuple[str, ...]) -> list[str]:
-        """Return what compiles a design with them, as with the headers that it includes itself.
+        """Return the command that compiles a design with them, as with the headers that it includes
+        itself.
 
         A compiler to which they do not apply reads the text next to them.
         """

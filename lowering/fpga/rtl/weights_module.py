@@ -49,7 +49,7 @@ def weights_module(name: str, op: WeightsOp) -> HardwareModule:
     `row`.
 
     `base` is where the first word is, at an address that 4096 divides; it has to stay. A request is
-    made as soon as its burst fits; what is asked for is taken whenever it comes. Errors that a
+    made as soon as its burst fits; the requested data is taken whenever it comes. Errors that a
     memory reports, and its last words, are ignored.
     """
     module = HardwareModule(name)
@@ -121,7 +121,7 @@ def _buffer(module: HardwareModule, op: WeightsOp, data: Wire, comes: Wire, take
 
 
 def memory_words(op: WeightsOp) -> list[int]:
-    """Return what is in memory, word by word, the first lane of a row lowest."""
+    """Return the contents of memory, word by word, the first lane of a row lowest."""
     bits = stream_of(op.output).element.width.data
     mask = (1 << bits) - 1
     words: list[int] = []

@@ -143,7 +143,7 @@ class _Counter:
         }
 
     def uses(self, folds: Pair) -> Uses:
-        """Return at least what is used: tables of known numbers, sums and control are not
+        """Return a lower bound of the resources: tables of known numbers, sums and control are not
         counted.
         """
         kinds: dict[SSAValue, Integers] = {}

@@ -83,7 +83,7 @@ class Schedule:
 
 
 def budget_of(machine: Machine) -> Uses:
-    """Return what a part has."""
+    """Return the resources of a part."""
     dsp, bram, lut, ff = (machine.fact(name) for name in ("dsp", "bram36", "lut", "ff"))
     memory = 8 * machine.fact("memory_bandwidth", 0) / machine.fact("clock")
     return tuple(int(one) for one in (dsp, 2 * bram, lut, ff, memory))
@@ -112,11 +112,11 @@ def select_schedules(
 ) -> list[Schedule]:
     """Decide the folds, and write `unroll` on the stages of designs without folds.
 
-    Designs share the budget by need: the slowest stage of all is as fast as can be, since what is
-    after it waits, and the others are as cheap as that allows. Weights are on chip where they fit.
-    If they do not fit, or take most of the tables, each stage may read its weights from `memory`,
-    if that is faster; its `memory_latency` says so. Raises BraidError naming the resource where the
-    stages do not fit at their smallest; `kept` is the channels' share of it.
+    Designs share the budget by need: the slowest stage of all is as fast as possible, since later
+    stages wait for it, and the others are as cheap as that permits. Weights are on chip where they
+    fit. If they do not fit, or take most of the tables, each stage may read its weights from
+    `memory`, if that is faster; its `memory_latency` says so. Raises BraidError naming the resource
+    where the stages do not fit at their smallest; `kept` is the channels' share of it.
     """
     every = [workers_of(design) for design in designs]
     if any(stage.loops.folds != (1, 1) for one in designs for stage in stages_of(one)):
@@ -194,7 +194,7 @@ class _FoldSearch:
         return fastest_measured(self.choices, self.budget, self.measure)
 
     def smallest(self) -> Uses:
-        """Return what all stages take, each as small as it was seen to be."""
+        """Return the resources of all stages, each as small as it was seen to be."""
         found: list[Uses] = []
         for stage, own in enumerate(self.choices):
             self.measure(
@@ -205,7 +205,7 @@ class _FoldSearch:
         return tuple(map(sum, zip(*found, strict=True)))
 
     def measure(self, stage: int, choice: int) -> Uses:
-        """Return what the module of a stage takes."""
+        """Return the resources of a stage's module."""
         fold = self.folds[stage][choice]
         key = stage, fold
         if key not in self.measured:
@@ -255,7 +255,7 @@ def unrolled(stage: StageOp | PermuteOp, folds: Pair) -> Pair:
 
 
 def measured_uses(stage: StageOp | PermuteOp, fold: Fold, memory: Memory | None = None) -> Uses:
-    """Return what the module of the folded stage takes, with that which reads its factors."""
+    """Return the resources of the folded stage's module, with the module that reads its factors."""
     if isinstance(stage, PermuteOp):
         made = with_banks(stage, fold.folds)
         used = module_of("stage", made).resources

@@ -11,7 +11,7 @@ from braid.support.worker_pool import IDLE_SECONDS
 from braid.support.worker_process import serve
 
 Answer: TypeAlias = Compiled | str
-"""The code, or what is wrong."""
+"""The code, or an error."""
 
 
 def answer(request: Request) -> Answer:

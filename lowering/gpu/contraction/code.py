@@ -161,7 +161,7 @@ class Code:
         return self.insert(gep)
 
     def load(self, pointer: Value, type: Attribute, alignment: int) -> Value:
-        """Return what lies there."""
+        """Return the element there."""
         return self.insert(llvm.LoadOp(pointer, type, alignment))
 
     def store(self, value: Value, pointer: Value, alignment: int) -> None:

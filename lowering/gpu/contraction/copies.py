@@ -171,7 +171,7 @@ class TileCopy:
         return code.offset(line, self.operand.lines, self.operand.bytes, self.distance)
 
     def _source(self, code: Code, line: Value, depth: Value) -> Value:
-        """Return what is at a place along K of the line that begins there."""
+        """Return the element at a position along K of the row that begins there."""
         own = code.offset(depth, self.operand.depths, self.operand.bytes, self.distance)
         whole = code.add(line, own)
         return code.at(self.begin, code.wide(whole) if self.distance == i32 else whole)

@@ -60,7 +60,7 @@ class PartialSums:
     def store(
         self, code: Code, scratch: Value, split: Value, place: Place, sums: Sequence[SSAValue]
     ) -> None:
-        """Store neighbours in a row; beyond the end of a row nobody reads them."""
+        """Store neighbours in a row; elements beyond the end of a row are never read."""
         start = code.at(scratch, code.mul(code.wide(split), self._part))
         pointer = code.at(start, self._offset(code, place))
         code.store(code.vector(sums), pointer, 4 * len(sums))

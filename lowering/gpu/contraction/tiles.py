@@ -71,7 +71,8 @@ class Place:
         return 8 if self.swizzled else 1
 
     def turn(self, code: Code, line: Value) -> Value:
-        """Return what the number of a chunk in a line is combined with, by exclusive or."""
+        """Return the number with which the index of a chunk in a row is combined, by exclusive
+        or."""
         if self.line_bytes >= 8 * CHUNK:
             return code.bits(line, 7)
         return code.bits(code.div(line, 2), 3)

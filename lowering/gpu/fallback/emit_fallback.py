@@ -240,9 +240,7 @@ def _with_starts(steps: Sequence[list[Operation]]) -> list[list[Operation]]:
 
 
 def _started(step: Sequence[Operation]) -> SSAValue | None:
-    """Return what a nest that reduces starts from, where the step is a fill and the nest
-    after it.
-    """
+    """Return the initial value of a nest that reduces, if the step is a fill and a nest after it."""
     if len(step) != 2:
         return None
     fill, nest = step

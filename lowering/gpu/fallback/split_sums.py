@@ -38,7 +38,7 @@ _LEAST_DEPTH = 256
 def split_sums(function: FuncOp, innermost: bool = False) -> bool:
     """Rewrite the nests that reduce many elements to few, and return whether there were any.
 
-    Parts lie next to each other, `(…, part)`, where what is reduced are the `innermost` dims.
+    Parts lie next to each other, `(…, part)`, if the reduced dims are the `innermost` ones.
     """
     found = False
     for nest in [op for op in function.body.block.ops if isinstance(op, linalg.GenericOp)]:

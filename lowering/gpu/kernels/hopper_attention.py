@@ -50,7 +50,8 @@ class HopperAttentionFamily(KernelFamily):
     version: int = 2
 
     def match(self, group: FusedOp) -> "_HopperAttention | None":
-        """Match as `AttentionFamily` does, without what is too small or has no tensor maps."""
+        """Match as `AttentionFamily` does, without groups that are too small or have no tensor
+        maps."""
         plain = AttentionFamily(self.machine).match(group)
         if self.machine.cpu != _ARCHITECTURE or plain is None:
             return None

@@ -55,13 +55,13 @@ class HopperGemmFamily(KernelFamily):
     version: int = 3
 
     def match(self, group: FusedOp) -> "HopperGemmCandidate | None":
-        """Match as `GemmFamily` does, without f32 and what is too small."""
+        """Match as `GemmFamily` does, without f32 and groups that are too small."""
         plain = GemmFamily(self.machine).match(group)
         return None if plain is None else hopper_candidate(plain, _LEAST_ROWS)
 
 
 def hopper_candidate(plain: TiledProduct, least_rows: int) -> "HopperGemmCandidate | None":
-    """Return what `plain` makes, by `wgmma`; None where that, or tensor maps, cannot read its
+    """Return the kernel of `plain` by `wgmma`; None if that, or tensor maps, cannot read its
     operands.
     """
     kind, (_, rows, columns, depth) = plain.found.kind, plain.extents()

@@ -221,7 +221,7 @@ def _signed(number: int) -> int:
 
 
 def _counted(code: Code, counter: Value) -> Value:
-    """Add 1 atomically to a counter in shared memory, and return what it was."""
+    """Add 1 atomically to a counter in shared memory, and return its previous value."""
     add = UnregisteredOp.with_name("llvm.atomicrmw").create(
         operands=[counter, code.number(1)],
         result_types=[i32],

@@ -1,7 +1,7 @@
 """Cumulative sums and the like: a block goes over its row, tile by tile.
 
 The lanes of a warp scan by shuffles (Hillis and Steele, "Data parallel algorithms", 1986), warps by
-their totals in shared memory, and tiles by what is carried on.
+their totals in shared memory, and tiles by the carried values.
 """
 
 from collections.abc import Sequence

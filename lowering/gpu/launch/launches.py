@@ -72,7 +72,7 @@ class Launches:
     has_scratch: bool = False
 
     def buffer_name(self, number: int) -> str:
-        """Return what a buffer is, for people."""
+        """Return the description of a buffer for people."""
         if number < self.operands:
             return f"operand {number}"
         if self.has_scratch and number == len(self.buffer_bytes) - 1:

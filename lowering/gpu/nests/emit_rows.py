@@ -31,7 +31,7 @@ from braid.lowering.gpu.nests.wide_access import (
 
 
 def shared_memory(program: RowProgram, symbol: str) -> list[memref.GlobalOp]:
-    """Return what the warps of a row exchange: a slot a warp for every reduction, by
+    """Return the exchange buffers of the warps of a row: a slot per warp for every reduction, by
     types.
     """
     warps = program.threads_of_row // WARP
@@ -160,7 +160,7 @@ class RowEmitter(RowElements):
     def _reduced_value(
         self, nest: RowNest, op: linalg.GenericOp, combine: Operation, chunk: int, lane: int
     ) -> SSAValue:
-        """Return what an element contributes: the operand of the op that combines."""
+        """Return the contribution of an element: the operand of the combining op."""
         values = self._lane(nest, op, chunk, lane)
         for inner in op.body.block.ops:
             if inner is combine:
@@ -231,7 +231,7 @@ class RowEmitter(RowElements):
     def _indices(
         self, nest: RowNest, op: linalg.GenericOp, chunk: int | None, lane: int
     ) -> dict[SSAValue, SSAValue]:
-        """Return what the body's `linalg.index` are."""
+        """Return the values of the body's `linalg.index` ops."""
         found: dict[SSAValue, SSAValue] = {}
         for inner in op.body.block.ops:
             if isinstance(inner, linalg.IndexOp):

@@ -71,8 +71,8 @@ class LaneBox:
     def piece(self, access: LinearAccess, most: int, size: int) -> int:
         """Return how many elements, up to `most`, are read at once: a power of 2.
 
-        At least half of what is read is used, and nothing after the memory's `size` is read. With
-        pieces of 1, each element is read for itself.
+        At least half of the elements read are used, and no read goes beyond the memory's `size`.
+        With pieces of 1, each element is read for itself.
         """
         offsets = set(self.offsets(access))
         piece = self.alignment(access, most)

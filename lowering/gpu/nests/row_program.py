@@ -207,9 +207,7 @@ def combiner(op: linalg.GenericOp) -> Operation | None:
 
 
 def neutral(op: Operation) -> float:
-    """Return what changes nothing when it is combined by `op`, as a number of the type of its
-    result.
-    """
+    """Return the neutral number for `op`, in the type of its result."""
     if not isinstance(op, arith.MaxSIOp | arith.MinSIOp):
         return _NEUTRAL[type(op)]
     least = -(1 << (8 * bytes_of(op.result.type) - 1))

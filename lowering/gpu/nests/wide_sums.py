@@ -100,7 +100,7 @@ class WideSums:
         carried: Sequence[SSAValue],
         values: Mapping[SSAValue, SSAValue],
     ) -> list[SSAValue]:
-        """Return what is added up at a point of the loops, row by row."""
+        """Return the addend at a point of the loops, row by row."""
         reader = _Reader(self, builder, point, values)
         found: list[SSAValue] = []
         for row in range(self.tile.rows):

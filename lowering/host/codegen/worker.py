@@ -15,7 +15,7 @@ Request: TypeAlias = tuple[str, Machine]
 """Text of the module, and for which machine."""
 
 Answer: TypeAlias = bytes | str
-"""The object file, or what is wrong."""
+"""The object file, or an error."""
 
 
 def answer(request: Request) -> Answer:

@@ -33,7 +33,7 @@ def compile_texts(
 def ask_workers(
     worker: str, labels: Sequence[str], requests: Sequence[Any], jobs: int, amounts: Sequence[int]
 ) -> list[Any]:
-    """Return what processes of the module `worker` answer, in the order of `requests`.
+    """Return the answers of processes of the module `worker`, in the order of `requests`.
 
     An answer that is text is an error message. The requests with the largest `amounts` go first.
     Progress is told on the thread that calls this.
@@ -91,7 +91,7 @@ def _ask(worker: WorkerProcess, label: str, request: object) -> Any:
 
 
 def _count(finished: SimpleQueue[int | None], threads: int, labels: Sequence[str]) -> None:
-    """Count what is finished until all threads have ended."""
+    """Count finished requests until all threads have ended."""
     steps = Steps("compile", len(labels))
     while threads:
         index = finished.get()

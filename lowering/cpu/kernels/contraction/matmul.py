@@ -80,7 +80,8 @@ def with_batches_inside(
 
 
 def supports_strides(group: FusedOp, choice: LayoutChoice) -> bool:
-    """Return whether results lie alike, and elements along innermost stored dims are neighbours."""
+    """Return whether results have the same storage, and elements along innermost stored dims are
+    contiguous."""
     values = (*group.inputs, *group.outputs)
     layouts = (*choice.operands, *choice.results)
     return results_alike(choice) and all(

@@ -77,7 +77,7 @@ class TileOperands:
 class Part:
     """A part of a reduction: its first dims within `bounds`, and of the next one only the `passes`.
 
-    Without passes, all of what is after those dims.
+    Without passes, it has all elements after those dims.
     """
 
     bounds: tuple[tuple[Index, Index], ...] = ()

@@ -163,12 +163,13 @@ class ProductArithmetic(ABC):
     def candidate(
         self, group: FusedOp, unit: VectorUnit, storage: ProductStorage, machine: Machine
     ) -> ScheduledCandidate[Any] | None:
-        """Return what makes the product; None for other types, or where the machine cannot."""
+        """Return the arithmetic of the product; None for other types, or if the machine does not
+        support it."""
 
     def open_candidate(
         self, group: FusedOp, unit: VectorUnit, storage: ProductStorage
     ) -> OpenCandidate | None:
-        """Return what makes a product with open dims; None where nothing does."""
+        """Return the arithmetic of a product with open dims; None if there is none."""
         return None
 
 

@@ -186,7 +186,7 @@ class StagedContraction(ABC):
         e.loop(0, self.piece.count, 1, piece)
 
     def _ahead(self, e: Emitter, distance: Index) -> Index:
-        """Return steps from what is staged to the first row of a block, this many bytes in A."""
+        """Return the steps from staged rows to the first row of a block, this many bytes in A."""
         unit = self.unit
         return e.mul(e.divmod(distance, unit)[0], self.staged(unit))
 

@@ -160,7 +160,8 @@ def cycles(size: ContractionSize, rows: int, vectors: int, unit: VectorUnit) -> 
 
 
 def mean_cycles(size: ContractionSize, rows: int, vectors: int, unit: VectorUnit) -> float:
-    """Return what tiles are compared by: `cycles`, and where rows are open their geometric mean.
+    """Return the key by which tiles are compared: `cycles`, and where rows are open their geometric
+    mean.
 
     The mean is over several numbers of rows, so that a tile that is best for few rows but slow for
     many is not chosen only because few rows are likely.
@@ -190,9 +191,7 @@ def _far_lines(
 
 
 def far_column_cycles(size: ContractionSize, unit: VectorUnit) -> float:
-    """Return what a vector of B takes longer where all of B comes from beyond the first-level
-    cache.
-    """
+    """Return the additional time of a vector of B if all of B comes from beyond the L1 cache."""
     bytes = size.vector_bytes(unit)
     is_near = size.depth * bytes * -(-size.columns // unit.lanes) <= _FIRST_CACHE_BYTES
     return 0.0 if is_near else _FAR_LINE_CYCLES * bytes / _FAR_LINE_BYTES

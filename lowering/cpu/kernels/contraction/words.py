@@ -130,7 +130,7 @@ class UnpackedArithmetic(LowPrecisionArithmetic):
     """Words of B that are packed as they are multiplied, from rows of `pitch` bytes: for few rows
     of A.
 
-    Both operands lie in their own bytes; what is in a vector of columns are bytes, too.
+    Both operands lie in their own bytes; vectors of columns hold bytes, too.
     """
 
     words: WordArithmetic

@@ -16,7 +16,7 @@ from braid.support.sizes.expression import Extent
 from braid.support.sizes.operators import product_of
 
 Strip = Callable[[Index, Index], None]
-"""Moves what is at a position of a dim, and how many positions."""
+"""Moves the elements at a position of a dim, for a number of positions."""
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,8 @@ class FourierKernel:
     def _columns(
         self, e: Emitter, buffers: tuple[Buffer, Buffer], index: Index
     ) -> tuple[Places, Places]:
-        """Return what an iteration reads and writes: neighbours in the dims after the signal's."""
+        """Return the reads and writes of an iteration: neighbours in the dims after the
+        signal's."""
         inner, signal = self._lines.inner, self._signal
         place, block = e.divmod(index, -(-inner // self._lanes))
         lane = e.mul(block, self._lanes)

@@ -216,7 +216,7 @@ class Reals(Places):
 
 @dataclass(frozen=True)
 class Changed(Derived, Places):
-    """Numbers that are `scale` times as large as what is stored, or have their parts exchanged.
+    """Numbers that are `scale` times the stored ones, or have their parts exchanged.
 
     The inverse transform of x is that of x with its parts exchanged, exchanged again.
     """

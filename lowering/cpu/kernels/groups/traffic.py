@@ -12,8 +12,8 @@ from braid.lowering.cpu.unit.vector_unit import VectorUnit
 def stored_bytes(
     group: FusedOp, choice: LayoutChoice, shares: Sequence[float] | None = None
 ) -> int:
-    """Return the bytes of all operands and results, each counted once; of operands only what is
-    read.
+    """Return the bytes of all operands and results, each counted once; of operands only the parts
+    that are read.
 
     `shares` are those of `read_shares`, for who asks about several choices.
     """

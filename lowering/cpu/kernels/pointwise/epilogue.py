@@ -21,7 +21,7 @@ class Epilogue:
     """The ops on the values of `anchor` before they are stored.
 
     `row_strides` and `vector_steps` have one entry per leaf of `points` and one for the results:
-    the elements to the next row, and to the next vector of columns; 0 for what is repeated.
+    the elements to the next row, and to the next vector of columns; 0 for broadcast tensors.
     """
 
     anchor: SSAValue

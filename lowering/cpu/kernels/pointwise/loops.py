@@ -1,4 +1,4 @@
-"""The loops of an elementwise kernel: vectors along the innermost dim, a mask for what is left."""
+"""The loops of an elementwise kernel: vectors along the innermost dim, a mask for the remainder."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

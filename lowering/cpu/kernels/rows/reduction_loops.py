@@ -268,7 +268,7 @@ class _Block:
     def _read(
         self, offsets: Sequence[Index], lane_strides: Sequence[Extent], mask: Value | None
     ) -> Value:
-        """Return a vector of what is reduced, neutral where the mask is off."""
+        """Return a vector of the reduced elements, neutral where the mask is off."""
         e, reads = self.e, self.loops.found.reads
         place = {leaf: number for number, leaf in enumerate(reads.leaves)}
 

@@ -66,7 +66,7 @@ class SoftmaxLoops:
         return outer if self._columns == 1 else outer * self._blocks
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
-        """Emit one row, or a block of columns, the last one of what is left."""
+        """Emit one row, or a block of columns; the last block has the remainder."""
         x, y, length = buffers[self.nest.argument], buffers[-1], self.nest.lines.extent
         columns, size, lanes = self._columns, self._width, self.unit.lanes
         if columns == 1:

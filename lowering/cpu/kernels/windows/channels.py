@@ -276,7 +276,7 @@ class _TileWriter:
     def _pixels(
         self, start: Index, pixels: Sequence[int], values: Sequence[Value]
     ) -> Sequence[Value]:
-        """Combine the inputs at some pixels of a line with what is above them."""
+        """Combine the inputs at some pixels of a line with the results for the lines above."""
         combine, result = self.kernel.combination.combine, list(values)
         for number, (pixel, vector) in enumerate(product(pixels, range(len(self.masks)))):
             loaded = self._load(start, pixel, vector)

@@ -69,7 +69,7 @@ class KeyRanges:
 
     @cached_property
     def _rows(self) -> int:
-        """Rows of a tile, or 1 where all are masked alike."""
+        """Rows of a tile, or 1 if all have the same mask."""
         dims = {part.dim for part in self.scores.problem.rows}
         return 1 if dims.isdisjoint(self.masked.dims) else self.scores.tiles.rows
 

@@ -27,7 +27,7 @@ LeftOut = Value | None
 
 @dataclass(frozen=True)
 class MaskedScores:
-    """`epilogue` is what is elementwise on the product; some of its scores are left out."""
+    """`epilogue` has the elementwise ops on the product; some of its scores are left out."""
 
     epilogue: Epilogue
 

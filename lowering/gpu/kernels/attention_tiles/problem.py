@@ -107,7 +107,7 @@ def _share_batches(scores: MatmulOp, values: MatmulOp) -> bool:
 
 
 def _elementwise(ops: Sequence[Operation], product: MatmulOp) -> bool:
-    """Return whether the ops are the product and what is elementwise at its points, or constant."""
+    """Return whether the ops are the product, and elementwise ops at its points, or constants."""
     shape = shape_of(product.output)
     return all(
         op is product
@@ -166,7 +166,8 @@ class AttentionPlaces:
 
 
 def without_roundings(module: ModuleOp) -> None:
-    """Keep in f32 what is rounded to 16 bits between ops of the group and widened at once."""
+    """Keep values in f32 that are rounded to 16 bits between ops of the group and widened at
+    once."""
     for op in list(module.walk()):
         if isinstance(op, arith.ExtFOp) and isinstance(op.input.owner, arith.TruncFOp):
             wide = op.input.owner.input

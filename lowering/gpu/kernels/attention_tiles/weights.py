@@ -1,4 +1,4 @@
-"""Scores in registers: what is elementwise on them, their maxima, and weights for values.
+"""Scores in registers: elementwise ops on them, their maxima, and weights for values.
 
 A thread has pairs of neighbours in two rows, 8 apart, whose other elements three more lanes have,
 as `mma.sync` and `wgmma` leave sums.

@@ -220,7 +220,7 @@ class _Group:
     def _tile(
         self, code: Code, place: Tile, keys: tuple[Value, Value], carried: Sequence[Value]
     ) -> list[Any]:
-        """Return what is carried on, and the normalized sums of values."""
+        """Return the carried values, and the normalized sums of values."""
         stage, parity, queries, turn = carried
         ring, (begin, end) = self.ring, keys
         wait(code, ring.at(code, self.tiles.queries_full()), queries)

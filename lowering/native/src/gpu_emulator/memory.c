@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Checks of accesses: bounds, alignment, and of shared memory races between barriers and bytes
- * that nobody has written. A byte of shared memory has a shadow that says who wrote and read it
+ * Checks of accesses: bounds, alignment, and, for shared memory, races between barriers and bytes
+ * that were never written. A byte of shared memory has a shadow that says who wrote and read it
  * last, and when; the time of a block advances at its barriers, and the time of a warp at its own.
  */
 #include "emulator.h"
@@ -173,7 +173,7 @@ static void report_bounds(const char *address, int64_t bytes, bool write) {
                    (long long)(address - nearest->begin), nearest->name, (long long)nearest->bytes);
 }
 
-/* ---- What is moved ---- */
+/* ---- The data that is moved ---- */
 
 enum { MAX_COUNTED = 64 };
 static int64_t moved[MAX_COUNTED]; /* bytes of regions that are not shared memory */
