@@ -1,7 +1,7 @@
 """Named pipelines as data: a name stands for the passes in its tuple, wherever a pass may."""
 
 SIMPLIFY = ("canonicalize", "cse")
-"""Fold what is constant and merge what is computed twice."""
+"""Fold constants and merge repeated computations."""
 
 DEFAULT = (
     # A model's own functions are part of it; functions from here on are kernels and clusters.

@@ -1,4 +1,4 @@
-"""`canonicalize`: fold, apply every op's canonicalization patterns, drop what is dead."""
+"""`canonicalize`: fold, apply every op's canonicalization patterns, drop dead ops."""
 
 from dataclasses import dataclass
 

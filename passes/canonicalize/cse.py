@@ -1,4 +1,4 @@
-"""`cse`: what is computed twice is computed once.
+"""`cse`: repeated computations are merged.
 
 Available expressions are looked up in a stack of scopes that follows the dominator tree, as in
 MLIR's own pass (and in P. Briggs, K. Cooper, L. T. Simpson, "Value Numbering", 1997, section 4).
@@ -110,7 +110,7 @@ class _Eliminator:
 
 
 def _merge(earlier: Operation, op: Operation) -> None:
-    # The regions are equal op by op, so the names of what is inside pair up as well.
+    # The regions are equal op by op, so the names of nested ops pair up as well.
     for kept, dropped in zip(earlier.walk(), op.walk(), strict=True):
         union_names(kept, dropped)
     for kept, dropped in zip(earlier.results, op.results, strict=True):

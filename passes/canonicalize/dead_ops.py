@@ -1,4 +1,4 @@
-"""Erasing ops whose results nobody reads."""
+"""Erasing ops with unused results."""
 
 from xdsl.ir import Region
 from xdsl.pattern_rewriter import PatternRewriterListener
@@ -9,7 +9,7 @@ def erase_dead_ops(region: Region, listener: PatternRewriterListener | None = No
     """Erase ops in `region`, and in nested ones, whose results are all unused.
 
     Returns whether there were any; `listener` is notified of each. A block is walked once, from its
-    end: users come before what they read, so that what is read is not looked at any further. If a
+    end: users come before their operands, so that operands are not visited again. If a
     region has several blocks, liveness is propagated between them, which takes longer.
     """
     if len(region.blocks) > 1:

@@ -58,7 +58,7 @@ def counted_loop(
     carried: Sequence[SSAValue],
     body: Callable[[SSAValue, Sequence[SSAValue]], Sequence[SSAValue]],
 ) -> Sequence[SSAValue]:
-    """Insert a loop of `count` iterations, and return what it carries in the end.
+    """Insert a loop of `count` iterations, and return its final values.
 
     The body takes the iteration's number, an i64 of rank 0, and the carried values, and returns the
     next ones, of the same types.

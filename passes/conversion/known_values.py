@@ -20,7 +20,7 @@ _MOST_ELEMENTS = 4096
 """Values of more elements are no shapes."""
 
 _DEEPEST = 64
-"""The number of ops that are looked through; what is computed of sizes is rarely more than one op
+"""The number of ops that are looked through; values computed from sizes are rarely more than one op
 away.
 """
 
@@ -29,7 +29,7 @@ def known_values(value: SSAValue, known: Assumptions) -> Array | None:
     """Return the elements of `value` where they are constants, or numbers and sizes, else None.
 
     Sizes are in an array of objects, and bools among them are sizes of 0 and 1: see
-    `dialects.braid.size_evaluation`. `known` is what is assumed of the symbols.
+    `dialects.braid.size_evaluation`. `known` has the assumptions about the symbols.
     """
     return _Evaluation(known).values(value, _DEEPEST)
 
@@ -62,7 +62,7 @@ def _is_sized_value(value: SSAValue) -> bool:
 
 @dataclass(frozen=True)
 class _Evaluation:
-    """An evaluation keeps what is assumed of symbols, and each value that it has computed."""
+    """An evaluation keeps the assumptions about symbols, and each value that it has computed."""
 
     known: Assumptions
     found: dict[SSAValue, Array | None] = field(default_factory=dict[SSAValue, "Array | None"])

@@ -84,7 +84,8 @@ class ForeignNode(Replacement[ForeignOpT]):
         return numpy_from_dense(self.elements(name))
 
     def known(self, value: SSAValue) -> Array | None:
-        """Return the elements of what is computed of constants alone, None for any other value."""
+        """Return the elements of a value computed from constants alone, None for any other
+        value."""
         owner = value.owner
         if isinstance(owner, BroadcastOp):
             elements = self.known(owner.input)

@@ -35,7 +35,7 @@ class Refused:
 
     @contextmanager
     def noting(self, op: Operation) -> Generator[None]:
-        """Note what is raised while `op` is converted, for `require_none`.
+        """Note the error raised while `op` is converted, for `require_none`.
 
         An error that another op before it may have caused is left out, unless braid does not have
         `op` at all. An invalid op is raised at once, if no op was refused before.

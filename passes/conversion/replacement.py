@@ -126,7 +126,7 @@ class Replacement(Generic[OpT]):
 
     @cached_property
     def assumptions(self) -> Assumptions:
-        """Return what the function around the op assumes of its symbols."""
+        """Return the assumptions about symbols of the function around the op."""
         parent = self.op.parent_op()
         while parent is not None and not isinstance(parent, FuncOp):
             parent = parent.parent_op()

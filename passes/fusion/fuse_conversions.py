@@ -99,7 +99,7 @@ class _Prepared:
         return _Prepared(None, {})
 
     def narrow(self, value: SSAValue) -> SSAValue | None:
-        """Return what `value`, a prepared parameter, is widened from, if it is."""
+        """Return the value from which `value`, a prepared parameter, is widened, if it is."""
         owner = value.owner
         made = self.results.get(owner.key.data) if isinstance(owner, ParameterOp) else None
         return None if made is None else _widened_from(made)
@@ -130,7 +130,7 @@ class _Prepared:
 class _Conversion:
     """The source of an operand: `narrow` in f32, moved by all of `moves`, in order.
 
-    `group` is the one of the conversion; None for what is known when the model is compiled.
+    `group` is that of the conversion; None for values known at compile time.
     """
 
     narrow: SSAValue

@@ -134,7 +134,7 @@ def _replace_by_group(group: _Group) -> None:
 
 
 def _read_from_outside(op: Operation) -> Iterator[SSAValue]:
-    """Yield the operands of `op` and of what is nested in it, without what that defines itself."""
+    """Yield the operands of `op` and of its nested ops, without values defined there."""
     defined: set[SSAValue] = set()
     for inner in op.walk():
         for region in inner.regions:

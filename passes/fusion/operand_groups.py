@@ -37,7 +37,7 @@ def has_kernels(costs: CostSource, group: FusedOp) -> bool:
 def seconds(
     costs: CostSource, group: FusedOp, allows: Allows = lambda choice, group: True
 ) -> float:
-    """Return what the best kernel of the group costs, in whatever layouts are allowed."""
+    """Return the cost of the best kernel of the group, in any of the allowed layouts."""
     choices = costs.of(group).choices(at_likely_sizes(group))
     return min((cost.seconds for choice, cost in choices if allows(choice, group)), default=inf)
 

@@ -28,8 +28,8 @@ def reduction_groups(
     """Yield the groups of `block` that a kernel made for reductions computes at once, in order.
 
     An operand is computed where it is read, and is never stored. Ops in `taken` are in other
-    groups, those in `anchors` in kernels of products, and what is known when the model is compiled
-    is not computed again.
+    groups, those in `anchors` in kernels of products, and values known at compile time are not
+    recomputed.
     """
     position = {op: index for index, op in enumerate(block.ops)}
     known = computed_beforehand()

@@ -85,8 +85,8 @@ class _Legality:
 
 
 def structure_of(members: Sequence[Operation], result: SSAValue) -> Hashable:
-    """Return what `members` compute of what, with values by numbers; names and notes of passes left
-    out.
+    """Return the computation of `members`, with values by numbers, without names and notes of
+    passes.
 
     Values from other groups are described by type, kind of op, and the value of a constant.
     """

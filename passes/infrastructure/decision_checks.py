@@ -1,8 +1,8 @@
 """Checks of what decision passes claim: which there are, and whether they are asked for.
 
-A check is separate, simple code: it carries the decision out on a copy of the module and counts
-what is then there. A claim that does not hold is a bug of the pass. A flag or the environment asks
-for them; tests and fuzzing always do.
+A check is separate, simple code: it carries the decision out on a copy of the module and counts the
+result. A claim that does not hold is a bug of the pass. A flag or the environment asks for them;
+tests and fuzzing always do.
 """
 
 import os

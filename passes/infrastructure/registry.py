@@ -50,7 +50,7 @@ def available_passes() -> dict[str, PassFactory]:
 
 @cache
 def installed_universe() -> Universe:
-    """Return what the `xdsl.universe` entry points of all installed packages offer.
+    """Return the offers of the `xdsl.universe` entry points of all installed packages.
 
     Raises `BraidError` if one of them cannot be loaded or two of them clash.
     """

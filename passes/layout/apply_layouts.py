@@ -142,7 +142,7 @@ def _first_point(value: SSAValue, block: Block) -> InsertPoint:
 
 
 def _make(func: FuncOp, reorders: Sequence[Reorder], stored: _Stored) -> None:
-    """Make the decided reorders; each reads what was there before it."""
+    """Make the decided reorders; each reads a form that existed before it."""
     for reorder in reorders:
         source = stored.find(reorder.value, reorder.source, reorder.block)
         if source is None:
@@ -234,9 +234,7 @@ class _Applier:
             wishes.extend(_Wish(user, index, layout) for user, index in item.reads)
 
     def _read(self, wish: _Wish) -> SSAValue:
-        """Return what `wish` reads: a form of the operand that is there, or a reorder of a
-        weight.
-        """
+        """Return the operand of `wish`: an existing form of the value, or a reorder of a weight."""
         value = wish.op.operands[wish.index]
         if self._expressions.is_known(value):
             return self._known_in(value, wish.layout)

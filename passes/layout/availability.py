@@ -150,8 +150,8 @@ class LayoutSets:
     def _extend(
         self, have: frozenset[int], missing: frozenset[int], known: "_Extensions"
     ) -> tuple[float, tuple[tuple[int, int], ...]]:
-        """Return the cheapest reorders that add `missing` to `have`, by recursion over what is
-        added first.
+        """Return the cheapest reorders that add `missing` to `have`, by recursion over the first
+        addition.
         """
         if not missing:
             return 0.0, ()

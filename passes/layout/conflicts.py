@@ -80,7 +80,7 @@ def _of(layouts: Sequence[Layout], mask: Mask) -> tuple[Layout, ...]:
 
 
 def describe(op: Operation) -> str:
-    """Return what `op` is called, for people."""
+    """Return the name of `op` for people."""
     kind = op.kind.data if isinstance(op, OpaqueOp) else op.name
     return f"'{', '.join(names_of(op)) or kind}'"
 

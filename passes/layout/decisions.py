@@ -113,7 +113,7 @@ def read_reorders(func: FuncOp) -> list[Reorder]:
 
 
 def stale_reorder(func: FuncOp, what: str) -> BraidError:
-    """Return what is raised for a decided reorder that does not fit the function."""
+    """Return the error about a decided reorder that does not fit the function."""
     return BraidError(
         f"'{REORDERS}' of '@{func.sym_name.data}' {what}",
         location=source_location(func),

@@ -72,7 +72,7 @@ class LayoutReport:
 def layout_report(
     function: FuncOp, costs: LayoutCosts, counts: ExecutionCounts, *, time_limit: float = 10.0
 ) -> LayoutReport:
-    """Return what `select-layouts` decides for `function`, with what it decided against.
+    """Return the decision of `select-layouts` for `function`, with the rejected alternatives.
 
     Raises `InfeasibleAssignment` and `TimeoutError` as `solve`.
     """

@@ -102,9 +102,7 @@ class ValueForms:
         self.rows.add_edge(source, node, np.stack([np.ones_like(column), ~column, column], axis=1))
 
     def _inherit(self, holder: Available, above: Available) -> None:
-        """Require that what is inherited in an interval is kept in the outer block at the same
-        time.
-        """
+        """Require that an inherited form is kept in the outer block in the same interval."""
         forms, outer = self.forms[holder.block], self.forms[above.block]
         for item in self._items(holder):
             inner_at = forms.times.index(self._time(item, holder.block))
@@ -165,7 +163,7 @@ class ValueForms:
             self.rows.add_edge(reader.node, nodes[at], self._reads(reads))
 
     def _items(self, holder: Available) -> list["Reader | Available"]:
-        """Return what reads forms of a block: readers in it or nested, and reorders in nested
+        """Return the readers of forms of a block: readers in it or nested, and reorders in nested
         blocks.
         """
         inside = [r for r in self.readers if _is_in(r.op, holder.block)]

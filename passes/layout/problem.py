@@ -213,7 +213,7 @@ class LayoutProblemBuilder:
     def _layout_sets(
         self, value: SSAValue, layouts: tuple[Layout, ...], block: Block
     ) -> LayoutSets:
-        """Return what reorders of `value` cost in `block`."""
+        """Return the cost of reorders of `value` in `block`."""
         devices = sides(value, block)
         key = (value.type, layouts, devices)
         if key not in self._sets:
@@ -232,5 +232,5 @@ def _layouts(flow: _Value) -> tuple[Layout, ...]:
 
 
 def _weighted(costs: Matrix, executions: float) -> Matrix:
-    """Return `costs` times executions; what is impossible stays so in blocks that never run."""
+    """Return `costs` times executions; impossible ones stay impossible in blocks that never run."""
     return np.where(np.isinf(costs), np.inf, 0.0) if executions == 0 else executions * costs

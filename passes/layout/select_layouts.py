@@ -281,9 +281,7 @@ class SelectLayoutsPass(DecisionPass):
     def _infeasible(
         self, func: Operation, problem: LayoutProblem, error: InfeasibleAssignment
     ) -> InfeasibleError:
-        """Return what does not fit, as far as that is known: a pair of ops, or all that is
-        there.
-        """
+        """Return the contradiction, as far as it is known: a pair of ops, or all of them."""
         if (conflict := find_conflict(problem)) is not None:
             return InfeasibleError(
                 f"no choice of layouts fits together: {conflict}",

@@ -31,7 +31,7 @@ class StoredWeights:
             self._layouts.setdefault(weight, set()).add(layout)
 
     def copies(self, op: Operation, choice: LayoutChoice) -> float:
-        """Return what the weights cost that `op` would read in layouts that no other function does.
+        """Return the cost of weights that `op` would read in layouts that no other function uses.
 
         This is the time to write them once: caches hold fewer weights with each copy, and a smaller
         gain is not worth the memory.

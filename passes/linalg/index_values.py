@@ -41,14 +41,14 @@ _ANY_SIGN = ("arith.addi", "arith.maxsi", "arith.minsi", "arith.muli", "arith.su
 def index_value(value: SSAValue, known: Assumptions) -> Extent | None:
     """Return a scalar as a number or a size, None where it is data, or may wrap around.
 
-    `known` is what is assumed of the symbols.
+    `known` has the assumptions about the symbols.
     """
     return _Evaluation(known).value(value, _DEEPEST)
 
 
 @dataclass(frozen=True)
 class _Evaluation:
-    """An evaluation keeps what is assumed of symbols, and each scalar that it has computed."""
+    """An evaluation keeps the assumptions about symbols, and each scalar that it has computed."""
 
     known: Assumptions
     found: dict[SSAValue, Extent | None] = field(default_factory=dict[SSAValue, "Extent | None"])

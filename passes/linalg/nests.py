@@ -313,8 +313,8 @@ def _matrices(
 def in_result_dims(own: Nest, value: SSAValue, groups: Sequence[Sequence[int]]) -> SSAValue:
     """Return `value`, each dim of which is a group of merged loops, in the result's dims.
 
-    Groups that the result has together are split last, so that what is transposed has few dims, and
-    a layout may stand for the transpose.
+    Groups that the result has together are split last, so that the transposed tensor has few dims,
+    and a layout may stand for the transpose.
     """
     kept = own.result_dims
     merged = [group for group in groups if group]

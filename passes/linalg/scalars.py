@@ -79,7 +79,7 @@ SAME_OPS: Mapping[str, str] = {
     "math.tan": "tan",
     "math.tanh": "tanh",
 }
-"""Ops that upstream and braid define alike, under different names."""
+"""Ops with the same definition in upstream and braid, under different names."""
 
 _ON_BOOLS = {"add": "xor", "sub": "xor", "mul": "and"}
 """Arithmetic of i1, which is modulo 2. As a signed integer, true is -1 and less than false."""

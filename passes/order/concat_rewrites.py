@@ -169,7 +169,7 @@ def _sums_exactly(op: ConvOp) -> bool:
 
 
 def _cut(op: Operation, value: SSAValue, dim: int, start: int, extent: int) -> SSAValue:
-    """Return a part of a known value; all of what is repeated along `dim`."""
+    """Return a part of a known value; the whole of a value that is repeated along `dim`."""
     shape = list(shape_of(value))
     if shape[dim] == 1:
         return value

@@ -28,7 +28,7 @@ def launch_problem(
     """Return the problem of ordering `block` for the least time until the host has finished it.
 
     Units are the host, which issues ops one by one, the devices, and a copy engine for each
-    direction of a link. A device runs what is launched on it in the order of the launches. Operands
+    direction of a link. A device runs its launches in their order. Operands
     are copied to a device with separate memory when all of them exist, and results back to the
     host, while the device goes on with another launch. `inner` are the expected seconds of nested
     blocks in one run of the op that they are in. It occupies the host and the devices on which it

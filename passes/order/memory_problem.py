@@ -20,10 +20,10 @@ from braid.support.sizes.expression import known
 def memory_problem(block: BlockGraph, workspace: Sequence[int]) -> MemoryProblem:
     """Return the problem of ordering `block` for the least peak of live bytes.
 
-    What counts is what `plan-memory` puts into the arena: results of ops, and `workspace` bytes of
-    each op while it runs. Inputs, parameters and what a function returns live elsewhere. A view
-    shares its operand's bytes, and values that a branch or a loop yields share the bytes of the
-    op's results. A result may lie over an operand that its op is the last to read
+    It counts the values that `plan-memory` puts into the arena: results of ops, and `workspace`
+    bytes of each op while it runs. Inputs, parameters and what a function returns live elsewhere. A
+    view shares its operand's bytes, and values that a branch or a loop yields share the bytes of
+    the op's results. A result may lie over an operand that its op is the last to read
     (`may_overwrite`). That a part of a concatenation may lie inside it is not counted:
     `select-storage` decides on it later, and only where the peak does not grow. Raises
     UnsupportedError for open dims.
@@ -101,7 +101,7 @@ def _read_otherwise(block: Block) -> set[SSAValue]:
 
 
 def storage_root(value: SSAValue) -> SSAValue:
-    """Return what `value` is a view of."""
+    """Return the operand of which `value` is a view."""
     while isinstance(value, OpResult) and is_view(value.op):
         value = value.op.operands[0]
     return value

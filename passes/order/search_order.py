@@ -230,7 +230,7 @@ class BlockSearch:
                 )
 
     def _backend(self, block: Block) -> BackendDescription:
-        """Return what `block` is run by."""
+        """Return the device that runs `block`."""
         owner = block.parent_op()
         assert owner is not None
         target = self.times.target

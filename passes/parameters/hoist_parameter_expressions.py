@@ -38,7 +38,7 @@ from braid.support.errors import BraidError
 
 @dataclass
 class _Prepare:
-    """The body of `@prepare` while it grows: values by key, and copies of what was moved."""
+    """The body of `@prepare` while it grows: values by key, and copies of moved ops."""
 
     block: Block = field(default_factory=Block)
     results: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])

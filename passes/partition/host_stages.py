@@ -1,8 +1,8 @@
 """Control flow between launches as functions of the host, so that it is a stage like others.
 
 A function of the host (`braid.host_stage`) runs on the launching thread, and may launch and await
-other functions. What region-free ops between launches compute for control flow, such as its
-condition, is computed in the function.
+other functions. Ops without regions between launches that compute values for control flow, such as
+its condition, move into the function.
 """
 
 from collections.abc import Iterable

@@ -193,7 +193,7 @@ def _transfers(
 def memory_of(target: Target, device: Device) -> float:
     """Return the bytes of the largest memory of a device; the host has as much as there is.
 
-    A stream loads and stores parts of what is in the host's memory: its chip holds as much.
+    A stream loads and stores parts of values in the host's memory: its chip holds as much.
     """
     memories = target.backend_of(device).memories
     streams = device.executes_streams and not device.own_memory
@@ -234,7 +234,7 @@ class _Builder:
         return list(dict.fromkeys(node for node in nodes if node is not None))
 
     def _value(self, value: SSAValue, block: Block) -> int | None:
-        """Return the node that makes `value` in `block`; None for what is known before the model
+        """Return the node that makes `value` in `block`; None for values known before the model
         runs.
         """
         if (value, block) in self._node:

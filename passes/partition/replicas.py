@@ -1,4 +1,4 @@
-"""Devices that take turns: which ones are alike, and the attributes of ops about them."""
+"""Devices that take turns: which ones are of one kind, and the attributes of ops about them."""
 
 from collections.abc import Mapping, Sequence, Set
 
@@ -23,7 +23,7 @@ def are_alike(target: Target, one: Device, other: Device) -> bool:
 
 
 def like_devices(target: Target, devices: Sequence[Device]) -> list[list[int]]:
-    """Return the numbers of devices that are alike, if there are several."""
+    """Return the numbers of devices of one kind, if there are several."""
     kinds: dict[object, list[int]] = {}
     for number, device in enumerate(devices):
         kinds.setdefault(_kind(target, device), []).append(number)

@@ -188,7 +188,7 @@ class _BlockClusters:
 
 
 def _copy_paddings(block: Block) -> None:
-    """Replace paddings that other clusters read: these read what is padded instead."""
+    """Replace paddings that other clusters read: these read the unpadded value instead."""
     for op in [op for op in block.ops if isinstance(op, PadOp)]:
         own, copies = placement_of(op), dict[Placement, SSAValue]()
         for use in list(op.results[0].uses):

@@ -307,7 +307,7 @@ def _with(value: SSAValue, element_type: Attribute) -> AnyTensor:
 
 
 def _attribute_in_f32(attribute: Attribute) -> Attribute:
-    """Return a number of the element type, such as what is padded with, in f32."""
+    """Return a number of the element type, such as a padding value, in f32."""
     if not isinstance(attribute, FloatAttr):
         return attribute
     number = cast(FloatAttr[AnyFloat], attribute)

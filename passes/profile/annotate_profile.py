@@ -166,7 +166,7 @@ class _Counts:
         """Return the probability of each region of `op`: then and else, or cases and default.
 
         Counts that contradict each other are taken as parts of the larger of their sum and the
-        condition's count, with a warning: what is missing took no branch that was counted.
+        condition's count, with a warning: the missing executions took no counted branch.
         """
         regions = _numbered_regions(op)
         taken = [self._of_region(op, key) for key in regions]

@@ -31,7 +31,7 @@ class _ToIntegers(RewritePattern):
     known: KnownNumbers
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        """Rewrite `op`, if it reads what was dequantized."""
+        """Rewrite `op`, if it reads dequantized values."""
         if not isinstance(op, TensorOp):
             return
         for rewrite in (rewrite_product, rewrite_movement, rewrite_sum, rewrite_quantization):
@@ -48,8 +48,8 @@ class ConvertQdqToIntegersPass(ModulePass):
     numbers, and importers turn integer operators into products of centered i32 operands. Out:
     products of 8-bit operands are in i32, with zero points and biases in terms of their own:
     constants, or zero points times the sums of what they multiply. Matmuls of two activations keep
-    their types; matmuls with weights, and convolutions, multiply unsigned by signed numbers. What
-    is dequantized and quantized again is a `braid.requantize`; additions, multiplications, maxima,
+    their types; matmuls with weights, and convolutions, multiply unsigned by signed numbers. A
+    dequantize followed by a quantize is a `braid.requantize`; additions, multiplications, maxima,
     averages, concatenations and movements in between are on integers too. Every result differs by
     at most one step of its type from the former one: it is the exact result, rounded once (sums of
     two scales: to 2^-20 of the larger). Negative scales, 16-bit numbers and convolutions by

@@ -41,7 +41,7 @@ a unit, times 255, which is a quarter of a step."""
 def rewrite_quantization(
     op: TensorOp, rewriter: PatternRewriter, known: KnownNumbers
 ) -> SSAValue | None:
-    """Quantize without floating point what was dequantized."""
+    """Quantize dequantized values without floating point."""
     if isinstance(op, DequantizeOp):
         return _unsigned(op, rewriter)
     if not isinstance(op, QuantizeOp):

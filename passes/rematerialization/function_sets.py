@@ -68,7 +68,8 @@ def _note(
 def _join(
     planned: PlannedSet, members: tuple[Operation, ...], criteria: Criteria
 ) -> tuple[Operation, ...]:
-    """Add ops of a block around, unless the set would have two anchors, and return what is new."""
+    """Add ops of a surrounding block, unless the set would have two anchors, and return the new
+    ones."""
     more = tuple(member for member in members if member not in planned.members)
     if all(any(map(criteria.rules.is_anchor, ops)) for ops in (more, planned.members)):
         return ()

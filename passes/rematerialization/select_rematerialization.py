@@ -1,4 +1,4 @@
-"""`select-rematerialization`: what is recomputed, by thresholds or for a byte budget."""
+"""`select-rematerialization`: the recomputed ops, by thresholds or for a byte budget."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -231,7 +231,7 @@ def _merge_groups(product: MatmulOp) -> None:
 
 
 def _shared(value: SSAValue) -> SSAValue | None:
-    """Return what `value` repeats for groups of its last batch dim:
+    """Return the value that `value` repeats for groups of its last batch dim:
     `[…, groups, 1, rows, columns]`.
     """
     joined = value.owner

@@ -131,7 +131,7 @@ def _scaled(op: Operation) -> _Stored | None:
 
 
 def _gather_first(gather: GatherOp, weights: _Weights) -> bool:
-    """Gather what is stored, and convert and scale what was gathered."""
+    """Gather stored numbers, and convert and scale the gathered ones."""
     stored = weights.stored(gather.data)
     if stored is None or weights.is_known(gather.indices):
         return False
@@ -154,7 +154,7 @@ def _parted(shape: tuple[int, ...], dim: int) -> tuple[tuple[int, ...], int, tup
 
 
 def _scale_last(product: MatmulOp, weights: _Weights) -> bool:
-    """Multiply by what is stored, and scale the product."""
+    """Multiply by stored numbers, and scale the product."""
     if product.accumulator is not None or weights.is_known(product.lhs):
         return False
     stored = weights.stored(product.rhs)

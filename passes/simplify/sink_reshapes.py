@@ -154,7 +154,7 @@ _PATTERNS = TensorPatterns()
 
 
 def _canonicalize_reshapes(func: Operation) -> None:
-    """Merge and fold those that are left, and drop what is not read any more."""
+    """Merge and fold the remaining ones, and drop unused ones."""
     names = PatternRewriterListener(operation_replacement_handler=[inherit_names])
     walker = PatternRewriteWalker(_Reshapes(), post_walk_func=erase_dead_ops, listener=names)
     for region in func.regions:

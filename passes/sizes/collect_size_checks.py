@@ -56,7 +56,7 @@ class CollectSizeChecksPass(ModulePass):
 
 
 def _range_checks(function: FuncOp) -> Iterator[DictionaryAttr]:
-    """Yield the checks of what is assumed of each symbol: proofs of other facts rely on it."""
+    """Yield the checks of the assumptions about each symbol: proofs of other facts rely on them."""
     used = symbols_used(function)
     for name, own in assumptions_of(function).symbols:
         if name not in used:
@@ -78,7 +78,7 @@ _Checks = dict[SizeFact, DictionaryAttr]
 
 
 def _add_checks(block: Block, assumed: Assumptions, checks: _Checks) -> Assumptions:
-    """Add what the ops of a block need to `checks`; return what holds where these do.
+    """Add the needs of a block's ops to `checks`; return the facts that follow.
 
     Checks of all branches of a conditional op are needed before it: passes may hoist ops with which
     all branches begin.

@@ -18,7 +18,7 @@ from braid.support.sizes.simplification import Simplification
 
 @dataclass(frozen=True)
 class SimplifySizesPass(ModulePass):
-    """Simplify the sizes in types and attributes by what is assumed of symbols and checked.
+    """Simplify the sizes in types and attributes by assumptions about symbols and by checks.
 
     A run ends with an error where a check of the function does not hold, so that all code after the
     checks may rely on them: `min(n, 1)` is 1 where a window needs n to be at least 1. Equal sizes
@@ -47,7 +47,8 @@ class SimplifySizesPass(ModulePass):
 
 
 def _simplification(function: FuncOp) -> Simplification:
-    """Return what simplifies a size by the checks that a run of the function has passed."""
+    """Return the function that simplifies a size by the checks that a run of the function has
+    passed."""
     found = Simplification(assumptions_of(function))
     checks = cast("ArrayAttr[Attribute]", function.attributes[SIZE_CHECKS])
     for entry in cast("ArrayAttr[DictionaryAttr]", checks):

@@ -1,4 +1,4 @@
-"""Slices of values and their concatenation, without joining what is only cut again."""
+"""Slices of values and their concatenation, without joining parts that are only cut again."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ class Slicer:
         return inside or owner.dim.value.data == dim
 
     def _slice_before(self, op: ReshapeOp, part: Part) -> SSAValue | None:
-        """Return the reshaped slice of what is reshaped, where that is a concatenation of such
+        """Return the reshaped slice of a reshape's operand, if that is a concatenation of such
         parts.
         """
         shape, source = shape_of(op.output), shape_of(op.input)

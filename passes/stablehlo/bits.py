@@ -149,8 +149,8 @@ _WIDTHS = {"bf16": (8, 7), "f16": (5, 10), "f32": (8, 23), "f64": (11, 52)}
 
 @converter("reduce_precision")
 def reduce_precision(t: StablehloNode) -> SSAValue:
-    """Round to a mantissa and an exponent of fewer bits: halves to even, what is too large to
-    infinity, what is too small to 0.
+    """Round to a mantissa and an exponent of fewer bits: halves to even, too large numbers to
+    infinity, too small ones to 0.
     """
     x, element_type = t.value(0), element_type_of(t.value(0))
     exponent, mantissa = t.integer("exponent_bits"), t.integer("mantissa_bits")

@@ -28,7 +28,8 @@ _WITH_TWO_VALUES = frozenset(
 
 
 def split_op(t: ComplexNode) -> Sequence[Part]:
-    """Replace an op, whose regions are split, by ops on parts; return what its results become.
+    """Replace an op, whose regions are split, by ops on parts; return the replacements of its
+    results.
 
     Raises UnsupportedError for an op that has no such form.
     """

@@ -50,7 +50,7 @@ class ConvertStablehloToBraidPass(ModulePass):
 
 
 def _drop_tuples(module: ModuleOp) -> None:
-    """Take what is put into tuples from before these, where nothing else takes the tuples."""
+    """Take values from before they are put into tuples, if the tuples have no other use."""
     for op in [op for op in module.walk() if op.name == "stablehlo.get_tuple_element"]:
         owner = op.operands[0].owner
         index = op.properties.get("index", op.attributes.get("index"))

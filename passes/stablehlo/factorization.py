@@ -49,7 +49,8 @@ def lapack_potrf(t: StablehloNode) -> Sequence[SSAValue]:
 def _cholesky(t: StablehloNode, matrices: SSAValue, *, lower: bool) -> tuple[SSAValue, SSAValue]:
     """Return the factors, row by row of the upper one, and the first minor that was not positive.
 
-    The rows above give what is taken from a row (Golub and Van Loan, "Matrix Computations", 4.2.5).
+    The rows above give the terms subtracted from a row (Golub and Van Loan, "Matrix Computations",
+    4.2.5).
     """
     count, rows, columns = shape_of(matrices)
     if rows != columns:

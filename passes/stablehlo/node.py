@@ -107,7 +107,7 @@ class StablehloNode(ForeignNode[StablehloOp]):
     ) -> SSAValue:
         """Return `value` with `number`, of one element, between its elements and around them.
 
-        Elements are `steps` apart; negative counts remove what is there.
+        Elements are `steps` apart; negative counts remove elements.
         """
         if {*low, *high} <= {0} and {*steps} <= {1}:
             return value

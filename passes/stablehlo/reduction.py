@@ -82,7 +82,7 @@ def _kind(value: SSAValue, combined: set[BlockArgument]) -> str | None:
 
 
 def called_combination(t: StablehloNode) -> str:
-    """Return what the function that `t` calls combines two elements with."""
+    """Return the op with which the function that `t` calls combines two elements."""
     called = t.op.field("called_computations")
     entries = cast("ArrayAttr[Attribute]", called) if isinstance(called, ArrayAttr) else ()
     names = [each.string_value() for each in entries if isinstance(each, SymbolRefAttr)]

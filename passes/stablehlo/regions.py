@@ -48,7 +48,7 @@ def returned_by(block: Block) -> list[SSAValue]:
 class Elements:
     """The scalars of a region for many elements at once: each is a tensor of one element a place.
 
-    `known` are those of arguments, all of `shape`. Only what is asked for is computed.
+    `known` are those of arguments, all of `shape`. Only requested values are computed.
     """
 
     def __init__(

@@ -24,8 +24,8 @@ from braid.support.sizes.expression import Extent
 
 @converter("scatter")
 def scatter(t: StablehloNode) -> list[SSAValue]:
-    """Combine updates with what is there: by one op, replacing it, or by any region if each place
-    is written once. Updates that are out of bounds are dropped.
+    """Combine updates with present elements: by one op, by replacing them, or by any region if each
+    position is written once. Updates that are out of bounds are dropped.
     """
     count = len(t.op.results)
     places = _Places(t)
@@ -59,7 +59,7 @@ def refuse_update(t: StablehloNode, hint: str) -> NoReturn:
 
 
 def update_kind(t: StablehloNode, block: Block, index: int) -> str | None:
-    """Return how result `index` is combined: `none` is the update, `old` is what was there."""
+    """Return how result `index` is combined: `none` is the update, `old` is the present element."""
     value = returned_by(block)[index]
     old, new = block.args[index], block.args[len(t.op.results) + index]
     if value in (old, new):
@@ -137,7 +137,7 @@ class _Places:
             data, update = t.cast(data, _BYTE), t.cast(update, _BYTE)
         is_inside = self._is_inside
         if is_inside is not None and kind == "none":
-            # A row that is removed again takes what is outside.
+            # A row that is removed again takes the updates that are out of bounds.
             data = t.pad(data, [0] * len(shape_of(data)), [1, *[0] * len(shape_of(data)[1:])])
             tuples = t.apply("select", is_inside, tuples, t.size_scalar(count, tuples))
         elif is_inside is not None:
@@ -153,7 +153,7 @@ class _Places:
         return t.transpose(shaped, [order.index(dim) for dim in range(len(order))])
 
     def read(self, value: SSAValue) -> SSAValue:
-        """Return what is in `value` where the update of `moved` goes."""
+        """Return the present elements of `value` at the positions of the update of `moved`."""
         return self.t.emit(GatherNdOp.get(self._moved(value), self._tuples))
 
     def moved(self, update: SSAValue) -> SSAValue:

@@ -132,7 +132,7 @@ def _folded(
 def _along(
     t: StablehloNode, block: Block, rows: Sequence[SSAValue], dim: int, windows: _Windows
 ) -> list[SSAValue]:
-    """Return what the windows along one dim are combined to."""
+    """Return the combined windows along one dim."""
     size, step = windows.sizes[dim], windows.dilations[dim]
     found, bits = list(rows), f"{size:b}"[1:]
     covered = 1

@@ -57,8 +57,8 @@ class Candidate:
 
 
 def candidate_of(group: FusedOp) -> Candidate | None:
-    """Return what `group` joins, pads or cuts; None if it does more, or stores its tensors
-    differently.
+    """Return the concatenation, padding or slice of `group`; None if it does more, or stores its
+    tensors differently.
     """
     op = group.body.block.first_op
     if op is None or op.next_op is not group.terminator or len(group.results) != 1:

@@ -1,4 +1,4 @@
-"""Storages of what branches yield and loops carry; `visit` binds what is in a block."""
+"""Storages of what branches yield and loops carry; `visit` binds the values in a block."""
 
 from collections.abc import Callable, Sequence
 

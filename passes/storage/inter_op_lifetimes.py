@@ -1,4 +1,4 @@
-"""Compute what is live together in a function whose kernels run side by side."""
+"""Compute the values that are live together in a function with concurrent kernels."""
 
 from collections.abc import Iterable, Mapping, Set
 

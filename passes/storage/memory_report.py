@@ -38,7 +38,7 @@ _LARGEST = 8
 class LiveTensor:
     """A buffer and the first and last step, counted from 0, at which it is needed.
 
-    `readers` are the steps that read what is in it.
+    `readers` are the steps that read its contents.
     """
 
     tensor: TensorMemory
@@ -56,7 +56,7 @@ class MemoryTimeline:
 
 
 def memory_timeline(function: FuncOp, target: str | None = None) -> MemoryTimeline:
-    """Return what is where at which step of a function after `plan-memory`."""
+    """Return the contents of memory at each step of a function after `plan-memory`."""
     plan = Plan(function, MemorySpaces(target_of(function, target)))
     numbers = {n: op for n, op in _numbers(plan, function).items() if not is_leaf(op)}
     every = sorted(numbers)
@@ -105,7 +105,7 @@ def memory_report(function: FuncOp, target: str | None = None) -> MemoryReport:
 
 
 def _slot_bytes(function: FuncOp) -> int:
-    """Return what the channels after launches hold, as the runtime lays their slots out."""
+    """Return the contents of the channels after launches, as the runtime lays their slots out."""
     total = 0
     for op in function.body.block.ops:
         slots = op.attributes.get(SLOTS)

@@ -71,7 +71,7 @@ class _Choices:
         return storages
 
     def take_at_peak(self, storages: list[Storage]) -> list[FusedOp]:
-        """Take what is left that has its operand at the peak of `storages`, the last plan."""
+        """Take a remaining candidate whose operand is at the peak of `storages`, the last plan."""
         peak = live_at_peak(storages)
         found = [
             group

@@ -136,9 +136,9 @@ class LiveBytes:
 def place_in_outputs(storages: Sequence[Storage]) -> None:
     """Put values that are dead when an output is first written into the memory of that output.
 
-    Only what is live at the peak of the rest is moved, the largest first: nothing else would make
-    the arena smaller. A caller's output is aligned to its elements only; what needs more begins at
-    the next multiple of the alignment.
+    Only values that are live at the peak of the rest are moved, the largest first, since no others
+    would make the arena smaller. A caller's output is aligned to its elements only; what needs more
+    begins at the next multiple of the alignment.
     """
     outputs = [s for s in storages if s.place is not None and s.place.output_number is not None]
     for output in sorted(outputs, key=lambda storage: -storage.bytes):
@@ -215,7 +215,7 @@ class _BeforeOutput:
         return storage.bytes + _padding(storage, self._output)
 
     def _beside(self, storage: Storage) -> npt.NDArray[np.int64]:
-        """Return the rows of what is live at the same time."""
+        """Return the rows of values that are live at the same time."""
         taken = self._taken[: self._rows]
         meets = np.zeros(self._rows, bool)
         for begin, end in storage.lifetimes:
@@ -256,7 +256,7 @@ def _padding(storage: Storage, output: Storage) -> int:
 
 
 def _pack_before(storages: Sequence[Storage], output: Storage) -> Packing:
-    """Pack what is in `output` before that is written."""
+    """Pack the values that are in `output` before that is written."""
     buffers = [
         replace(
             Buffer.live_in(s.lifetimes, s.bytes + _padding(s, output), ALIGNMENT),

@@ -37,7 +37,7 @@ _MOST_TRIALS = 400
 
 
 def candidates_in(function: FuncOp) -> list[Candidate]:
-    """Return what could be spared; wholes come before the boxes in them, so that strides
+    """Return the copies that could be saved; wholes come before the boxes in them, so that strides
     are known.
     """
     found: list[Candidate] = []

@@ -201,7 +201,7 @@ def _decision(group: FusedOp) -> dict[str, Attribute]:
 
 
 def clear_decision(group: FusedOp) -> None:
-    """Remove what was decided on `group`."""
+    """Remove the decisions on `group`."""
     for name in _DECISION:
         group.attributes.pop(name, None)
 

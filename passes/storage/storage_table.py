@@ -35,11 +35,11 @@ class StorageTable:
         return self._memories.of(op)
 
     def kernel_of(self, call: CallOp) -> FuncOp | None:
-        """Return what `call` calls, if it is in the module."""
+        """Return the callee of `call`, if it is in the module."""
         return self._functions.get(call.callee.root_reference.data)
 
     def place_of(self, value: SSAValue) -> BufferAttr | None:
-        """Return where `value` begins; None for what is not a tensor."""
+        """Return where `value` begins; None for a value that is not a tensor."""
         storage = self.of.get(value)
         if storage is None or storage.place is None:
             return None

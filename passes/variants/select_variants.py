@@ -57,8 +57,8 @@ class SelectVariantsPass(ModulePass):
     code.
 
     In: a module with one public function of open sizes; other modules do not change. Out: that
-    function with `braid.specialize`, and a remark that says what was chosen and why, or why nothing
-    was. Raises BraidError for a profile with other dims, or sizes that the model does not allow.
+    function with `braid.specialize`, and a remark with the choice and its reason, or the reason for
+    none. Raises BraidError for a profile with other dims, or sizes that the model does not allow.
 
     ```mlir
     func.func @main(…) attributes {braid.specialize = [{batch = 1 : i64}]}
@@ -181,7 +181,8 @@ class _Tried:
 
     @property
     def variant(self) -> Variant:
-        """Return what the code saves and costs; weights as open code has them are shared."""
+        """Return the saving and the cost of the code; weights in the layouts of open code are
+        shared."""
         packed = sum(
             bytes_ for key, bytes_ in self.own.packed.items() if key not in self.open.packed
         )

@@ -1,4 +1,4 @@
-"""Checks of what a decision pass claims in its remarks against what is found in the IR."""
+"""Checks of the claims in a decision pass's remarks against the IR."""
 
 import math
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ def number(remark: Remark, what: str) -> float:
 
 
 def about(remark: Remark) -> str:
-    """Return what `remark` is about, for people."""
+    """Return the subject of `remark`, for people."""
     return name_of(remark.op)
 
 
@@ -73,7 +73,7 @@ def name_of(op: Operation) -> str:
 
 
 class AppliedCopy:
-    """A copy of a module with a decision carried out, to look at what was decided.
+    """A copy of a module with a decision carried out, to inspect its effect.
 
     `origin` are the ops of the module that those of the copy were made from.
     """

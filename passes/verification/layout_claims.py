@@ -1,4 +1,4 @@
-"""Check what chosen layouts cost: carried out on a copy, the sum over what is then there.
+"""Check the cost of chosen layouts: carried out on a copy, it is the sum over the resulting ops.
 
 Each op in the layouts of its types, and each reorder that was inserted, counts as often as its
 block is expected to run; a weight counts once in each layout in which no function before reads it.
@@ -140,7 +140,7 @@ class LayoutTotal:
         return 0.0
 
     def _inserted(self, op: Operation) -> float:
-        """Return a reorder, or a view: also what is left of a group that moves nothing."""
+        """Return a reorder, or a view: also the rest of a group that moves nothing."""
         if isinstance(op, FusedOp):
             inner = op.body.block.first_op
             assert isinstance(inner, ReorderOp)
@@ -156,8 +156,8 @@ class LayoutTotal:
         return self._costs.reorder(op.input.type, source, target, devices)
 
     def _in_types(self, op: Operation, original: Operation) -> float:
-        """Return what `original` costs in the layouts of the types of `op`, infinity if it
-        cannot.
+        """Return the cost of `original` in the layouts of the types of `op`, infinity if it is
+        impossible.
         """
         operands = tuple(layout_of(value.type) for value in op.operands)
         results = tuple(layout_of(value.type) for value in op.results)

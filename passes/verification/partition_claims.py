@@ -62,7 +62,7 @@ def check_assignment(
 
 
 def assigned_ops(function: FuncOp) -> list[Operation]:
-    """Return the ops that run on devices, without what is known before."""
+    """Return the ops that run on devices, without values known before."""
     known = ParameterExpressions()
     inner = ops_outside_groups(function)
     return [op for op in inner if is_placed(op) and not known.all_known(op.results)]
@@ -140,7 +140,7 @@ def recount(
     target: Target,
     counts: ExecutionCounts,
 ) -> Recount:
-    """Return what every device takes in a run of `function` where ops are on `devices`.
+    """Return the time of every device in a run of `function` if ops are on `devices`.
 
     Devices that take turns each take their share of the time of the slowest of them.
     """
