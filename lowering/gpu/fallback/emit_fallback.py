@@ -240,7 +240,7 @@ def _with_starts(steps: Sequence[list[Operation]]) -> list[list[Operation]]:
 
 
 def _started(step: Sequence[Operation]) -> SSAValue | None:
-    """Return the initial value of a nest that reduces, if the step is a fill and a nest after it."""
+    """Return the initial value of a nest that reduces, if a step is a fill and a nest after it."""
     if len(step) != 2:
         return None
     fill, nest = step
