@@ -109,9 +109,13 @@ class Browser:
         self.wait(lambda: self.all("body[data-ready]"))
 
     def wait(self, holds: Any) -> Any:
+        from selenium.common.exceptions import StaleElementReferenceException
         from selenium.webdriver.support.ui import WebDriverWait
 
-        return WebDriverWait(self.driver, 60).until(lambda _: holds())
+        # What is found may be drawn anew before it is looked at.
+        redrawn = (StaleElementReferenceException,)
+        waiting = WebDriverWait(self.driver, 60, ignored_exceptions=redrawn)
+        return waiting.until(lambda _: holds())
 
     def all(self, selector: str) -> list[Any]:
         return self.driver.find_elements("css selector", selector)
