@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from benchmarks.report import cpu, others
+from benchmarks.report import conformance, cpu, others
 from benchmarks.report.figure import chart
 from benchmarks.report.results import read, title
 
@@ -50,6 +50,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "fpga polybench": others.polybench,
     "npu orders": others.orders,
     "planted": others.planted,
+    "conformance": conformance.suites,
 }
 _TABLE = re.compile(r"<!-- table: (.+?) -->\n.*?<!-- end of table -->", re.DOTALL)
 
@@ -95,7 +96,8 @@ def figures() -> Mapping[str, str]:
 def pages() -> list[Path]:
     """Return the pages that have tables."""
     benchmarks = sorted((ROOT / "docs" / "benchmarks").glob("*.md"))
-    return [ROOT / "README.md", ROOT / "docs" / "language-models.md", *benchmarks]
+    others = [ROOT / "docs" / f"{name}.md" for name in ("conformance", "language-models")]
+    return [ROOT / "README.md", *others, *benchmarks]
 
 
 def contents() -> dict[Path, str]:
