@@ -66,8 +66,8 @@ class PointerBuilder(Builder):
 
     def copy_unless_same(self, target: SSAValue, source: SSAValue, size: SSAValue) -> None:
         """Copy `size` bytes between buffers that are the same or do not overlap."""
-        places = [self.emit(llvm.PtrToIntOp(place, i64)) for place in (target, source)]
-        same = self.emit(arith.CmpiOp(*places, "eq"))
+        written, read = (self.emit(llvm.PtrToIntOp(place, i64)) for place in (target, source))
+        same = self.emit(arith.CmpiOp(written, read, "eq"))
         self.copy(target, source, self.emit(arith.SelectOp(same, self.constant(0), size)))
 
     def call(self, symbol: str, *arguments: SSAValue) -> None:

@@ -188,8 +188,7 @@ static braid_state_buffer *buffer_of(const braid_session_t *session, int64_t i,
                                      const int64_t *shape) {
   const braid_tensor_v2 *input = input_of(session, i);
   size_t bytes = braid_tensor_bytes(input, shape), ample = 0;
-  bool counts =
-      !may_grow(session, i) || capacity_bytes(input, shape, session->capacity, &ample);
+  bool counts = !may_grow(session, i) || capacity_bytes(input, shape, session->capacity, &ample);
   braid_state_buffer *buffer =
       counts ? braid_state_buffer_create(bytes > ample ? bytes : ample, bytes) : NULL;
   if (buffer == NULL)
