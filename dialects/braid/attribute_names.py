@@ -71,7 +71,8 @@ SETTINGS = "braid.settings"
 """On the module: `#braid.settings<{numerics = "strict"}>`, the other settings that change its
 code."""
 DEVICE = "braid.device"
-"""On an op or a function: the device of the target that runs it, such as "gpu:0"."""
+"""On an op or a function: the device of the target that runs it, such as "gpu:0". On a module: that
+of ops and functions that name none."""
 REPLICAS = "braid.replicas"
 """On an op or a function with a device: devices of the same kind, which take turns with it at the
 requests of a stream: `["cpu:1"]`."""
