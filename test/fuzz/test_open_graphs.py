@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from onnx import ModelProto
 
+import braid
 from benchmarks.generators.data_decided_models import data_decided_model
 from benchmarks.generators.random_models import Draft, drafts
 from braid.interpreted import interpret
@@ -68,12 +69,13 @@ def reference(model: ModelProto, inputs: Inputs) -> Arrays | None:
         return run_onnxruntime(model, inputs)
 
 
-def test_random_graphs_at_several_sizes() -> None:
+def random_graphs(count: int) -> tuple[list[OpenGraph], list[list[Arrays | None]]]:
+    """Return drawn graphs, and what each gives in each of its runs, where that is known."""
     graphs: list[OpenGraph] = []
     expected: list[list[Arrays | None]] = []
 
     @settings(
-        max_examples=max(1, EXAMPLES // 4),
+        max_examples=max(1, count),
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
@@ -84,12 +86,38 @@ def test_random_graphs_at_several_sizes() -> None:
             expected.append([reference(graphs[-1].model, run) for run in graphs[-1].runs])
 
     draw()
+    return graphs, expected
+
+
+def test_random_graphs_at_several_sizes() -> None:
+    graphs, expected = random_graphs(EXAMPLES // 4)
     cases = [case(f"graph {i}", own.model, own.runs) for i, own in enumerate(graphs)]
     outcomes = run_guarded(cases)
     for own, outcome, wanted in zip(cases, outcomes, expected, strict=True):
         if not outcome.refusal:
             check(outcome, wanted, own.name)
     assert any(not outcome.refusal for outcome in outcomes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["gpu-emulated", "npu-small"])
+def test_random_graphs_on_other_devices(target: str) -> None:
+    """Check devices that run the ops of fixed sizes, and all of the model at those of one run."""
+    graphs, expected = random_graphs(EXAMPLES)
+    launches = 0
+    for number, (own, wanted) in enumerate(zip(graphs, expected, strict=True)):
+        sizes = {
+            dim.dim_param: own.runs[0][port.name].shape[i]
+            for port in own.model.graph.input
+            for i, dim in enumerate(port.type.tensor_type.shape.dim)
+            if dim.dim_param
+        }
+        model = braid.compile(own.model, target=target, specialize=[sizes] if sizes else [])
+        launches += bool(model.devices)
+        for inputs, right in zip(own.runs, wanted, strict=True):
+            if right is not None:
+                assert_close(list(model.run_named(inputs).values()), right, f"graph {number}")
+    assert launches
 
 
 def test_models_whose_data_decide_sizes() -> None:
