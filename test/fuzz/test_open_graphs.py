@@ -106,7 +106,7 @@ def test_random_graphs_at_several_sizes() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["gpu-emulated", "npu-small"])
 def test_random_graphs_on_other_devices(target: str) -> None:
-    """Compare with the host devices that run the ops of fixed sizes, and all at those of one run."""
+    """Compare devices, which run what has fixed sizes, and all at those of a run, with the host."""
     graphs, _ = random_graphs(EXAMPLES)
     launches = 0
     for number, own in enumerate(graphs):

@@ -84,7 +84,7 @@ def test_the_least_of_windows_without_a_sign() -> None:
 
 
 @pytest.mark.parametrize("op", ["linalg.add", "linalg.matmul", "arith.addi", "arith.maxui"])
-@pytest.mark.parametrize("type", ["index", "i4", "i128", "ui4", "complex<f32>"])
+@pytest.mark.parametrize("type", ["index", "i24", "i128", "ui24", "complex<f32>"])
 def test_other_types_are_refused_with_those_there_are(op: str, type: str) -> None:
     shape = OPS[op][0]
     text = module_of(op, type, shape, shape).replace("arith.constant dense<0>", "tensor.empty()")

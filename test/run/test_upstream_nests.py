@@ -150,8 +150,8 @@ func.func @main(%x: tensor<2x3x3x5xf32>) -> tensor<6x6x5x2xf32> {
 """
 NARROW = """
 func.func @main(%x: tensor<2xf32>) -> tensor<2xi8> {
-  %t = arith.truncf %x : tensor<2xf32> to tensor<2xf8E5M2FNUZ>
-  %r = arith.bitcast %t : tensor<2xf8E5M2FNUZ> to tensor<2xi8>
+  %t = arith.truncf %x : tensor<2xf32> to tensor<2xf8E3M4>
+  %r = arith.bitcast %t : tensor<2xf8E3M4> to tensor<2xi8>
   return %r : tensor<2xi8>
 }
 """

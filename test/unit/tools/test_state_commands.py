@@ -94,8 +94,9 @@ def test_a_profile_is_of_the_steps(
     given = ["--input", f"x={tmp_path / 'x.npy'}", "--runs", "3", "--profile", str(profile)]
     assert main(["run", model, *STATE, *given]) == 0
     capsys.readouterr()
-    counts = {own["count"] for own in json.loads(profile.read_text())["ops"].values()}
-    assert counts == {3}
+    ops = json.loads(profile.read_text())["ops"]
+    # A reorder is a kernel of the code for all sizes alone, which does not run.
+    assert {own["count"] for name, own in ops.items() if "/to-" not in name} == {3}
 
 
 def test_bench_measures_steps_after_one_state(
