@@ -126,7 +126,8 @@ def test_random_graphs_on_other_devices(target: str) -> None:
         for inputs in own.runs:
             wanted = attempt(host.run_named, inputs)
             found = attempt(model.run_named, inputs)
-            assert (wanted is None) == (found is None), f"graph {number}: {own.model}"
+            # Code for some sizes takes what code for all refuses, such as a broadcast of 1.
+            assert found is not None or wanted is None, f"graph {number}: {own.model}"
             if wanted is not None and found is not None:
                 assert_close([*found.values()], [*wanted.values()], f"graph {number}")
     assert launches
