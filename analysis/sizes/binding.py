@@ -11,7 +11,7 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from braid.analysis.diagnostics.locations import source_location
-from braid.dialects.braid.attribute_names import OPEN_OP, OPEN_TYPES
+from braid.dialects.braid.attribute_names import DEVICE, OPEN_OP, OPEN_TYPES
 from braid.dialects.braid.attributes import layout_of, with_layout
 from braid.dialects.braid.base import tensor_type
 from braid.dialects.braid.names import inherit_names
@@ -117,7 +117,7 @@ class Binding:
             # Its type was inferred, and says no layout.
             Rewriter.replace_value_with_new_type(plain.results[0], op.results[0].type)
             inherit_names(op, plain.results, [plain])
-            for name in (OPEN_OP, OPEN_TYPES):
+            for name in (DEVICE, OPEN_OP, OPEN_TYPES):
                 if name in op.attributes:
                     plain.attributes[name] = op.attributes[name]
             Rewriter.replace_op(op, plain)

@@ -16,6 +16,7 @@ from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.analysis.profile.profile_file import own_record
 from braid.analysis.structure.clusters import complete_clusters, has_clusters
 from braid.dialects.braid.names import names_of
+from braid.dialects.braid.sizes import is_open
 from braid.dialects.braid.variants import public_functions
 from braid.driver.memory_budget import check_budget, parse_budget, with_budget
 from braid.driver.pipeline import graph_passes, with_partition, with_profile
@@ -195,6 +196,8 @@ def _rows(
 
 
 def _devices(module: ModuleOp, target: Target) -> DeviceExplanation | None:
+    if is_open(module):
+        return None  # what its launches take depends on sizes
     if has_clusters(module):
         complete_clusters(module)
     elif not HostOps.of(_main(module), target).are_beside(target):

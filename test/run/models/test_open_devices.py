@@ -16,6 +16,7 @@ import pytest
 
 import braid
 from braid.support.errors import BraidError
+from braid.tools.cli import main
 
 HEAD = '<ir_version: 9, opset_import: ["" : 18]> g '
 DETECTOR = """(float[1,3,32,32] x) => (float[1,kept,4] y)
@@ -144,6 +145,17 @@ def test_artifacts_threads_streams_and_traces(tmp_path: Any) -> None:
     events = json.loads((tmp_path / "trace.json").read_text())
     events = events["traceEvents"] if isinstance(events, dict) else events
     assert any(event["name"].startswith("cluster_") for event in events)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_explain_shows_what_the_host_runs(
+    target: str, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    onnx.save(rows(), tmp_path / "rows.onnx")
+    assert main(["explain", str(tmp_path / "rows.onnx"), "--target", target, "--json"]) == 0
+    kernels = json.loads(capsys.readouterr().out)["result"]["page"]["kernels"]
+    on = {name: own["device"] for own in kernels for name in own["model_ops"]}
+    assert on["y"] == "cpu:0" and on["b"] != "cpu:0"
 
 
 def test_the_code_of_a_device_is_stored_once() -> None:
