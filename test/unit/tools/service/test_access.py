@@ -169,9 +169,9 @@ def token(server: Server, *words: str) -> str:
 def test_a_removed_token_ends_its_streams(server: Server) -> None:
     """Streams of the token itself, and of a browser's session, end; others go on."""
     client = server.client
-    task = client.submit(MODEL, interactive=True, again=True)
-    until(lambda: client.task(task)["asks"])
     own = braid.Client(server.url, token(server, "add", "ann"))
+    task, kept = (each.submit(MODEL, interactive=True, again=True) for each in (own, client))
+    until(lambda: own.task(task)["asks"])
     ended: list[str] = []
 
     def follow(name: str, events: Iterator[object]) -> None:
@@ -183,7 +183,7 @@ def test_a_removed_token_ends_its_streams(server: Server) -> None:
         "Set-Cookie"
     ]
     stream = asked(server, "GET", f"/tasks/{task}/events", Cookie=cookie.split(";")[0])
-    streams = {"own": own.events(task), "session": iter(stream), "other": client.events(task)}
+    streams = {"own": own.events(task), "session": iter(stream), "other": client.events(kept)}
     threads = [threading.Thread(target=follow, args=each) for each in streams.items()]
     for thread in threads:
         thread.start()
@@ -196,7 +196,7 @@ def test_a_removed_token_ends_its_streams(server: Server) -> None:
     assert sorted(ended) == ["own", "session"], time.monotonic() - begin
     with pytest.raises(braid.BraidError, match="valid token"):
         own.task(task)
-    client.cancel(task)
+    client.cancel(kept)
     threads[2].join(20)
     assert "other" in ended
 

@@ -250,7 +250,7 @@ def test_the_command_uses_a_server(server: Server, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_two_hundred_tasks(tmp_path: Path) -> None:
-    with serving(tmp_path, "--workers", "2") as server:
+    with serving(tmp_path, "--workers", "2", "--token-limit", "200") as server:
         client = server.client
         tasks = [plain(client) for _ in range(200)]
         assert {client.wait(task)["state"] for task in tasks} == {"done"}
